@@ -7,19 +7,19 @@ use perfset_core::v2::raw::Cell;
 use perfset_core::v2::{BlockBuilder, TooLarge};
 use perfset_core::{CounterId, InstanceId};
 
-/// Counters of every instance.
+/// Number of counters of every instance.
 pub const COUNTERS: usize = 32;
 
-/// Numbers of instances, one table each.
+/// Numbers of instances in the measured blocks; each number has a table of its own.
 pub const SIZES: [usize; 4] = [1, IN_CACHE, 4_096, LARGEST];
 
 /// Number of instances whose block fits into the caches.
 pub const IN_CACHE: usize = 64;
 
-/// More than fits into the caches.
+/// Number of instances whose block does not fit into the caches.
 pub const LARGEST: usize = 100_000;
 
-/// Somewhere to copy a block to.
+/// Memory into which a block is copied.
 ///
 /// Half a page off the block's own place in its page: processors copy badly between two places that are nearly the same
 /// in their pages, and chance would decide.
@@ -31,7 +31,7 @@ pub struct Copy {
 }
 
 impl Copy {
-    /// For copies of that block while it stays where it is.
+    /// Allocates memory for copies of a block, which must stay at its address.
     pub fn of(block: &[u8]) -> Self {
         const PAGE: usize = 4_096;
         let buffer = vec![0; block.len() + PAGE];
@@ -40,7 +40,7 @@ impl Copy {
         Self { buffer, from, len: block.len() }
     }
 
-    /// Copies; the last byte.
+    /// Copies the block, and returns the last byte of the copy.
     pub fn copy(&mut self, block: &[u8]) -> u64 {
         let copy = &mut self.buffer[self.from..self.from + self.len];
         copy.copy_from_slice(black_box(block));
@@ -48,17 +48,17 @@ impl Copy {
     }
 }
 
-/// How wide the values are.
+/// Widths of the counter values in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Widths {
-    /// All have 8 bytes.
+    /// All counter values have 8 bytes.
     Long,
-    /// Of every four counters one has 4 bytes, two have 8, and one has no value.
+    /// Every fourth counter has 4 bytes, every fourth has no value, and the others have 8 bytes.
     Mixed,
 }
 
 impl Widths {
-    /// In words.
+    /// Returns the widths of the counter values as text for the title of a table.
     pub fn text(self) -> &'static str {
         match self {
             Self::Long => "8 bytes",
@@ -67,16 +67,16 @@ impl Widths {
     }
 }
 
-/// What a block is made from.
+/// Instance names and counter values from which a block is built.
 #[derive(Debug)]
 pub struct Content {
     names: Vec<Vec<u16>>,
-    /// [`COUNTERS`] for each instance.
+    /// Values of all instances, one after the other; each instance has [`COUNTERS`] of them.
     cells: Vec<Cell>,
 }
 
 impl Content {
-    /// So many instances.
+    /// Creates the names and values of that many instances.
     pub fn new(instances: usize, widths: Widths) -> Self {
         let cell = |at: usize| {
             let value = at as u32;
@@ -92,17 +92,17 @@ impl Content {
         }
     }
 
-    /// Number of values.
+    /// Returns the number of counter values of all instances.
     pub fn values(&self) -> usize {
         self.cells.len()
     }
 
-    /// The cells of each instance.
+    /// Returns the counter values of each instance.
     pub fn rows(&self) -> impl Iterator<Item = &[Cell]> {
         self.cells.chunks_exact(COUNTERS)
     }
 
-    /// One PERF_COUNTERSET result, in a block that takes over a buffer.
+    /// Builds a block with one PERF_COUNTERSET result; the block reuses the memory of `buffer`.
     ///
     /// # Errors
     /// If it is too large for a block.

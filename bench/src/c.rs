@@ -20,13 +20,13 @@ use crate::collect::{OF_INTERRUPTS, values, warm_query};
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
 
-/// A call on this machine, then tables of all sizes.
+/// Measures calls of the C API, and the conversion of names to 4-byte units for all block sizes.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     out(&call(rounds)?)?;
     SIZES.into_iter().try_for_each(|size| out(&names(size, rounds)?))
 }
 
-/// The same counters through the engine and through C.
+/// Measures a collection of the same counters through the engine and through the C API.
 fn call(rounds: usize) -> Result<Report> {
     let all = cpu::COUNTERSET.counters.iter().map(|counter| counter.id);
     let counters: Vec<CounterId> = all.filter(|id| !OF_INTERRUPTS.contains(id)).collect();
@@ -61,7 +61,7 @@ fn call(rounds: usize) -> Result<Report> {
     Ok(comparison.run(rounds))
 }
 
-/// A block with names of 4-byte units from one with 2, beside copying it.
+/// Measures the conversion of a block to names of 4-byte units, beside a copy of the block.
 fn names(instances: usize, rounds: usize) -> Result<Report> {
     let content = Content::new(instances, Widths::Long);
     let block = content.build(Vec::new())?;
@@ -86,14 +86,14 @@ fn names(instances: usize, rounds: usize) -> Result<Report> {
     Ok(comparison.run(rounds))
 }
 
-/// PerfQueryCounterData, of either kind of names.
+/// Type of the functions `PerfQueryCounterData` and `PerfQueryCounterData_utf32`.
 type Query = unsafe extern "system" fn(*mut c_void, *mut u8, u32, *mut u32) -> u32;
 
-/// A query handle of C.
+/// Query handle of the C API.
 struct Handle(*mut c_void);
 
 impl Handle {
-    /// With an entry for each counter, as in the other benches.
+    /// Opens a query with one entry for each counter, as the other benches do.
     #[expect(unsafe_code, reason = "a bench of C functions calls them")]
     fn open(counters: &[CounterId]) -> Result<Self> {
         let mut handle = Self(null_mut());
@@ -117,7 +117,7 @@ impl Handle {
         Ok(handle)
     }
 
-    /// How many bytes were read; 0 if it failed.
+    /// Collects into the buffer, and returns the number of bytes; 0 if the call fails.
     #[expect(unsafe_code, reason = "a bench of C functions calls them")]
     fn read(&self, query: Query, buffer: &mut [u8]) -> u64 {
         let mut len = 0;

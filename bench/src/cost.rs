@@ -10,7 +10,7 @@ use perfset_engine::{Entry, Snapshot};
 use crate::collect::machine;
 use crate::{Options, Out};
 
-/// Table of the counters that cost more than the cheapest class, and of those whose class is another one.
+/// Table of the counters whose declared cost class is not the cheapest one or differs from the measured class.
 struct Costs {
     rows: Vec<Cost>,
     measured: usize,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use perfset_core::{Counter, CounterId, CounterType, Counterset, Guid, InstanceType};
 use perfset_engine::Catalogue;
 
-/// With counters of these types, numbered from 0; one that needs a base is followed by it.
+/// Creates a catalogue with one counterset that has counters of these types, numbered from 0. Each counter that needs a
+/// base is followed by it.
 pub fn catalogue(guid: Guid, types: impl IntoIterator<Item = CounterType>) -> Arc<Catalogue> {
     let counter = |(at, counter_type): (usize, CounterType)| {
         Counter::new(CounterId(at as u32), counter_type)

@@ -11,7 +11,7 @@ use crate::blocks::{COUNTERS, Content, Copy, IN_CACHE, LARGEST, SIZES, Widths};
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
 
-/// Tables of all sizes, and one of mixed widths.
+/// Measures the decoding of blocks of all sizes, and of one block with values of mixed widths.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     for (size, widths) in SIZES.map(|size| (size, Widths::Long)).into_iter().chain([(LARGEST, Widths::Mixed)])
     {
@@ -65,10 +65,10 @@ fn report(instances: usize, widths: Widths, rounds: usize) -> Result<Report> {
     Ok(comparison.run(rounds))
 }
 
-/// Sum of all values, and how many instances have a name.
+/// Sum of all values, and number of instances that have a name.
 type Sums = (u64, u64);
 
-/// As a consumer writes it.
+/// Adds up all values of a block with an iterator chain, as some consumers do.
 fn walk_view(bytes: &[u8]) -> Result<Sums, WireError> {
     walk_rows(bytes, |row| {
         let numbers = row.values().iter().filter_map(BlockValue::number);
@@ -76,7 +76,7 @@ fn walk_view(bytes: &[u8]) -> Result<Sums, WireError> {
     })
 }
 
-/// As another consumer writes it.
+/// Adds up all values of a block with a `for` loop, as other consumers do.
 fn walk_view_in_a_loop(bytes: &[u8]) -> Result<Sums, WireError> {
     walk_rows(bytes, |row| {
         let mut sum = 0_u64;
@@ -102,13 +102,13 @@ fn walk_rows(bytes: &[u8], sum_of: impl Fn(&Instance<'_>) -> u64) -> Result<Sums
     Ok((sum, named))
 }
 
-/// Header of a value of 8 bytes: both sizes as one number.
+/// Cell header of a value of 8 bytes, with both sizes as one number.
 const LONG: u64 = 16 << 32 | 8;
-/// Header of a value of any width that a number has, without the bits that tell which.
+/// Cell header of a value of 4 or 8 bytes, without the bits that differ between the two.
 const ANY_WIDTH: u64 = 16 << 32;
 
-/// The floor: one PERF_COUNTERSET result, every size taken from the bytes without a check. All it asks is whether the
-/// cells have the expected headers, at the end.
+/// Adds up all values of one PERF_COUNTERSET result as the floor: takes every size from the bytes without a check. At
+/// the end, checks only that the cells have the expected headers.
 ///
 /// Values narrower than 8 bytes are padded with zeros, so that all are summed alike.
 ///
@@ -145,8 +145,8 @@ unsafe fn walk_trusting<const HEADER: u64>(block: &[u8]) -> Sums {
     (sum, named)
 }
 
-/// Every field where its structure says, every size checked: the walk of the sample in MS Learn's description of
-/// PerfQueryCounterData.
+/// Adds up all values of a block field by field, as the example code for PerfQueryCounterData in MS Learn does, with a
+/// check of every size.
 fn walk_by_field(bytes: &[u8]) -> Option<Sums> {
     const PERF_COUNTERSET: usize = 6;
     let total_size = field(bytes, 0)?;

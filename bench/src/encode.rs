@@ -16,7 +16,7 @@ use crate::counting::catalogue;
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
 
-/// Tables of all sizes.
+/// Measures the encoding of blocks of all sizes.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     SIZES.into_iter().try_for_each(|size| out(&report(size, rounds)?))
 }
@@ -64,7 +64,7 @@ fn report(instances: usize, rounds: usize) -> Result<Report> {
     Ok(comparison.run(rounds))
 }
 
-/// Writes values over a block, as the engine does while the same instances come.
+/// Overwrites the values in an existing block, as the engine does while the instances stay the same.
 fn patch(block: Vec<u8>, content: &Content, clocks: &ClockReading) -> Option<Vec<u8>> {
     let mut builder = BlockBuilder::over(block, clocks);
     builder.keep(|result| {
@@ -77,7 +77,7 @@ fn patch(block: Vec<u8>, content: &Content, clocks: &ClockReading) -> Option<Vec
     builder.finish().ok()
 }
 
-/// Provides values that grow with every collection.
+/// Provider of a counterset whose values grow with every collection.
 struct Counting {
     catalogue: Arc<Catalogue>,
     names: Vec<String>,
@@ -121,5 +121,6 @@ impl Provider for Counting {
     }
 }
 
-/// Cells are copied whole: one that would not be 16 bytes would make the comparison with memcpy unfair.
+/// Checks that a cell has 16 bytes: cells are copied whole, and another size would make the comparison with memcpy
+/// unfair.
 const _: () = assert!(size_of::<Cell>() == 16);

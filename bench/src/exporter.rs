@@ -12,7 +12,7 @@ use anyhow::{Context, Error, Result, bail, ensure};
 
 use crate::measure::Comparison;
 
-/// A running exporter. It is killed when this is dropped.
+/// Running exporter process, which is killed when this value is dropped.
 #[derive(Debug)]
 pub struct Exporter {
     child: Child,
@@ -20,11 +20,11 @@ pub struct Exporter {
 }
 
 const PROGRAM: &str = "prometheus-node-exporter";
-/// No numbers about the exporter itself.
+/// Option that turns off the metrics of node_exporter about itself.
 const LEAN: &str = "--web.disable-exporter-metrics";
 
 impl Exporter {
-    /// Starts a node_exporter with these collectors and no others, and these arguments.
+    /// Starts a node_exporter with the given arguments and only the given collectors.
     pub fn start(collectors: &[&str], arguments: &[&str]) -> Result<Self> {
         let mut command = Command::new(PROGRAM);
         command.arg("--collector.disable-defaults").args(collectors).args(arguments);
@@ -32,7 +32,7 @@ impl Exporter {
             .with_context(|| format!("{PROGRAM} is a Debian package: apt-get install {PROGRAM}"))
     }
 
-    /// Starts this command, which takes the address to listen on behind this word.
+    /// Starts an exporter command on a free port of this machine; `listen` is the option that precedes the address.
     pub fn spawn(mut command: Command, listen: &str) -> Result<Self> {
         // Free a moment ago; if another program takes it meanwhile, the exporter does not start, and says so.
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
@@ -47,12 +47,12 @@ impl Exporter {
         Ok(Self { child, address })
     }
 
-    /// Address at which the server listens.
+    /// Returns the address at which the exporter listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Connects, as soon as it listens.
+    /// Connects to the exporter as soon as it listens.
     pub fn connect(&mut self) -> Result<Connection> {
         const TRIES: u32 = 100;
         for _ in 0..TRIES {
@@ -69,7 +69,7 @@ impl Exporter {
         bail!("the exporter does not listen on {}", self.address)
     }
 
-    /// CPU time of all its threads, in ns.
+    /// Returns the CPU time of all threads of the exporter, in ns.
     ///
     /// From the scheduler, as the clock of a process is. A thread that ended would be lost; a Go program keeps them.
     pub fn cpu_ns(&self) -> Result<f64> {
@@ -93,7 +93,7 @@ impl Drop for Exporter {
     }
 }
 
-/// A connection that is kept alive.
+/// HTTP connection to an exporter, which is kept open between scrapes.
 #[derive(Debug)]
 pub struct Connection {
     stream: TcpStream,
@@ -102,7 +102,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Asks for everything once; what was answered, heads of chunks and all.
+    /// Requests all metrics once, and returns the whole HTTP response, including its header.
     pub fn scrape(&mut self) -> Result<&[u8]> {
         write!(self.stream, "GET /metrics HTTP/1.1\r\nHost: {}\r\n\r\n", self.address)?;
         self.answer.clear();
@@ -116,7 +116,7 @@ impl Connection {
     }
 }
 
-/// Whether an answer is there to its end. Metrics are text: the last chunk's head cannot be inside.
+/// Returns `true` if an HTTP response is complete. Metrics are text: the last chunk's head cannot be inside.
 fn is_whole(answer: &[u8]) -> Result<bool> {
     const END: &[u8] = b"\r\n\r\n";
     let Some(end) = answer.windows(END.len()).position(|part| part == END) else { return Ok(false) };
@@ -149,15 +149,15 @@ mod tests {
     }
 }
 
-/// An exporter, and the connection over which it is scraped.
+/// Exporter that is compared with this project, and the connection over which it is scraped.
 #[derive(Debug)]
 pub struct Peer {
-    /// The exporter.
+    /// Process of the exporter.
     pub exporter: Exporter,
     connection: RefCell<Connection>,
-    /// How many values it has.
+    /// Number of values that the exporter returned in its first scrape.
     pub values: usize,
-    /// The first failure; there is no further scrape.
+    /// First failed scrape, after which no other scrape is made.
     failed: OnceCell<Error>,
 }
 
@@ -167,7 +167,7 @@ impl Peer {
         Self::of(Exporter::start(collectors, arguments)?)
     }
 
-    /// Scrapes it once.
+    /// Connects to an exporter and scrapes it once.
     pub fn of(mut exporter: Exporter) -> Result<Self> {
         let mut connection = exporter.connect()?;
         let answer = connection.scrape()?;
@@ -179,7 +179,7 @@ impl Peer {
         Ok(Self { exporter, connection: connection.into(), values, failed: OnceCell::new() })
     }
 
-    /// One scrape; the length of the answer.
+    /// Scrapes the exporter once, and returns the length of the response.
     pub fn scrape(&self) -> u64 {
         if self.failed.get().is_some() {
             return 0;
@@ -193,13 +193,13 @@ impl Peer {
         }
     }
 
-    /// Whether all went well.
+    /// Returns the first error of a scrape, if one failed.
     pub fn check(self) -> Result<()> {
         self.failed.into_inner().map_or(Ok(()), Err)
     }
 }
 
-/// A node_exporter as people run it, and one without numbers about itself.
+/// Two node_exporters: one as people run it, and one without metrics about itself.
 #[derive(Debug)]
 pub struct NodeExporters {
     usual: Peer,
@@ -207,19 +207,19 @@ pub struct NodeExporters {
 }
 
 impl NodeExporters {
-    /// Starts both with these collectors and no others, and these arguments.
+    /// Starts both exporters with the given arguments and only the given collectors.
     pub fn start(collectors: &[&str], arguments: &[&str]) -> Result<Self> {
         let lean = [arguments, &[LEAN]].concat();
         Ok(Self { usual: Peer::start(collectors, arguments)?, lean: Peer::start(collectors, &lean)? })
     }
 
-    /// How many values they have.
+    /// Returns a text with the number of values that the exporters have.
     pub fn about(&self) -> String {
         let Self { usual, lean } = self;
         format!("the exporter has {}, and {} about itself", lean.values, usual.values - lean.values)
     }
 
-    /// Adds them as references: `peer` and `lean`.
+    /// Adds both exporters to a comparison, as the references `peer` and `lean`.
     pub fn in_comparison<'a>(&'a self, comparison: Comparison<'a>) -> Comparison<'a> {
         comparison
             .variant("node_exporter's process, a scrape over a kept connection (peer)", || {
@@ -232,7 +232,7 @@ impl NodeExporters {
             .reference("lean")
     }
 
-    /// Whether all went well.
+    /// Returns the first error of a scrape of either exporter, if one failed.
     pub fn check(self) -> Result<()> {
         self.usual.check()?;
         self.lean.check()

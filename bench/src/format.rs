@@ -14,7 +14,7 @@ use crate::counting::catalogue;
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
 
-/// The counters of every instance; those with a base are followed by it.
+/// Types of the counters of every instance; each counter that needs a base is followed by it.
 const TYPES: [CounterType; SHOWN + BASES] = [
     CounterType::PERF_COUNTER_COUNTER,
     CounterType::PERF_COUNTER_BULK_COUNT,
@@ -29,17 +29,18 @@ const TYPES: [CounterType; SHOWN + BASES] = [
     CounterType::PERF_COUNTER_RAWCOUNT,
     CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
 ];
-/// How many of them are values for people.
+/// Number of counters whose values are shown, which are all counters except the bases.
 const SHOWN: usize = 10;
-/// How many are bases: they are walked over too, and not counted as values.
+/// Number of base counters: they are walked over too, and not counted as values.
 const BASES: usize = 2;
-/// How many have a value without an older sample.
+/// Number of counters that have a formatted value without an older sample.
 const WITHOUT_DIFFERENCE: usize = 2;
 
-/// How many instances there are. All have the goal, and the cost of a value should be the same.
+/// Numbers of instances in the compared collections. All sizes have the goal, and the cost of a value should be the
+/// same.
 const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
 
-/// A table for each way in which the second collection differs from the first.
+/// Measures the formatting for each way in which the second collection differs from the first.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     for change in [Change::None, Change::HalfReplaced, Change::Shuffled] {
         out(&report(change, rounds)?)?;
@@ -67,19 +68,19 @@ fn report(change: Change, rounds: usize) -> Result<Report> {
     Ok(comparison.run(rounds))
 }
 
-/// How the instances of the newer collection differ from those of the older one.
+/// Difference between the instances of the newer collection and those of the older one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
-    /// The same, in the same order.
+    /// The same instances in the same order.
     None,
-    /// Every other one is gone, the rest moved up, and as many new ones follow: as processes do.
+    /// Every other instance is gone, the rest moved up, and as many new ones follow: as processes do.
     HalfReplaced,
-    /// The same, and none where it was or beside its neighbours: as no source does.
+    /// The same instances in another order, none at its place or beside its neighbours: as no source does.
     Shuffled,
 }
 
 impl Change {
-    /// In words.
+    /// Returns the difference between the collections as text for a table title.
     fn text(self) -> &'static str {
         match self {
             Self::None => "the same instances in the same order",
@@ -88,7 +89,7 @@ impl Change {
         }
     }
 
-    /// Goal: highest cost of a value, in multiples of the floor.
+    /// Returns the goal: the highest cost of a value, in multiples of the floor.
     fn goal(self) -> f64 {
         match self {
             Self::None => 4.0,
@@ -97,7 +98,7 @@ impl Change {
         }
     }
 
-    /// The newer instances, by number; the older ones are all numbers below `instances`.
+    /// Returns the numbers of the newer instances; the older instances have all numbers below `instances`.
     fn newer(self, instances: usize) -> Vec<usize> {
         // A step that has no factor in common with the sizes comes by every number once.
         const STEP: usize = 7_919;
@@ -112,7 +113,7 @@ impl Change {
     }
 }
 
-/// Two collections, the older first.
+/// Snapshots of two collections, the older first.
 type Two = (Snapshot, Snapshot);
 
 fn pair(instances: usize, change: Change) -> Result<Two> {
@@ -137,13 +138,13 @@ fn pair(instances: usize, change: Change) -> Result<Two> {
     Ok(two)
 }
 
-/// Sum of the raw values that [`formatted`] visits.
+/// Adds up the raw values that [`formatted`] visits.
 fn raw_of_values((old, new): &Two) -> Option<u64> {
     let mut raw = new.values(Some(old)).map(|value| Some(value.raw?.get()));
     raw.try_fold(0, |sum, raw| Some(u64::wrapping_add(sum, raw?)))
 }
 
-/// Sum of the newer raw values that [`by_position`] reads.
+/// Adds up the newer raw values that [`by_position`] reads.
 fn raw_of_block(new: &Snapshot) -> Option<u64> {
     let mut sum = 0_u64;
     for result in Block::parse(new.block()).ok()?.results() {
@@ -157,7 +158,7 @@ fn raw_of_block(new: &Snapshot) -> Option<u64> {
     Some(sum)
 }
 
-/// Sum of all formatted values, and how many there are not.
+/// Returns the sum of all formatted values, and the number of values that are missing.
 fn formatted((old, new): &Two) -> (f64, usize) {
     let (mut sum, mut missing) = (0.0, 0);
     new.values(Some(old)).for_each(|value| match value.value {
@@ -167,8 +168,8 @@ fn formatted((old, new): &Two) -> (f64, usize) {
     (sum, missing)
 }
 
-/// The floor: of all raw values of both blocks, those at the same position subtracted and divided by a time. Nothing
-/// asks what they mean and whose they are.
+/// Computes the floor: subtracts raw values at the same position of both blocks, and divides by the time between them.
+/// Ignores the types of the counters and the identities of the instances.
 fn by_position((old, new): &Two) -> u64 {
     let seconds = (new.clocks().perf_time - old.clocks().perf_time) as f64 / new.clocks().perf_freq as f64;
     let mut sum = 0.0;
@@ -187,10 +188,10 @@ fn by_position((old, new): &Two) -> u64 {
     f64::to_bits(sum)
 }
 
-/// Provides values that grow with every collection.
+/// Provider of a counterset whose values grow with every collection.
 struct Counting {
     catalogue: Arc<Catalogue>,
-    /// The instances of each collection, by number.
+    /// Numbers of the instances of the first and of all later collections.
     instances: [Vec<usize>; 2],
     collections: usize,
 }
@@ -202,12 +203,13 @@ impl Counting {
         Self { catalogue: catalogue(Self::GUID, TYPES), instances, collections: 0 }
     }
 
-    /// The instances of the next collection: as the last one if there have been both.
+    /// Returns the instances of the next collection; all collections after the first have the same ones.
     fn now(&self) -> &[usize] {
         &self.instances[self.collections.min(1)]
     }
 
-    /// What tells two instances of a name apart, as the start time of a process does.
+    /// Returns the birth of an instance, which tells apart two instances of one name, as the start time of a process
+    /// does.
     fn birth(number: usize) -> Option<NonZeroU64> {
         NonZeroU64::new(number as u64 + 1)
     }

@@ -22,12 +22,12 @@ use perfset_output::{PdhCsv, PdhCsvColumns, PdhCsvOptions, SampleWriter, learn_s
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
 
-/// Bytes of the log, about: 10 million values.
+/// Length of the log in bytes, for about 10 million values.
 const LEN: usize = 525 << 20;
-/// 200 MB a second.
+/// Goal for reading the log, in ns a KiB: 200 MB a second.
 const NS_A_KIB: f64 = 1_024.0 / 0.2;
 
-/// Two tables.
+/// Measures the reading of a binary log, and its conversion to CSV.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let log = LongLog::make()?;
     out(&report(&log, rounds)?)?;
@@ -64,7 +64,7 @@ fn relog_report(log: &LongLog, rounds: usize) -> Result<Report> {
     Ok(comparison.run(rounds))
 }
 
-/// The log as PDH-CSV.
+/// Writes the log as PDH-CSV, as `relog` does.
 fn relog(path: &Path, out: impl Write) -> Result<()> {
     let logs = Logs::open(&[path])?;
     let options = PdhCsvOptions { is_learned: true, ..PdhCsvOptions::default() };
@@ -75,7 +75,7 @@ fn relog(path: &Path, out: impl Write) -> Result<()> {
     Ok(())
 }
 
-/// All text that is written.
+/// Writer that keeps all text in memory.
 #[derive(Debug, Default)]
 struct Text {
     bytes: Vec<u8>,
@@ -92,7 +92,7 @@ impl Write for &mut Text {
     }
 }
 
-/// Length of the text that is written.
+/// Writer that keeps only the length of the text.
 #[derive(Debug, Default)]
 struct Length(u64);
 
@@ -107,11 +107,11 @@ impl Write for &mut Length {
     }
 }
 
-/// Numbers of a text log, to be printed again.
+/// Columns and numbers of a text log, which are printed again without computing them.
 #[derive(Debug)]
 struct Printed {
     paths: Vec<String>,
-    /// Times, and numbers of all columns; NaN if there is none.
+    /// Time and numbers of each line; the number of a column without a value is NaN.
     lines: Vec<(i64, Vec<f64>)>,
 }
 
@@ -134,7 +134,7 @@ impl Printed {
         Ok(Self { paths, lines: numbers })
     }
 
-    /// Decodes the log and prints the numbers: nothing is paired or computed.
+    /// Decodes the log and prints the stored numbers: nothing is paired or computed.
     fn print(
         &self,
         path: &Path,
@@ -157,7 +157,8 @@ impl Printed {
         Ok(writer.get_mut().finish()?)
     }
 
-    /// The same, by the standard library alone: as `TextLogWriter` was at commit b2888f3.
+    /// Decodes the log and prints the stored numbers with the standard library alone, as `TextLogWriter` did at commit
+    /// b2888f3.
     fn print_as_before(&self, path: &Path, out: impl Write) -> Result<()> {
         let mut line = String::new();
         self.print(path, out, |writer, time, numbers| {
@@ -182,7 +183,7 @@ impl Printed {
     }
 }
 
-/// A line as it is written today.
+/// Writes a line with the current `TextLogWriter`.
 fn line(writer: &mut TextLogWriter<SampleWriter<'_>>, time: i64, numbers: &[f64]) -> std::io::Result<()> {
     writer.line(time, numbers.iter().map(|number| (!number.is_nan()).then_some(*number)))
 }
@@ -277,7 +278,7 @@ fn one_counter(path: &Path) -> Result<Sum> {
     Ok(sum)
 }
 
-/// One counter by its series, formatted.
+/// Reads one counter with `Logs::series`, formats its values, and adds them up.
 fn series(path: &Path) -> Result<Sum> {
     let mut logs = Logs::open(&[path])?;
     let machine = logs.machine().clone();
@@ -309,7 +310,7 @@ fn series(path: &Path) -> Result<Sum> {
 
 const COUNTER: &str = "Avg. Disk Queue Length";
 
-/// Every counter by a query, formatted.
+/// Reads and formats every counter of the log with a query, and adds up the values.
 fn query(path: &Path) -> Result<Sum> {
     let mut query = query_of_all(&Logs::open(&[path])?)?;
     let mut sum = Sum::default();
@@ -321,19 +322,19 @@ fn query(path: &Path) -> Result<Sum> {
     Ok(sum)
 }
 
-/// A long log, which is removed in the end.
+/// Long binary log in a temporary file, which is removed on drop.
 #[derive(Debug)]
 pub struct LongLog {
-    /// File of the log.
+    /// Path of the log file.
     pub path: PathBuf,
-    /// Length of the file.
+    /// Length of the log file, in bytes.
     pub len: usize,
     samples: usize,
     values_a_sample: usize,
 }
 
 impl LongLog {
-    /// Writes a log of Windows, over and over.
+    /// Creates the file by repeating the samples of a real log of Windows.
     pub fn make() -> Result<Self> {
         const BUFFER: usize = 64 << 10;
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/logs/BasicPerfCounters.blg");

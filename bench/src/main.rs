@@ -73,21 +73,21 @@ fn main() -> ExitCode {
     }
 }
 
-/// What was said on the command line.
+/// Options given on the command line.
 #[derive(Clone, Copy, Debug)]
 struct Options {
-    /// How often each variant is measured.
+    /// Number of samples that are measured of each variant.
     rounds: usize,
-    /// How many processes are added to those of this machine.
+    /// Number of processes that the bench starts beside those of this machine.
     processes: usize,
-    /// Whether the costs are shown for several numbers of processes.
+    /// `true` if the costs are measured for several numbers of processes.
     growth: bool,
 }
 
-/// Takes each table as soon as it is there.
+/// Function that takes each finished table, to print and record it.
 type Out<'a> = &'a mut dyn FnMut(&dyn Display) -> Result<()>;
 
-/// Measures, and hands over its tables.
+/// Function that runs one bench, and passes each of its tables to `Out`.
 type Bench = fn(&Options, Out<'_>) -> Result<()>;
 
 const BENCHES: &[(&str, Bench)] = &[

@@ -7,12 +7,12 @@
 use std::fmt::{self, Display};
 use std::hint::black_box;
 
-/// Ways to do the same work.
+/// Comparison of several variants that do the same work.
 pub struct Comparison<'a> {
     title: String,
-    /// How many values one run handles, unless a variant has its own number.
+    /// Number of values that one run handles, unless a variant has its own number.
     values: usize,
-    /// What a value is.
+    /// Name of the unit that is counted as one value, such as "process" or "KiB".
     per: &'static str,
     variants: Vec<Variant<'a>>,
 }
@@ -20,48 +20,48 @@ pub struct Comparison<'a> {
 struct Variant<'a> {
     name: &'static str,
     run: Box<dyn FnMut() -> u64 + 'a>,
-    /// What comes before each run, and is not timed.
+    /// Function that is called before each run, and is not timed.
     before: Option<Box<dyn FnMut() + 'a>>,
-    /// How many values one run handles.
+    /// Number of values that one run of the variant handles.
     values: usize,
     clock: Clock<'a>,
-    /// A sample is the mean of so many runs or more.
+    /// Minimum number of runs, of which a sample is the mean.
     least_runs: usize,
-    /// Its heading, if the others are divided by it.
+    /// Heading of the column of ratios, if other variants are divided by this one.
     reference: Option<&'static str>,
     goals: Vec<Goal>,
-    /// The most ns that a value should take.
+    /// Goal: the maximum cost of a value, in ns.
     ns_goal: Option<f64>,
 }
 
-/// What a run is timed by.
+/// Clock by which the runs of a variant are timed.
 struct Clock<'a> {
-    /// CPU time so far, in ns.
+    /// Function that returns the CPU time so far, in ns.
     now: Box<dyn Fn() -> f64 + 'a>,
-    /// A sample takes at least so long.
+    /// Minimum time that the runs of a sample take together, in ns.
     least_ns: f64,
 }
 
-/// The most that a ratio should be.
+/// Goal: the maximum ratio of a variant to a reference.
 struct Goal {
     reference: &'static str,
     at_most: f64,
 }
 
 impl<'a> Comparison<'a> {
-    /// Nothing yet.
+    /// Creates a comparison without variants.
     pub fn new(title: String, values: usize) -> Self {
         Self { title, values, per: "value", variants: Vec::new() }
     }
 
-    /// Says what a value is.
+    /// Sets the name of the unit that is counted as one value.
     #[must_use]
     pub fn per(mut self, per: &'static str) -> Self {
         self.per = per;
         self
     }
 
-    /// Adds a variant. What it returns keeps the compiler from leaving it out.
+    /// Adds a variant to the comparison. The result of `run` keeps the compiler from removing the work.
     #[must_use]
     pub fn variant(mut self, name: &'static str, run: impl FnMut() -> u64 + 'a) -> Self {
         let clock = Clock { now: Box::new(thread_cpu_ns), least_ns: 2e6 };
@@ -79,7 +79,8 @@ impl<'a> Comparison<'a> {
         self
     }
 
-    /// How many values a run of the variant handles that was added last. Ratios are those of the cost of a value.
+    /// Sets the number of values that one run of the last added variant handles. Ratios are those of the cost of a
+    /// value.
     #[must_use]
     pub fn values(mut self, values: usize) -> Self {
         if let Some(variant) = self.variants.last_mut() {
@@ -99,8 +100,8 @@ impl<'a> Comparison<'a> {
         self
     }
 
-    /// Runs the variant that was added last so often for a sample, or more often: what it does in one run of so many
-    /// must be in each sample.
+    /// Sets the minimum number of runs in a sample of the last added variant. Work that the variant does only in one of
+    /// so many runs must be in each sample.
     #[must_use]
     pub fn at_least(mut self, runs: usize) -> Self {
         if let Some(variant) = self.variants.last_mut() {
@@ -109,7 +110,7 @@ impl<'a> Comparison<'a> {
         self
     }
 
-    /// Does this before each run of the variant that was added last. It is not timed.
+    /// Sets a function that is called before each run of the last added variant, and is not timed.
     #[must_use]
     pub fn before(mut self, before: impl FnMut() + 'a) -> Self {
         if let Some(variant) = self.variants.last_mut() {
@@ -118,7 +119,7 @@ impl<'a> Comparison<'a> {
         self
     }
 
-    /// Divides all variants by the one that was added last, in a column of that heading.
+    /// Makes the last added variant a reference: all variants are divided by it, in a column with that heading.
     #[must_use]
     pub fn reference(mut self, heading: &'static str) -> Self {
         if let Some(variant) = self.variants.last_mut() {
@@ -127,7 +128,7 @@ impl<'a> Comparison<'a> {
         self
     }
 
-    /// What the variant that was added last should cost at most, in multiples of a reference. `None`: no goal.
+    /// Sets the goal of the last added variant: the maximum cost, in multiples of a reference. `None` sets no goal.
     #[must_use]
     pub fn goal(mut self, reference: &'static str, at_most: impl Into<Option<f64>>) -> Self {
         if let (Some(variant), Some(at_most)) = (self.variants.last_mut(), at_most.into()) {
@@ -136,7 +137,7 @@ impl<'a> Comparison<'a> {
         self
     }
 
-    /// What a value of the variant that was added last should cost at most, in ns. `None`: no goal.
+    /// Sets the goal of the last added variant: the maximum cost of a value, in ns. `None` sets no goal.
     #[must_use]
     pub fn ns_goal(mut self, at_most: impl Into<Option<f64>>) -> Self {
         if let Some(variant) = self.variants.last_mut() {
@@ -145,7 +146,7 @@ impl<'a> Comparison<'a> {
         self
     }
 
-    /// Runs everything so many times.
+    /// Measures one sample of every variant in each of `rounds` rounds.
     pub fn run(mut self, rounds: usize) -> Report {
         let counts: Vec<usize> = self.variants.iter_mut().map(Variant::runs_in_a_sample).collect();
         let mut samples = vec![Vec::with_capacity(rounds); self.variants.len()];
@@ -192,7 +193,7 @@ impl<'a> Comparison<'a> {
 }
 
 impl Variant<'_> {
-    /// Enough runs for the clock to be exact; the first is for warming up.
+    /// Returns the number of runs that a sample needs to be exact; the first run only warms up.
     fn runs_in_a_sample(&mut self) -> usize {
         const MOST: usize = 1 << 24; // should the clock stand still
         self.sample(1);
@@ -206,7 +207,7 @@ impl Variant<'_> {
         }
     }
 
-    /// ns of one run, as the mean of so many.
+    /// Returns the mean time of that many runs, in ns.
     fn sample(&mut self, runs: usize) -> f64 {
         let Self { run, before, clock, .. } = self;
         let mut timed = |runs: usize| {
@@ -234,7 +235,7 @@ fn thread_cpu_ns() -> f64 {
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-/// Elsewhere the time that has passed: a busy neighbour costs more there.
+/// Returns the elapsed time in ns, because only Linux has the CPU time here: a busy neighbour costs more.
 #[cfg(not(target_os = "linux"))]
 fn thread_cpu_ns() -> f64 {
     use std::sync::OnceLock;
@@ -248,7 +249,7 @@ fn median(mut numbers: Vec<f64>) -> f64 {
     numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// What a [`Comparison`] found, as a table.
+/// Results of a [`Comparison`], which are printed as a table.
 #[derive(Debug)]
 pub struct Report {
     title: String,
@@ -260,13 +261,13 @@ pub struct Report {
 #[derive(Debug)]
 struct Line {
     name: &'static str,
-    /// ns of one run, as the two below.
+    /// Median time of one run, in ns; `least` and `most` have the same unit.
     median: f64,
     least: f64,
     most: f64,
-    /// ns of one value.
+    /// Median time of one value, in ns, with its goal.
     of_value: Number,
-    /// By heading.
+    /// Ratio to each reference, in the order of the headings.
     ratios: Vec<Number>,
 }
 
@@ -278,7 +279,7 @@ struct Number {
 }
 
 impl Report {
-    /// Name of each variant, and the ns of one of its values.
+    /// Returns the name of each variant, and the ns that one of its values takes.
     pub fn costs(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
         self.lines.iter().map(|line| (line.name, line.of_value.number))
     }
@@ -322,7 +323,7 @@ impl Display for Report {
 }
 
 impl Number {
-    /// The goal and whether it is met; nothing if there is none.
+    /// Returns a text with the goal and the words "met" or "MISSED"; empty without a goal.
     fn goal(&self) -> String {
         match self.at_most {
             Some(at_most) if self.number <= at_most => format!(" (goal {at_most}: met)"),

@@ -24,23 +24,23 @@ use crate::process::nursery::{Nursery, Who};
 use crate::process::processes;
 use crate::{Options, Out};
 
-/// Processes and control groups of an ordinary machine.
+/// Number of processes of an ordinary machine, and number of its control groups.
 const FEW: usize = 300;
 const GROUPS: usize = 100;
 
-/// The most CPU time of a sample, in ns: 3 ms a second.
+/// Goal: the maximum CPU time of a sample, in ns: 3 ms a second.
 const GOAL_NS: f64 = 3e6;
 
-/// The most that an overview of many processes may cost, in multiples of collecting them.
+/// Goal: the maximum cost of an overview of many processes, in multiples of a collection of these processes.
 const GOAL: f64 = 1.3;
 
-/// Rows of each list, as on a terminal.
+/// Number of rows of each list, as on a terminal.
 const LISTED: usize = 40;
 
-/// Samples of which one reads control groups, if they cost much, and each file of processes is refreshed once.
+/// Number of samples, one of which reads costly control groups, and in which each file of processes is read once.
 const TURNS: usize = 10;
 
-/// A machine as most are, and one of very many processes.
+/// Measures the overview of an ordinary machine, and of a machine with very many processes.
 pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
     let groups = Groups::make(GROUPS)?;
     let nursery = Nursery::start(FEW)?;
@@ -88,7 +88,7 @@ fn of_many(nursery: &Nursery, rounds: usize) -> Result<Report> {
 const COLLECT: &str = "Query::collect, 18 counters of Process V2 (floor)";
 const SAMPLE: &str = "Overview::collect and state";
 
-/// An overview that has rates.
+/// Opens an overview, and collects until its rates have values.
 fn open(source: ProcessSource) -> Result<Overview> {
     let mut overview = Overview::open(&mut machine_by(source))?;
     for _ in 0..3 {
@@ -99,7 +99,7 @@ fn open(source: ProcessSource) -> Result<Overview> {
     Ok(overview)
 }
 
-/// One sample; the number of what it found.
+/// Collects one sample of the overview, and returns the number of processes, findings and groups in it.
 fn sample(overview: &mut Overview) -> u64 {
     if overview.collect().is_err() {
         return 0;
@@ -108,16 +108,16 @@ fn sample(overview: &mut Overview) -> u64 {
     (state.processes.len() + state.findings.len() + state.groups_by_memory.len()) as u64
 }
 
-/// Control groups that are removed with this.
+/// Control groups that are removed when this value is dropped.
 #[derive(Debug)]
 struct Groups {
     folders: Vec<PathBuf>,
-    /// Number of groups; 0 if the kernel's file system of groups cannot be written.
+    /// Number of control groups; 0 if the kernel's file system of groups cannot be written.
     count: usize,
 }
 
 impl Groups {
-    /// Makes so many, in version 2 or in the hierarchies of version 1 that count.
+    /// Creates that many control groups, in version 2, or in the hierarchies `cpuacct` and `memory` of version 1.
     fn make(count: usize) -> Result<Self> {
         let mount = Path::new("/sys/fs/cgroup");
         let hierarchies = match mount.join("cgroup.controllers").exists() {
@@ -150,18 +150,18 @@ impl Drop for Groups {
     }
 }
 
-/// Cost of the command, which also draws and prints.
+/// Cost of a sample of the `perfset` command, which also draws and prints.
 #[derive(Debug)]
 struct CommandCost {
     user: &'static str,
-    /// CPU time of a sample, in ms.
+    /// CPU time of one sample, in ms.
     ms: f64,
 }
 
 impl CommandCost {
-    /// Runs `target/release/perfset` as an ordinary user, so often that the median is known.
+    /// Runs the `perfset` command as an ordinary user three times, and takes the median cost of a sample.
     fn measure(nursery: &Nursery) -> Result<Self> {
-        /// Samples of the short run, and those of the long one beyond it.
+        /// Number of samples of the short run, and number of further samples of the long one.
         const SHORT: u32 = 20;
         const MORE: u32 = 100;
         let mut samples = Vec::new();
@@ -188,7 +188,8 @@ impl Display for CommandCost {
     }
 }
 
-/// CPU time of the command for so many samples, in ms; one in twenty processes runs before each.
+/// Returns the CPU time of the `perfset` command for that many samples, in ms; one in twenty processes runs before
+/// each.
 fn cpu_ms(nursery: &Nursery, samples: u32) -> Result<f64> {
     const NOBODY: u32 = 65_534;
     let program = command::path();
@@ -210,7 +211,7 @@ fn cpu_ms(nursery: &Nursery, samples: u32) -> Result<f64> {
     Ok(children_ms()? - before)
 }
 
-/// CPU time of all children that have ended, in ms.
+/// Returns the CPU time of all ended child processes, in ms.
 fn children_ms() -> Result<f64> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let ms = |time: TimeVal| time.tv_sec() as f64 * 1e3 + time.tv_usec() as f64 / 1e3;

@@ -19,14 +19,14 @@ use crate::counting::catalogue;
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
 
-/// What a screen or a script asks for first: a processor time, a size and a rate.
+/// Counter paths that a screen or a script requests first: a processor time, a size and a rate.
 const PATHS: [&str; 3] = [
     r"\Processor Information(_Total)\% Processor Time",
     r"\Memory\Available Bytes",
     r"\System\Context Switches/sec",
 ];
 
-/// One selection of paths, and many paths of three shapes.
+/// Measures one selection of paths, then 1,000 paths of three shapes.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let before = KernelFile::open_ones()?;
     let mut machine = machine();
@@ -65,7 +65,7 @@ pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     Ok(())
 }
 
-/// 1,000 paths of one collection.
+/// Measures 1,000 paths of one collection, read one by one and all at once.
 fn many(instances: usize, counters: usize, rounds: usize) -> Result<Report> {
     let mut machine = Machine::new(Box::new(FixedClock::default()));
     machine.register(Box::new(Rising::new(instances, counters)));
@@ -124,7 +124,7 @@ fn each_path(query: &PathQuery, paths: usize) -> u64 {
     sum
 }
 
-/// Provides counts that rise with every collection: each counter of each instance by another number.
+/// Provider whose values rise with every collection: each counter of each instance by another number.
 struct Rising {
     catalogue: Arc<Catalogue>,
     instances: usize,
@@ -180,14 +180,14 @@ fn sum(query: &PathQuery) -> u64 {
         as u64
 }
 
-/// The files that have the three numbers, each once.
+/// Returns the files that contain the values of the three paths, each once.
 fn needed(kept: &BTreeSet<KernelFile>) -> BTreeSet<KernelFile> {
     let mut files = KernelFile::once(kept);
     files.retain(|file| matches!(file.path.to_str(), Some("/proc/stat" | "/proc/meminfo")));
     files
 }
 
-/// The three numbers of one file or the other.
+/// Returns the sum of the numbers that the three paths need from a file.
 fn wanted(kind: Kind, text: &[u8]) -> u64 {
     match kind {
         Kind::Stat => times_at_rest(text).wrapping_add(context_switches(text)),
@@ -195,7 +195,7 @@ fn wanted(kind: Kind, text: &[u8]) -> u64 {
     }
 }
 
-/// `idle` and `iowait` of all processors together: the fourth and fifth number of the first line.
+/// Returns the sum of `idle` and `iowait` of all processors together, the fourth and fifth number of the first line.
 fn times_at_rest(text: &[u8]) -> u64 {
     let mut rest = text.get(3..).unwrap_or_default();
     for _ in 0..3 {
@@ -206,7 +206,7 @@ fn times_at_rest(text: &[u8]) -> u64 {
     idle.wrapping_add(iowait)
 }
 
-/// `ctxt`, in the second line after those of the processors.
+/// Returns the number of `ctxt`, in the second line after those of the processors.
 fn context_switches(text: &[u8]) -> u64 {
     let mut rest = text;
     while let [b'c', b'p', b'u', ..] = rest {
@@ -216,7 +216,7 @@ fn context_switches(text: &[u8]) -> u64 {
     number(after_blanks(line.get(4..).unwrap_or_default())).0
 }
 
-/// `MemAvailable`: the third line.
+/// Returns the number of `MemAvailable`, in the third line.
 fn available(text: &[u8]) -> u64 {
     let line = after_line(after_line(text));
     number(after_blanks(line.get(13..).unwrap_or_default())).0

@@ -10,12 +10,12 @@ use std::time::SystemTime;
 use anyhow::{Context, Result};
 use perfset_core::clock::{self, UNIX_EPOCH_100NS};
 
-/// An open file in `record/`.
+/// Open file in the folder `record/`, to which tables are appended.
 #[derive(Debug)]
 pub struct Record(File);
 
 impl Record {
-    /// Opens the file of this day and processor, and writes down what machine it is.
+    /// Opens the file of this day and processor, and writes a description of the machine.
     pub fn open() -> Result<Self> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_nanos() / 100;
         let now = clock::SystemTime::from_100ns(UNIX_EPOCH_100NS.saturating_add(i64::try_from(now)?));
@@ -37,13 +37,13 @@ impl Record {
         Ok(Self(file))
     }
 
-    /// Appends a table.
+    /// Appends a table to the file.
     pub fn append(&mut self, table: &dyn Display) -> Result<()> {
         writeln!(self.0, "{table}").context("the record")
     }
 }
 
-/// What `/proc/cpuinfo` calls the processor; the architecture where it has no name for it.
+/// Returns the name of the processor in `/proc/cpuinfo`, or the architecture if there is none.
 fn processor() -> Result<String> {
     let cpuinfo = read_to_string("/proc/cpuinfo").context("/proc/cpuinfo")?;
     let model = cpuinfo.lines().find(|line| line.starts_with("model name"));
@@ -51,7 +51,7 @@ fn processor() -> Result<String> {
     Ok(model.unwrap_or(std::env::consts::ARCH).to_owned())
 }
 
-/// Lower case, with a dash for everything that is neither a letter nor a digit.
+/// Returns the processor's name for a file name: in lower case, words of letters and digits with dashes between them.
 fn file_name(processor: &str) -> String {
     let lower = processor.to_lowercase();
     let words: Vec<_> = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();

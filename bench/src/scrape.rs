@@ -18,7 +18,7 @@ use crate::exporter::{Exporter as Server, NodeExporters, Peer};
 use crate::measure::Comparison;
 use crate::{Options, Out};
 
-/// What the default paths are about, and what is added to them.
+/// Options of node_exporter that select the collectors for the subjects of the measured paths.
 const COLLECTORS: [&str; 16] = [
     "--collector.cpu",
     "--collector.stat",
@@ -37,10 +37,10 @@ const COLLECTORS: [&str; 16] = [
     "--collector.thermal_zone",
     "--collector.hwmon",
 ];
-/// Which lines of /proc/vmstat: all of them are counters here.
+/// Option of node_exporter that selects all lines of `/proc/vmstat`, because all of them are counters here.
 const ALL_OF_VMSTAT: &str = "--collector.vmstat.fields=.*";
 
-/// The default paths, all of /proc/meminfo and /proc/vmstat, and the scheduler.
+/// Returns the default paths and those of all of `/proc/meminfo`, `/proc/vmstat` and the scheduler.
 fn paths() -> Result<Vec<CounterPath>> {
     let mut paths = default_paths();
     for more in [r"\Linux Memory\*", r"\Scheduler(*)\*"] {
@@ -49,7 +49,7 @@ fn paths() -> Result<Vec<CounterPath>> {
     Ok(paths)
 }
 
-/// One table.
+/// Measures a scrape of the measured paths, beside a scrape of node_exporter.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let before = KernelFile::open_ones()?;
     let paths = paths()?;
@@ -90,13 +90,13 @@ pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     out(&report)
 }
 
-/// CPU time of all threads of this process, in ns: slow sources have threads of their own.
+/// Returns the CPU time of all threads of this process in ns, because slow sources have threads of their own.
 fn process_cpu_ns() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-/// A `perfset serve` of these paths; none if the command was not built.
+/// Starts `perfset serve` with these paths; returns `None` if the command was not built.
 fn served(paths: &[CounterPath]) -> Result<Option<Peer>> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
     let program = target.join("dist/perfset");

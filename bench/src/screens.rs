@@ -25,28 +25,28 @@ use crate::process::processes;
 use crate::recording::Hour;
 use crate::{Options, Out};
 
-/// Size of the terminals.
+/// Size of each terminal, in columns and lines.
 const SIZE: (u16, u16) = (200, 50);
 
-/// Text on the first screen that has values.
+/// Text that is on the screen as soon as it shows values.
 const FIRST: &[u8] = b"instance";
 
-/// Processes of an ordinary machine.
+/// Number of processes of an ordinary machine.
 const FEW: usize = 300;
 
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// Time that the screens run before they are measured, and that of the measurement.
+/// Time that the screens run before the measurement, and duration of the measurement.
 const SETTLED: Duration = Duration::from_secs(12);
 const MEASURED: Duration = Duration::from_secs(60);
 
-/// Longest wait for a first screen.
+/// Maximum time to wait for the first screen.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Tools, each with the command that draws all processes every two seconds.
 const PEERS: [(&str, &str); 3] = [("btop", "btop"), ("htop", "htop -d 20"), ("atop", "atop 2")];
 
-/// Live screens, and those of logs.
+/// Measures live screens, and screens that show logs.
 pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
     let nursery = Nursery::start(FEW)?;
     out(&FirstScreen::measure()?)?;
@@ -58,12 +58,12 @@ pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
     out(&opening(&LongLog::make()?, options.rounds)?)
 }
 
-/// Program in a terminal, which is ended when this is dropped.
+/// Program in a terminal, which ends when this value is dropped.
 #[derive(Debug)]
 struct OnTerminal {
-    /// The program that holds the terminal.
+    /// Process of the command `script`, which provides the terminal.
     holder: Child,
-    /// What is drawn, a part at a time.
+    /// Receiver of the bytes that the program draws.
     drawn: Receiver<Vec<u8>>,
 }
 
@@ -92,7 +92,7 @@ impl OnTerminal {
         Ok(Self { holder, drawn })
     }
 
-    /// Waits until a text was drawn.
+    /// Waits until the program has drawn a text.
     fn wait_for(&self, text: &[u8]) -> Result<()> {
         let end = Instant::now() + PATIENCE;
         let mut all = Vec::new();
@@ -123,7 +123,7 @@ impl Drop for OnTerminal {
     }
 }
 
-/// Time until the first screen of tables is drawn.
+/// Time until `perfset top` draws its first screen.
 #[derive(Debug)]
 struct FirstScreen {
     ms: f64,
@@ -155,11 +155,12 @@ impl Display for FirstScreen {
     }
 }
 
-/// CPU time of live screens in the same minute.
+/// CPU time of the live screens of several tools, measured in the same minute.
 #[derive(Debug)]
 struct LiveCost {
     processes: usize,
-    /// Share of one processor of each tool, in percent; none if it is not installed. The first one is ours.
+    /// Name of each tool, and its CPU time in percent of one processor; `None` if the tool is not installed. The first
+    /// one is ours.
     shares: Vec<(&'static str, Option<f64>)>,
 }
 
@@ -265,7 +266,7 @@ fn steps(hour: &Hour, rounds: usize) -> Result<Report> {
 }
 
 fn opening(log: &LongLog, rounds: usize) -> Result<Report> {
-    /// Size of the log that is to open in a second, in MiB.
+    /// Size of a log that must open within a second, in MiB.
     const MIB: f64 = 400.0;
     let mib = log.len >> 20;
     let title = format!("screens: perfset view of a .blg of {mib} MiB, from opening to the first screen");

@@ -13,10 +13,10 @@ use crate::command;
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
 
-/// A counter whose value does not change, so that every run prints as many bytes.
+/// Path of a counter whose value does not change, so that every run prints as many bytes.
 const PATH: &str = r"\Linux Memory\MemTotal";
 
-/// A table for each.
+/// Measures the start of `perfset list` and of `perfset get`, with a table for each.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     out(&report(&["list"], None, rounds)?)?;
     out(&report(&["get", PATH, "--format", "csv"], Some("free"), rounds)?)
@@ -55,14 +55,14 @@ fn report(arguments: &[&str], peer: Option<&'static str>, rounds: usize) -> Resu
     Ok(report)
 }
 
-/// Runs a program to its end, and returns what it prints.
+/// Runs a program to its end, and returns the text on its standard output.
 fn printed<S: AsRef<OsStr>>(program: &Path, arguments: &[S]) -> Result<String> {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output()?;
     ensure!(output.status.success(), "{}: {}", program.display(), output.status);
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// CPU time of all children that have ended, in ns.
+/// Returns the CPU time of all ended child processes, in ns.
 fn children_ns() -> f64 {
     let ns = |time: TimeVal| time.tv_sec() as f64 * 1e9 + time.tv_usec() as f64 * 1e3;
     getrusage(UsageWho::RUSAGE_CHILDREN)

@@ -13,16 +13,16 @@ use crate::exporter::Exporter;
 use crate::measure::Comparison;
 use crate::{Options, Out};
 
-/// Numbers of viewers, one table each.
+/// Numbers of viewers in the measurements; each number has a table of its own.
 const VIEWERS: [usize; 2] = [1, 50];
-/// Paths that each of them views: every line of `/proc/meminfo` and `/proc/vmstat`.
+/// Query with the paths that each viewer receives: every line of `/proc/meminfo` and `/proc/vmstat`.
 const PATHS: &str = "path=/Linux+Memory/*";
 /// Time between two samples.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// A table takes seconds for each round, because samples are waited for.
+/// Maximum number of rounds: a round takes seconds, because samples are waited for.
 const MOST_ROUNDS: usize = 5;
 
-/// A table for each number of viewers.
+/// Measures the streams of `perfset serve` for each number of viewers.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     for viewers in VIEWERS {
         let mut serve = Command::new(command::path());
@@ -65,10 +65,10 @@ fn next_of_all(viewers: &mut [Viewer]) -> Result<Vec<Vec<u8>>> {
     viewers.iter_mut().map(Viewer::next).collect()
 }
 
-/// Begin of a sample, before its time.
+/// Beginning of the line of a sample, before its time.
 const SAMPLE: &[u8] = b"data: {\"time\"";
 
-/// Reader of a stream.
+/// Reader of a stream of samples.
 struct Viewer(BufReader<TcpStream>);
 
 impl Viewer {
@@ -90,7 +90,7 @@ impl Viewer {
     }
 }
 
-/// Reads all samples so far, and one that had to be waited for.
+/// Reads all samples that were already sent, and one that it had to wait for.
 fn catch_up(viewers: &mut [Viewer]) -> Result<()> {
     let Some((first, others)) = viewers.split_first_mut() else { return Ok(()) };
     let newest = loop {
@@ -106,14 +106,14 @@ fn catch_up(viewers: &mut [Viewer]) -> Result<()> {
     Ok(())
 }
 
-/// The time in a sample.
+/// Returns the time in the line of a sample.
 fn time_of(event: &[u8]) -> Result<u64> {
     let digits = event.iter().skip(SAMPLE.len() + 1).take_while(|byte| byte.is_ascii_digit());
     let digits: String = digits.map(|digit| char::from(*digit)).collect();
     digits.parse().context("a sample without a time")
 }
 
-/// Sockets with a thread that reads their other ends.
+/// Connected sockets, each with a thread that reads the other end.
 struct Sockets(Vec<TcpStream>);
 
 impl Sockets {

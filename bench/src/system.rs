@@ -68,7 +68,7 @@ fn warm_query() -> Result<Query> {
     Ok(query)
 }
 
-/// What the floor takes from a file.
+/// Returns the sum of all numbers that the floor reads from a file.
 fn everything(kind: Kind, text: &[u8]) -> u64 {
     match kind {
         Kind::Stat => {
@@ -79,7 +79,7 @@ fn everything(kind: Kind, text: &[u8]) -> u64 {
     }
 }
 
-/// The lines behind `intr`, up to `procs_running`: `ctxt`, `btime`, `processes`.
+/// Adds up the numbers of the four lines after `intr`: `ctxt`, `btime`, `processes` and `procs_running`.
 fn behind_interrupts(text: &[u8]) -> u64 {
     let mut rest = after_line(text);
     let mut sum = 0_u64;

@@ -18,10 +18,10 @@ use perfset_output::{
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
 
-/// Counters of the log: as many instances of each.
+/// Number of counters in the log, and number of instances of each.
 const COUNTERS: usize = 10;
 const INSTANCES: usize = 100;
-/// Samples of the log.
+/// Number of samples in the log.
 const LINES: usize = 200;
 
 /// Measures the reading, formatting and writing of text logs, and passes on three tables.
@@ -32,7 +32,7 @@ pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     out(&writing(&log, rounds)?)
 }
 
-/// Bits of all numbers, added up.
+/// Adds up the bits of all numbers.
 fn sum(numbers: impl IntoIterator<Item = f64>) -> u64 {
     numbers.into_iter().map(f64::to_bits).fold(0, u64::wrapping_add)
 }
@@ -57,7 +57,7 @@ fn reading(log: &TextLog, rounds: usize) -> Result<Report> {
     Ok(comparison.run(rounds))
 }
 
-/// Splits the text at commas, in the knowledge that no field has one inside, and that each number is in quotes.
+/// Splits CSV at commas and adds up the numbers, assuming that no field contains a comma and each number is in quotes.
 fn split(bytes: &[u8]) -> u64 {
     let Ok(text) = std::str::from_utf8(bytes) else { return 0 };
     let fields = text.lines().skip(1).flat_map(|line| line.split(',').skip(1));
@@ -105,7 +105,7 @@ fn query_of_all(path: &Path) -> Result<PathQuery> {
     Ok(query)
 }
 
-/// `get --log` of every counter: the log is read and its values are printed as CSV.
+/// Measures `get --log` of every counter: the log is read and its values are printed as CSV.
 fn getting(log: &TextLog, rounds: usize) -> Result<Report> {
     let get = |out: &mut dyn Write| -> Result<()> {
         let mut lines = CsvLines::new(SampleWriter::buffered(out), false);
@@ -135,7 +135,7 @@ fn getting(log: &TextLog, rounds: usize) -> Result<Report> {
     Ok(comparison.run(rounds))
 }
 
-/// Values of one sample, written as JSON lines.
+/// Measures the writing of the values of one sample as JSON lines.
 fn writing(log: &TextLog, rounds: usize) -> Result<Report> {
     let mut query = query_of_all(&log.path)?;
     query.collect()?;
@@ -177,14 +177,14 @@ fn writing(log: &TextLog, rounds: usize) -> Result<Report> {
     Ok(comparison.run(rounds))
 }
 
-/// Copies a text line by line; its length.
+/// Copies a text line by line, and returns its length.
 fn copied(text: &[u8], into: &mut Vec<u8>) -> u64 {
     into.clear();
     black_box(text).split_inclusive(|byte| *byte == b'\n').for_each(|line| into.extend_from_slice(line));
     black_box(&*into).len() as u64
 }
 
-/// Length of what is written.
+/// Writer that keeps only the number of bytes.
 #[derive(Debug)]
 struct Length(u64);
 
@@ -199,7 +199,7 @@ impl Write for Length {
     }
 }
 
-/// A log of many columns in PDH-CSV, which is removed in the end.
+/// Log of many columns in PDH-CSV, in a file that is removed on drop.
 #[derive(Debug)]
 struct TextLog {
     path: PathBuf,

@@ -13,13 +13,13 @@ use crate::blocks::{COUNTERS, Copy, LARGEST};
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
 
-/// Numbers of instances, one table each.
+/// Numbers of instances in the measured blocks; each number has a table of its own.
 const SIZES: [usize; 5] = [1, 64, IN_CACHE, 4_096, LARGEST];
 
-/// What a second-level cache holds.
+/// Number of instances whose block fits into a second-level cache.
 const IN_CACHE: usize = 1_000;
 
-/// Tables of all sizes, and two of mixed widths.
+/// Measures the decoding of V1 blocks of all sizes, and of two with mixed widths of values.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     for size in SIZES {
         out(&report(size, Widths::Long, rounds)?)?;
@@ -70,17 +70,17 @@ fn report(instances: usize, widths: Widths, rounds: usize) -> Result<Report> {
     Ok(comparison.run(rounds))
 }
 
-/// How wide the values are.
+/// Widths of the counter values in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Widths {
-    /// All have 8 bytes.
+    /// All counter values have 8 bytes.
     Long,
-    /// Every other counter has 4 bytes: Windows' own objects have both widths.
+    /// Counter values have 4 and 8 bytes in turn: Windows' own objects have both widths.
     Alternating,
 }
 
 impl Widths {
-    /// In words.
+    /// Returns the widths as text for a table title.
     fn text(self) -> &'static str {
         match self {
             Self::Long => "8 bytes",
@@ -88,7 +88,7 @@ impl Widths {
         }
     }
 
-    /// The type of the counter at that position.
+    /// Returns the type of the counter at that position.
     fn counter_type(self, position: usize) -> CounterType {
         match (self, position % 2) {
             (Self::Alternating, 0) => CounterType::PERF_COUNTER_COUNTER,
@@ -97,10 +97,10 @@ impl Widths {
     }
 }
 
-/// Sum of all values, and how many instances are known by their name.
+/// Sum of all values, and number of instances that are identified by their name.
 type Sums = (u64, u64);
 
-/// A block with one object of so many instances, and what a walk over it should give.
+/// Builds a block with one object of that many instances, and returns it with the sums that a walk must return.
 fn build(instances: usize, widths: Widths) -> Result<(Vec<u8>, Sums)> {
     let counters: Vec<_> = (0..COUNTERS).map(|at| NewCounter::new(4, widths.counter_type(at))).collect();
     let mut builder = BlockBuilder::new(&ClockReading::default(), "BENCH");
@@ -117,7 +117,7 @@ fn build(instances: usize, widths: Widths) -> Result<(Vec<u8>, Sums)> {
     Ok((builder.finish()?, (sum, named)))
 }
 
-/// As a consumer writes it.
+/// Adds up all values of a block with an iterator chain, as some consumers do.
 fn walk_view(bytes: &[u8]) -> Result<Sums, WireError> {
     walk_instances(bytes, |instance| {
         let numbers = instance.values().iter().filter_map(BlockValue::number);
@@ -125,7 +125,7 @@ fn walk_view(bytes: &[u8]) -> Result<Sums, WireError> {
     })
 }
 
-/// As another consumer writes it.
+/// Adds up all values of a block with a `for` loop, as other consumers do.
 fn walk_view_in_a_loop(bytes: &[u8]) -> Result<Sums, WireError> {
     walk_instances(bytes, |instance| {
         let mut sum = 0_u64;
@@ -151,9 +151,9 @@ fn walk_instances(bytes: &[u8], sum_of: impl Fn(&Instance<'_>) -> u64) -> Result
     Ok((sum, named))
 }
 
-/// The floor: one object, every length and offset taken from the bytes without a check. Where the values lie is read
-/// from the definitions, once for all instances; if all are `LONG`, only where the first one does. Of a value of 4
-/// bytes 8 are read and 4 are kept.
+/// Adds up all values of one object as the floor: takes every length and offset from the bytes without a check. Reads
+/// the positions of the values from the definitions, once for all instances; with `LONG`, only the position of the
+/// first. For a value of 4 bytes, reads 8 bytes and keeps 4.
 ///
 /// # Safety
 /// `block` is what [`build`] returned: every length and offset in it is right, there are [`COUNTERS`] counters, and

@@ -29,7 +29,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the directories of the crates whose public items are part of `perfset`, by its manifest.
+/// Returns the directories of the crates whose public items are part of `perfset`, as the manifest of `perfset` lists
+/// them.
 ///
 /// The crate `perfset-linux` is left out: only some of its functions are public, and its parsers test their examples.
 fn re_exported(manifest: &str) -> impl Iterator<Item = &str> {

@@ -15,7 +15,7 @@ use crate::repository::{Package, root};
 
 /// Directory of the files that list the public items of each library.
 const DIRECTORY: &str = "docs/api";
-/// Line of the changelog before the checksum.
+/// Beginning of the changelog line with the checksum.
 const LINE: &str = "<!-- Checksum of docs/api: ";
 
 /// Write the public items of each published library into docs/api
@@ -26,7 +26,7 @@ pub struct Args {
     check: bool,
 }
 
-/// Runs the chore.
+/// Writes or checks the lists of public items.
 pub fn run(args: &Args) -> Result<()> {
     let directory = root().join(DIRECTORY);
     fs::create_dir_all(&directory)?;
@@ -65,7 +65,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// FNV-1a of texts.
+/// FNV-1a checksum of the texts.
 struct Checksum(u64);
 
 impl Default for Checksum {
@@ -86,11 +86,11 @@ impl Checksum {
 #[derive(Debug)]
 struct Declaration {
     text: String,
-    /// Name of the item, of the type for a member, or of what a `use` names.
+    /// Names that decide if users can reach the item: its own, that of its type, or the words of a `use`.
     names: Vec<String>,
     is_use: bool,
     is_member: bool,
-    /// `true` if all modules around it are public.
+    /// `true` if all modules around the declaration are public.
     is_open: bool,
 }
 
@@ -163,7 +163,7 @@ fn items(
     Ok(())
 }
 
-/// Removes the blanks that no programmer writes between tokens.
+/// Removes the blanks between tokens that programmers do not write.
 fn plain(tokens: &str) -> String {
     let written = [
         (" :: ", "::"),
@@ -185,7 +185,7 @@ fn plain(tokens: &str) -> String {
     written.iter().fold(tokens.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
-/// Returns the names of an item, and if it is a `use` or has members of another item.
+/// Returns the names of an item, `true` if it is a `use`, and `true` if it has members of another item.
 fn names(item: &Item) -> (Vec<String>, bool, bool) {
     let words = |text: String| -> Vec<String> {
         let words = text.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned);
@@ -208,7 +208,7 @@ fn names(item: &Item) -> (Vec<String>, bool, bool) {
     }
 }
 
-/// Returns the public declarations of an item, one a line.
+/// Returns the public declarations of an item, each on a separate line.
 fn declarations(item: &Item) -> Vec<String> {
     let text = |item: &dyn ToTokens| item.to_token_stream().to_string();
     match item.clone() {
@@ -284,7 +284,7 @@ fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| attribute.to_token_stream().to_string() == "# [cfg (test)]")
 }
 
-/// Keeps the attributes that callers depend on.
+/// Removes the attributes that callers do not depend on.
 fn keep_contract(attributes: &mut Vec<Attribute>) {
     attributes.retain(|attribute| {
         ["derive", "non_exhaustive", "repr"].iter().any(|name| attribute.path().is_ident(name))

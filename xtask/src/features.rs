@@ -18,7 +18,7 @@ pub struct Args {
     only: Option<String>,
 }
 
-/// Runs the chore.
+/// Checks each crate without features, and with each of its features alone.
 pub fn run(args: &Args) -> Result<()> {
     let sets = sets(&Package::published()?);
     let wanted = sets.iter().filter(|set| args.only.as_ref().is_none_or(|only| set[0].contains(only)));
@@ -43,7 +43,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns Cargo's options for each set: each crate without features, then with each one.
+/// Returns Cargo's options for each check: each crate without features, then with each of its features alone.
 fn sets(packages: &[Package]) -> Vec<Vec<String>> {
     let mut sets = Vec::new();
     for package in packages {

@@ -17,7 +17,8 @@ const BUILDS: [(&str, &[&str], u64); 2] =
 #[derive(clap::Args)]
 pub struct Args {}
 
-/// Runs the chore. Downloads are not timed. A missed goal is printed and fails nothing: a busy machine misses it too.
+/// Times the first builds of the command. Downloads are not timed. A missed goal is printed and fails nothing: a busy
+/// machine misses it too.
 pub fn run(_: &Args) -> Result<()> {
     let directory = target().join("first-build");
     let mut progress = Progress::new(BUILDS.len() + 1);

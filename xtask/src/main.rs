@@ -6,11 +6,11 @@ mod repository;
 mod api;
 mod bench;
 mod catalog;
-/// Core's table of counter types, without core: that cannot be built while what this program generates is stale.
+/// Counter types, from the source of core, because core cannot be built while the generated files are outdated.
 #[path = "../../crates/core/src/counter_type.rs"]
 #[allow(dead_code, reason = "shared with core, which uses all of it")]
 mod counter_type;
-/// How names become constants, in manifests as in the catalogue.
+/// Functions that make names of constants, as manifests and the catalogue use them.
 #[path = "../../crates/manifest/src/symbol.rs"]
 mod symbol;
 mod features;

@@ -17,7 +17,7 @@ pub struct Args {
     machines: u64,
 }
 
-/// A fault: a text of a file and its replacement.
+/// Fault to put into the code: a text of a file, and its replacement.
 struct Mutant {
     name: &'static str,
     file: &'static str,
@@ -25,7 +25,7 @@ struct Mutant {
     to: &'static str,
 }
 
-/// The faults. Each text occurs once in its file; if that code changes, this table must change too.
+/// Table of the faults. Each text occurs once in its file; if that code changes, this table must change too.
 const MUTANTS: [Mutant; 9] = [
     Mutant {
         name: "values are stored by position",
@@ -84,7 +84,7 @@ const MUTANTS: [Mutant; 9] = [
     },
 ];
 
-/// Runs the chore.
+/// Runs the tests on the code with each fault.
 ///
 /// Faults are written into a copy below Cargo's target directory, never into the tree itself. The copy is made anew by
 /// each run, so a run that was interrupted leaves nothing for the next one.
@@ -121,7 +121,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Fails unless a text occurs once in a file.
+/// Returns an error unless a text occurs exactly once in a file.
 fn ensure_once(name: &str, text: &str, from: &str) -> Result<()> {
     ensure!(text.matches(from).count() == 1, "{name}: its file does not contain this text once:\n{from}");
     Ok(())
@@ -163,7 +163,8 @@ fn cargo_test(copy: &Path, machines: u64, more: &[&str]) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// The mutants themselves run only with `--full`, so a changed line would be noticed late.
+    /// The texts to replace must occur in the code: the mutants themselves run only with `--full`, so a changed line
+    /// would be noticed late.
     #[test]
     fn mutants_fit_the_code() {
         for Mutant { name, file, from, .. } in &MUTANTS {

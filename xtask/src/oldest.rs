@@ -17,7 +17,7 @@ use crate::repository::{Package, output_of, root, target};
 #[derive(clap::Args)]
 pub struct Args {}
 
-/// Runs the chore.
+/// Compiles the published crates with the oldest compiler that their manifests promise.
 pub fn run(_: &Args) -> Result<()> {
     let mut progress = Progress::new(2);
     progress.step("downloading the compiler, unless it is there");
@@ -38,7 +38,7 @@ pub fn run(_: &Args) -> Result<()> {
     Ok(())
 }
 
-/// A compiler, unpacked.
+/// Directory of the unpacked oldest compiler.
 struct OldestCompiler {
     directory: PathBuf,
 }

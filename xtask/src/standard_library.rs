@@ -14,18 +14,18 @@ use crate::repository::{output_of, root, target};
 
 const BIN: &str = "/usr/bin";
 const SOURCE: &str = "/usr/lib/rustlib/src/rust/library/std/Cargo.toml";
-/// Option for all crates that a program or a test can need.
+/// Cargo option that builds all standard crates that a program or a test can need.
 const ALL: &str = "-Zbuild-std=std,panic_unwind,panic_abort,proc_macro,test";
 const INSTALL: &str = "apt-get install --no-install-recommends rustc-web cargo-web rust-web-src";
 
-/// Use of a library, which decides how much of it is compiled.
+/// Purpose of a standard library, which decides how much of it is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
     /// Checks: metadata only, so no program can be linked.
     Check,
-    /// Tests: hardly optimized.
+    /// Tests: the library is hardly optimized.
     Test,
-    /// Measurements: optimized as programs ship it.
+    /// Measurements: the library is optimized like in shipped programs.
     Release,
 }
 
@@ -37,7 +37,7 @@ pub struct StandardLibrary {
 }
 
 impl StandardLibrary {
-    /// Builds a library, unless this compiler has built it before.
+    /// Builds a standard library, unless this compiler has built it before.
     pub fn set_up(target: &'static str, purpose: Use) -> Result<Self> {
         for needed in [&format!("{BIN}/rustc"), &format!("{BIN}/cargo"), SOURCE] {
             ensure!(Path::new(needed).exists(), "{needed} is missing; install it with: {INSTALL}");
@@ -84,7 +84,7 @@ impl StandardLibrary {
     }
 }
 
-/// Compiles the library, as dependencies of an empty package, and copies it into a sysroot.
+/// Compiles the standard library, as dependencies of an empty package, and copies it into a sysroot.
 fn compile(target: &str, purpose: Use, package: &Path, sysroot: &Path) -> Result<()> {
     let manifest = "[package]\nname = \"empty\"\nversion = \"0.0.0\"\nedition = \"2021\"\n[workspace]\n\
         [profile.dev]\ndebug = false\nopt-level = 1\n";
@@ -116,17 +116,17 @@ fn compile(target: &str, purpose: Use, package: &Path, sysroot: &Path) -> Result
     Ok(())
 }
 
-/// Returns the directory of all that Debian's compiler builds.
+/// Returns the directory for everything that Debian's compiler builds.
 fn directory() -> PathBuf {
     target().join("debian")
 }
 
-/// Returns Cargo's target directory: one for all targets, so that what runs while compiling is built once.
+/// Returns Cargo's target directory. All targets share it, so that build scripts and macros are built once.
 fn build_directory() -> PathBuf {
     directory().join("build")
 }
 
-/// Returns a command of Debian's, whatever other compiler runs this program.
+/// Returns a command of Debian's Rust tools, even if another compiler runs this program.
 pub fn debian(program: &str) -> Command {
     let mut command = Command::new(format!("{BIN}/{program}"));
     let path = std::env::var("PATH").unwrap_or_default();

@@ -15,7 +15,7 @@ pub struct Args {
     profile: String,
 }
 
-/// Runs the chore.
+/// Builds the command as one static file, and checks that it is one.
 ///
 /// With glibc, which Rust links statically when asked. musl would do as well, but its standard library is not on every
 /// machine, and built from source it wants LLVM's libunwind besides.
@@ -55,7 +55,7 @@ fn check(program: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What a program needs of the machine that it starts on.
+/// Needs of a program on the machine that it starts on.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Needs {
     interpreter: bool,
@@ -97,7 +97,7 @@ fn needs(elf: &[u8]) -> Option<Needs> {
 mod tests {
     use super::*;
 
-    /// A file with one program header of each kind, whose dynamic section has one entry of each tag.
+    /// Returns an ELF file with one program header of each kind, whose dynamic section has one entry of each tag.
     fn elf(kinds: &[u32], tags: &[u64]) -> Vec<u8> {
         let mut elf = b"\x7fELF\x02\x01".to_vec();
         elf.resize(64, 0);

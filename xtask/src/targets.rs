@@ -23,7 +23,7 @@ pub struct Args {
     full: bool,
 }
 
-/// A target, and the programs with which its tests are linked and run.
+/// Target, with the programs that link and run its tests.
 struct Target {
     triple: &'static str,
     linker: &'static str,
@@ -46,7 +46,7 @@ const TARGETS: [Target; 2] = [
 /// Crates that are checked; their dependency engine is checked with them.
 const CHECKED: [&str; 2] = ["perfset-core", "perfset-log"];
 
-/// Runs the chore.
+/// Checks crates for a 32-bit and for a big-endian target.
 pub fn run(args: &Args) -> Result<()> {
     let mut progress = Progress::new(if args.full { 3 + TARGETS.len() } else { 2 });
     progress.step("building the standard libraries, for checks");

@@ -15,7 +15,7 @@ pub struct Args {
     file: PathBuf,
 }
 
-/// Runs the chore: an example of core, because this program is built without core.
+/// Runs the vector check of core as an example, because this program is built without core.
 pub fn run(args: &Args) -> Result<()> {
     let file = std::path::absolute(&args.file)?;
     let mut command = Command::new("cargo");

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 
 use super::kernel_file::{KernelFile, Kind};
 
-/// The files, open, and a buffer that holds any of them.
+/// Open kernel files, and a buffer that is large enough for each of them.
 #[derive(Debug)]
 pub struct Floor {
     files: Vec<OpenFile>,
@@ -22,7 +22,7 @@ struct OpenFile {
 }
 
 impl Floor {
-    /// Opens the files.
+    /// Opens the given kernel files for reading.
     pub fn open(files: &BTreeSet<KernelFile>) -> io::Result<Self> {
         let open = |file: &KernelFile| {
             Ok(OpenFile {
@@ -34,12 +34,12 @@ impl Floor {
         Ok(Self { files: files.iter().map(open).collect::<io::Result<_>>()?, buffer: vec![0; 1 << 20] })
     }
 
-    /// Reads and parses each file once; the sum of everything that was parsed.
+    /// Reads and parses each kernel file once, and returns the sum of all parsed numbers.
     pub fn collect(&mut self) -> io::Result<u64> {
         self.collect_with(parse)
     }
 
-    /// The same with another parser.
+    /// Reads each kernel file once, parses it with `parse`, and returns the sum of all results.
     pub fn collect_with(&mut self, parse: impl Fn(Kind, &[u8]) -> u64) -> io::Result<u64> {
         let mut sum = 0_u64;
         for file in &self.files {
@@ -49,7 +49,7 @@ impl Floor {
         Ok(sum)
     }
 
-    /// Reads each file once; the number of bytes.
+    /// Reads each kernel file once without parsing, and returns the number of bytes.
     pub fn read(&mut self) -> io::Result<u64> {
         self.files.iter().try_fold(0, |sum, file| Ok(sum + file.read(&mut self.buffer)?.len() as u64))
     }
@@ -70,7 +70,8 @@ impl OpenFile {
     }
 }
 
-/// Everything that collections of Processor Information take from a file, and every number of others.
+/// Returns the sum of the numbers in a kernel file: for `/proc/stat` those of the CPU lines, for other files all
+/// numbers.
 pub fn parse(kind: Kind, text: &[u8]) -> u64 {
     match kind {
         Kind::Stat => cpu_lines(text),
@@ -80,12 +81,12 @@ pub fn parse(kind: Kind, text: &[u8]) -> u64 {
     }
 }
 
-/// The `cpuN` lines of `/proc/stat`, which come after the first line and before all others.
+/// Adds up the numbers of the `cpuN` lines of `/proc/stat`, which follow its first line.
 fn cpu_lines(text: &[u8]) -> u64 {
     cpu_lines_and_rest(text).0
 }
 
-/// The same, and the text behind them.
+/// Adds up the numbers of the `cpuN` lines of `/proc/stat`, and returns the sum and the text after these lines.
 pub fn cpu_lines_and_rest(text: &[u8]) -> (u64, &[u8]) {
     let mut rest = after_line(text);
     let mut sum = 0_u64;
@@ -101,7 +102,7 @@ pub fn cpu_lines_and_rest(text: &[u8]) -> (u64, &[u8]) {
     (sum, rest)
 }
 
-/// The number of each line, which is behind blanks.
+/// Adds up the number of each line, which follows the name and some blanks.
 fn named(text: &[u8]) -> u64 {
     let mut rest = text;
     let mut sum = 0_u64;
@@ -113,7 +114,7 @@ fn named(text: &[u8]) -> u64 {
     sum
 }
 
-/// The numbers behind the colons.
+/// Adds up the numbers of all CPUs, which follow the colon of each line.
 fn columns(text: &[u8]) -> u64 {
     let mut rest = text;
     let cpus = text
@@ -133,7 +134,7 @@ fn columns(text: &[u8]) -> u64 {
     }
 }
 
-/// All numbers of an attribute.
+/// Adds up all numbers in the text of a kernel attribute.
 fn numbers(text: &[u8]) -> u64 {
     let mut rest = text;
     let mut sum = 0_u64;
@@ -148,7 +149,7 @@ fn numbers(text: &[u8]) -> u64 {
     sum
 }
 
-/// The number that a text begins with, and the text behind it.
+/// Returns the number at the start of a text, and the text after that number.
 pub fn number(text: &[u8]) -> (u64, &[u8]) {
     number_from(0, text)
 }
@@ -161,7 +162,7 @@ fn number_from(mut value: u64, mut text: &[u8]) -> (u64, &[u8]) {
     (value, text)
 }
 
-/// The text behind the blanks that it begins with.
+/// Returns the text without the blanks at its start.
 pub fn after_blanks(mut text: &[u8]) -> &[u8] {
     while let [b' ', behind @ ..] = text {
         text = behind;
@@ -169,7 +170,7 @@ pub fn after_blanks(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// The text behind its first line.
+/// Returns the text without its first line.
 pub fn after_line(mut text: &[u8]) -> &[u8] {
     let _ = text.skip_until(b'\n'); // reading a slice never fails
     text

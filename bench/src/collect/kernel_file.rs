@@ -8,30 +8,30 @@ use std::path::PathBuf;
 /// A file below `/proc` or `/sys`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KernelFile {
-    /// Where it is.
+    /// Path of the kernel file.
     pub path: PathBuf,
-    /// The descriptor that was found open.
+    /// Number of the open file descriptor; empty if the file is not open.
     descriptor: String,
 }
 
-/// What is in a file.
+/// Format of a kernel file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// `/proc/stat`.
+    /// Format of `/proc/stat`, with one line for each CPU.
     Stat,
-    /// `/proc/softirqs`, `/proc/interrupts`: a column for each CPU.
+    /// Format of `/proc/softirqs` and `/proc/interrupts`: a column for each CPU.
     Columns,
-    /// `/proc/meminfo`, `/proc/vmstat`: lines of a name and a number.
+    /// Format of `/proc/meminfo` and `/proc/vmstat`: lines of a name and a number.
     Named,
-    /// The list of CPUs that are online.
+    /// List of the CPUs that are online.
     Online,
-    /// An attribute.
+    /// Kernel attribute that contains numbers, such as a file in `/sys`.
     Numbers,
 }
 
 impl KernelFile {
-    /// Those that this process has open now, and reads in every collection: `/proc/cpuinfo` is not among them, as it is
-    /// read every 10 s only, and so no floor and no peer has to read it either.
+    /// Returns the kernel files that this process has open now and reads in every collection. `/proc/cpuinfo` is not
+    /// among them: it is read only every 10 s, so no floor and no peer has to read it either.
     pub fn open_ones() -> io::Result<BTreeSet<Self>> {
         let mut files = BTreeSet::new();
         for descriptor in fs::read_dir("/proc/self/fd")? {
@@ -46,12 +46,12 @@ impl KernelFile {
         Ok(files)
     }
 
-    /// One that is not open yet.
+    /// Creates the entry of a kernel file that is not open yet.
     pub fn at(path: &str) -> Self {
         Self { path: path.into(), descriptor: String::new() }
     }
 
-    /// What is in it.
+    /// Returns the format of the kernel file, which its name determines.
     pub fn kind(&self) -> Kind {
         match self.path.file_name().and_then(|name| name.to_str()) {
             Some("stat") => Kind::Stat,
@@ -62,19 +62,19 @@ impl KernelFile {
         }
     }
 
-    /// Whether the kernel prints it record by record, so that only an empty piece is its end.
+    /// Returns `true` if the kernel prints the file record by record, so that only an empty read is its end.
     pub fn is_in_records(&self) -> bool {
         const NAMES: [&str; 3] = ["interrupts", "vmstat", "modules"];
         NAMES.iter().any(|name| self.path.ends_with(name))
     }
 
-    /// Each path once: two providers may have opened the same file.
+    /// Returns the files with each path only once, because two providers may have opened the same file.
     pub fn once(files: &BTreeSet<Self>) -> BTreeSet<Self> {
         let mut paths = BTreeSet::new();
         files.iter().filter(|file| paths.insert(&file.path)).cloned().collect()
     }
 
-    /// Their paths, for people; files of the CPUs after the first are counted only.
+    /// Lists the paths of the files for a table title; files of the CPUs after the first are only counted.
     pub fn list(files: &BTreeSet<Self>) -> String {
         let paths = || files.iter().map(|file| file.path.to_string_lossy());
         let is_of_another_cpu = |path: &str| path.contains("/cpu/cpu") && !path.contains("/cpu/cpu0/");

@@ -24,7 +24,7 @@ use kernel_file::KernelFile;
 /// Counters that need `/proc/interrupts`, which costs more than all other files together.
 pub const OF_INTERRUPTS: [CounterId; 2] = [cpu::INTERRUPTS_PER_SEC, cpu::CLOCK_INTERRUPTS_PER_SEC];
 
-/// Three selections of counters.
+/// Measures the collection of three selections of Processor Information counters.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let all: Vec<_> = cpu::COUNTERSET.counters.iter().map(|counter| counter.id).collect();
     let without: Vec<_> = all.iter().copied().filter(|id| !OF_INTERRUPTS.contains(id)).collect();
@@ -73,7 +73,7 @@ fn report(what: &str, counters: &[CounterId], has_goals: bool, rounds: usize) ->
     Ok(comparison.run(rounds))
 }
 
-/// A query with an entry for each counter, collected until its provider has opened what it keeps open.
+/// Returns a query of Processor Information with an entry for each counter, collected until all its files are open.
 pub fn warm_query(counters: &[CounterId]) -> Result<Query> {
     let entries = counters.iter().map(|counter| Entry::one(cpu::GUID, *counter).instance("*"));
     let mut query = machine().query();
@@ -81,12 +81,12 @@ pub fn warm_query(counters: &[CounterId]) -> Result<Query> {
     Ok(query)
 }
 
-/// This machine, with the providers of Linux.
+/// Returns this machine, with the providers of Linux.
 pub fn machine() -> Machine {
     machine_by(ProcessSource::Auto)
 }
 
-/// The same, reading processes in that way.
+/// Returns this machine, with providers that read processes from the given source.
 pub fn machine_by(source: ProcessSource) -> Machine {
     let machine = Machine::new(Box::new(SystemClock));
     for provider in providers(Roots::default(), source) {
@@ -95,7 +95,7 @@ pub fn machine_by(source: ProcessSource) -> Machine {
     machine
 }
 
-/// Adds the entries, and collects until all files are open.
+/// Adds the entries to a query, and collects until all files are open.
 pub fn warm(query: &mut Query, entries: impl IntoIterator<Item = Entry>) -> Result<()> {
     for entry in entries {
         let status = query.add(&entry);
@@ -107,12 +107,12 @@ pub fn warm(query: &mut Query, entries: impl IntoIterator<Item = Entry>) -> Resu
     Ok(())
 }
 
-/// All values of a block.
+/// Number and sum of all values of a block.
 #[derive(Debug, Default)]
 pub struct Values {
-    /// How many there are.
+    /// Number of values in the block.
     pub count: usize,
-    /// What they add up to.
+    /// Sum of the values in the block, modulo 2^64.
     pub sum: u64,
 }
 
@@ -125,7 +125,7 @@ impl Values {
     }
 }
 
-/// Walks over every value of a block.
+/// Visits every value of a block, and returns their number and sum.
 pub fn values(block: &[u8]) -> Result<Values, WireError> {
     let mut all = Values::default();
     for result in Block::parse(block)?.results() {

@@ -9,7 +9,7 @@ use procfs::{CurrentSI, KernelStats};
 
 use super::kernel_file::{KernelFile, Kind};
 
-/// Takes the same from each file as the others do; the sum of it all.
+/// Reads each kernel file, with the procfs crate where possible, and returns the sum of all numbers.
 ///
 /// The list of CPUs is not read: procfs has them from `/proc/stat`.
 pub fn collect(files: &BTreeSet<KernelFile>) -> Result<u64> {

@@ -29,15 +29,15 @@ use crate::process::{TURNS, processes};
 use crate::{Options, Out};
 use psutil::Psutil;
 
-/// Two tables.
+/// Measures the collection of the whole system, then of all processes.
 pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
     out(&of_system(options.rounds)?)?;
     out(&of_processes(options)?)
 }
 
-/// What everybody reads.
+/// Files that each of the compared programs reads.
 const FILES: [&str; 5] = ["/proc/stat", "/proc/meminfo", "/proc/vmstat", "/proc/diskstats", "/proc/net/dev"];
-/// The countersets that have something of it.
+/// Countersets with counters that come from these files.
 const SETS: [&str; 6] =
     ["Processor Information", "Memory", "System", "PhysicalDisk", "Network Interface", "Linux Memory"];
 const COLLECTORS: [&str; 6] = [
@@ -49,7 +49,7 @@ const COLLECTORS: [&str; 6] = [
     "--collector.netdev",
 ];
 
-/// The five files.
+/// Measures the collection of the counters that come from the five files of the whole system.
 fn of_system(rounds: usize) -> Result<Report> {
     let files: BTreeSet<_> = FILES.into_iter().map(KernelFile::at).collect();
     let mut floor = Floor::open(&files)?;
@@ -89,7 +89,8 @@ fn of_system(rounds: usize) -> Result<Report> {
     Ok(report)
 }
 
-/// An entry a counterset with its counters from one of the files, and the names of the countersets that are not there.
+/// Returns a query with an entry for each counterset, of its counters from these files, and a text with the names of
+/// the countersets that are missing.
 fn query_of_files() -> Result<(Query, String)> {
     let machine = machine();
     let sets = machine.countersets();
@@ -121,7 +122,8 @@ fn files_of_procfs() -> Result<u64> {
     Ok(stat.ctxt + meminfo.mem_free + (disks.len() + networks.len() + vmstat.len()) as u64)
 }
 
-/// What sysinfo has of the same; it reads other files than the five too, and not all of these.
+/// Collector that reads CPU usage, memory, disks and networks with the sysinfo crate. The crate reads other files than
+/// the five too, and not all of these.
 #[derive(Debug)]
 struct SystemOfSysinfo {
     system: System,
@@ -148,7 +150,7 @@ impl SystemOfSysinfo {
     }
 }
 
-/// All processes, 5 % of which have run before each collection.
+/// Measures the collection of all processes, 5 % of which have run before each collection.
 fn of_processes(options: &Options) -> Result<Report> {
     const ROUNDS: usize = 5; // some peers take seconds
     let pidstat = Pidstat::new()?;
@@ -186,10 +188,10 @@ fn of_processes(options: &Options) -> Result<Report> {
     Ok(report)
 }
 
-/// sysstat's pidstat, started for each collection.
+/// Program pidstat of the sysstat package, started for each collection.
 #[derive(Debug)]
 struct Pidstat {
-    /// The first failure.
+    /// First error of a run of pidstat.
     failed: OnceCell<anyhow::Error>,
 }
 
@@ -230,7 +232,7 @@ impl Pidstat {
     }
 }
 
-/// CPU time of programs that were started here and have ended.
+/// Returns the CPU time in ns of all ended child processes of this bench.
 fn children_ns() -> f64 {
     getrusage(UsageWho::RUSAGE_CHILDREN).map_or(f64::NAN, |usage| {
         (usage.user_time().num_microseconds() + usage.system_time().num_microseconds()) as f64 * 1e3

@@ -6,22 +6,22 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Error, Result, bail};
 
-/// Debian's own, for which it has psutil.
+/// Path of Debian's own Python, for which Debian has a psutil package.
 const PYTHON: &str = "/usr/bin/python3";
 const PROGRAM: &str = include_str!("peer.py");
 
-/// That program. It ends when this is dropped.
+/// Running Python program that collects with psutil, which ends when this value is dropped.
 #[derive(Debug)]
 pub struct Psutil {
     child: Child,
     pipes: RefCell<Option<(ChildStdin, BufReader<ChildStdout>)>>,
     spent_ns: Cell<f64>,
-    /// The first failure; there is no further collection.
+    /// First failed collection, after which no other one is made.
     failed: OnceCell<Error>,
 }
 
 impl Psutil {
-    /// Starts one that collects `processes` or `system`, and lets it once.
+    /// Starts the Python program, which collects `processes` or `system`, and lets it collect once.
     pub fn start(what: &str) -> Result<Self> {
         let imports = Command::new(PYTHON).args(["-c", "import psutil"]).stderr(Stdio::null()).status();
         if !imports.is_ok_and(|status| status.success()) {
@@ -40,7 +40,7 @@ impl Psutil {
         Ok(psutil)
     }
 
-    /// One collection.
+    /// Lets the Python program collect once.
     pub fn collect(&self) -> u64 {
         if self.failed.get().is_none()
             && let Err(error) = self.ask()
@@ -60,12 +60,12 @@ impl Psutil {
         Ok(())
     }
 
-    /// The CPU time of all collections so far.
+    /// Returns the CPU time of all collections of the Python program so far, in ns.
     pub fn spent_ns(&self) -> f64 {
         self.spent_ns.get()
     }
 
-    /// Whether all went well.
+    /// Returns the first error of a collection, if one failed.
     pub fn check(mut self) -> Result<()> {
         self.failed.take().map_or(Ok(()), Err)
     }

@@ -12,7 +12,7 @@ use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
 
 use crate::collect::{Values, machine_by, values};
 
-/// Counters that need files that no peer reads here: `status` and the list of open files.
+/// Counters that need files which no peer reads here: `status` and the list of open files.
 const OF_OTHER_FILES: [CounterId; 5] = [
     process_v2::VIRTUAL_BYTES_PEAK,
     process_v2::WORKING_SET_PEAK,
@@ -21,7 +21,7 @@ const OF_OTHER_FILES: [CounterId; 5] = [
     process_v2::HANDLE_COUNT,
 ];
 
-/// What Linux has of Process V2, from `stat`, `statm` and `io`.
+/// Returns the counters of Process V2 that Linux reads from `stat`, `statm` and `io`.
 pub fn counters() -> impl Iterator<Item = CounterId> {
     let counters = process_v2::COUNTERSET.counters.iter();
     let counters = counters.filter(|counter| !counter.source.is_empty());
@@ -30,21 +30,21 @@ pub fn counters() -> impl Iterator<Item = CounterId> {
 
 const GUID: Guid = process_v2::GUID;
 
-/// This project.
+/// Collector that uses this project: a query and its latest snapshots.
 #[derive(Debug)]
 pub struct Perfset {
     query: Query,
-    /// The latest first.
+    /// Snapshots of the latest collections, the newest first.
     snapshots: Vec<Snapshot>,
 }
 
 impl Perfset {
-    /// The counters that the peers have too, all instances; so many collections are held.
+    /// Creates a collector of all processes with the counters that the peers have too, which keeps `held` collections.
     pub fn new(held: usize, source: ProcessSource) -> Result<Self> {
         Self::of(Entry::several(GUID, counters()), held, source)
     }
 
-    /// The first collection of a new machine; the length of its block.
+    /// Collects once with a new machine, and returns the length of the block.
     pub fn first(source: ProcessSource) -> Result<u64> {
         let mut query = machine_by(source).query();
         let status = query.add(&Entry::several(GUID, counters()).instance("*"));
@@ -54,7 +54,7 @@ impl Perfset {
         Ok(snapshot.block().len() as u64)
     }
 
-    /// All counters of all threads.
+    /// Creates a collector of all counters of all threads.
     pub fn of_threads(source: ProcessSource) -> Result<Self> {
         Self::of(Entry::all(thread::GUID), 2, source)
     }
@@ -73,7 +73,7 @@ impl Perfset {
         Ok(perfset)
     }
 
-    /// One collection; the length of its block.
+    /// Collects once, and returns the length of the block.
     pub fn collect(&mut self) -> Result<u64> {
         self.snapshots.rotate_right(1);
         let latest = self.snapshots.first_mut().context("none is held")?;
@@ -81,7 +81,7 @@ impl Perfset {
         Ok(latest.block().len() as u64)
     }
 
-    /// What was collected last.
+    /// Returns the number and the sum of the values of the last collection.
     pub fn values(&self) -> Result<Values> {
         Ok(values(self.snapshots[0].block())?)
     }
@@ -90,14 +90,14 @@ impl Perfset {
 /// Collector that reads `/proc` with the procfs crate.
 #[derive(Debug)]
 pub struct Procfs {
-    /// The latest first.
+    /// Data of the latest collections, the newest first.
     collections: Vec<Vec<OfProcess>>,
 }
 
 type OfProcess = (Option<Stat>, Option<StatM>, Option<Io>);
 
 impl Procfs {
-    /// So many collections are held.
+    /// Creates a collector that keeps `held` collections.
     pub fn new(held: usize) -> Self {
         Self { collections: vec![Vec::new(); held] }
     }
@@ -115,7 +115,7 @@ impl Procfs {
     }
 }
 
-/// The procfs crate, which reads `stat` and `schedstat` of each thread.
+/// Reads `stat` and `schedstat` of each thread with the procfs crate, and returns the number of threads.
 pub fn procfs_threads(latest: &mut Vec<(Option<Stat>, Option<Schedstat>)>) -> Result<u64> {
     latest.clear();
     for process in all_processes()? {
@@ -125,23 +125,23 @@ pub fn procfs_threads(latest: &mut Vec<(Option<Stat>, Option<Schedstat>)>) -> Re
     Ok(latest.len() as u64)
 }
 
-/// The sysinfo crate.
+/// Collector that uses the sysinfo crate.
 #[derive(Debug)]
 pub struct Sysinfo(System);
 
 impl Sysinfo {
-    /// Knows nothing yet.
+    /// Creates a collector that has read nothing yet.
     pub fn new() -> Result<Self> {
         Ok(Self(System::new().map_err(|error| anyhow!("sysinfo: {error:?}"))?))
     }
 
-    /// CPU time, memory and disk usage of each process, and nothing of its threads.
+    /// Reads CPU time, memory and disk usage of each process, without its threads.
     pub fn collect(&mut self) -> u64 {
         let what = ProcessRefreshKind::nothing().with_cpu().with_memory().with_disk_usage().without_tasks();
         self.0.refresh_processes_specifics(ProcessesToUpdate::All, true, what) as u64
     }
 
-    /// CPU time of each process and each of its threads.
+    /// Reads the CPU time of each process and each of its threads.
     pub fn collect_threads(&mut self) -> u64 {
         let what = ProcessRefreshKind::nothing().with_cpu().with_tasks();
         self.0.refresh_processes_specifics(ProcessesToUpdate::All, true, what) as u64

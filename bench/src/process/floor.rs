@@ -10,11 +10,11 @@ use rustix::fs::{Mode, OFlags, RawDir, SeekFrom, open, openat, seek};
 
 use crate::collect::floor::{after_blanks, after_line, number};
 
-/// An open `/proc`, and what the clocks showed last.
+/// Floor of a collection: the open `/proc`, and the last times of the processes' CPU clocks.
 #[derive(Debug)]
 pub struct Floor {
     folder: OwnedFd,
-    /// By pid, in ns. `None`: everything is read every time.
+    /// CPU time of each process at the last collection, indexed by pid, in ns. `None` reads all processes every time.
     clocks: Option<Vec<u64>>,
     names: Vec<u8>,
     pids: Vec<u32>,
@@ -22,12 +22,12 @@ pub struct Floor {
     text: Vec<u8>,
 }
 
-/// More than the kernel gives numbers.
+/// Number of possible pids, more than the kernel gives to processes.
 const PIDS: usize = 1 << 22;
 const NAMES: usize = 1 << 20;
 
 impl Floor {
-    /// `gated`: reads only what has run since.
+    /// Opens the directory `/proc`. With `gated`, a collection reads only processes that have run since the one before.
     pub fn open(gated: bool) -> Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self {
@@ -40,7 +40,7 @@ impl Floor {
         })
     }
 
-    /// The sum of everything that was parsed.
+    /// Reads and parses the files of processes, and returns the sum of all parsed numbers.
     pub fn collect(&mut self) -> Result<u64> {
         seek(&self.folder, SeekFrom::Start(0))?;
         self.pids.clear();
@@ -81,7 +81,7 @@ fn read<'a>(folder: impl AsFd, path: &[u8], text: &'a mut [u8]) -> Option<&'a [u
     text.get(..len)
 }
 
-/// The fields 4 to 41, up to the policy.
+/// Adds up the fields 4 to 41 of `/proc/PID/stat`, up to the scheduling policy.
 fn stat(text: &[u8]) -> u64 {
     let name_end = text.iter().rposition(|byte| *byte == b')').unwrap_or(0);
     sum(text.get(name_end + 4..).unwrap_or_default(), 38)
@@ -91,7 +91,7 @@ fn statm(text: &[u8]) -> u64 {
     sum(text, 3)
 }
 
-/// So many numbers with a blank between them. Those below zero count as they are written.
+/// Adds up that many numbers with a blank between them. The sign of a negative number is ignored.
 fn sum(text: &[u8], count: usize) -> u64 {
     let mut rest = text;
     let mut sum = 0_u64;
@@ -103,7 +103,7 @@ fn sum(text: &[u8], count: usize) -> u64 {
     sum
 }
 
-/// The number behind the colon of each line.
+/// Adds up the number behind the colon of each line of `/proc/PID/io`.
 fn io(text: &[u8]) -> u64 {
     let mut rest = text;
     let mut sum = 0_u64;

@@ -9,7 +9,7 @@ use perfset_linux::ProcessSource;
 
 use super::collectors::{Perfset, Procfs, Sysinfo};
 
-/// Their words, and what they are.
+/// Keyword of each collector, and its description in the table.
 const COLLECTORS: [(&str, &str); 7] = [
     ("perfset", "Query::collect, the counters from stat, statm and io"),
     ("perfset-2", "the same, and the collection before"),
@@ -20,27 +20,27 @@ const COLLECTORS: [(&str, &str); 7] = [
     ("sysinfo", "sysinfo crate: CPU, memory, disk usage, and what it keeps"),
 ];
 const COLLECTIONS: usize = 5;
-/// Of the first one, in KiB.
+/// Goal: the maximum memory of the first collector, in KiB.
 const GOAL_KIB: u64 = 12 << 10;
 
-/// What each holds.
+/// Table with the memory that each collector holds.
 #[derive(Debug)]
 pub struct Report {
     processes: usize,
     held: Vec<Held>,
 }
 
-/// In KiB.
+/// Resident memory of one collector, in KiB.
 #[derive(Debug)]
 struct Held {
     what: &'static str,
-    /// Before it did anything.
+    /// Resident memory before the collector was created, in KiB.
     start: u64,
     resident: u64,
     peak: u64,
 }
 
-/// Starts each, one after the other.
+/// Starts each collector in a process of its own, one after the other, and returns their memory.
 pub fn report(processes: usize) -> Result<Report> {
     let held = |(who, what)| {
         let ran = Command::new("/proc/self/exe")
@@ -57,7 +57,7 @@ pub fn report(processes: usize) -> Result<Report> {
     Ok(Report { processes, held: COLLECTORS.into_iter().map(held).collect::<Result<_>>()? })
 }
 
-/// A collector itself: says how much it holds before and after.
+/// Runs one collector in this process, and prints its resident memory before and after, and the maximum, in KiB.
 pub fn hold(who: &str) -> Result<()> {
     let (start, _) = resident_kib()?;
     let mut collect: Box<dyn FnMut() -> Result<u64>> = match who {
@@ -89,7 +89,7 @@ fn of_procfs(mut procfs: Procfs) -> Box<dyn FnMut() -> Result<u64>> {
     Box::new(move || procfs.collect())
 }
 
-/// Of this process, now and at most so far.
+/// Returns the resident memory of this process in KiB: the current and the maximum so far.
 fn resident_kib() -> Result<(u64, u64)> {
     let status = std::fs::read_to_string("/proc/self/status").context("/proc/self/status")?;
     let kib = |name: &str| {

@@ -18,23 +18,23 @@ use collectors::{Perfset, Procfs, Sysinfo};
 use floor::Floor;
 use nursery::{Nursery, Who};
 
-/// Hidden words of this program, for processes that the bench starts itself.
+/// Hidden command word of the process that starts the many idle processes of a bench.
 pub const NURSERY: &str = "nursery-of";
-/// As [`NURSERY`].
+/// Hidden command word of a process that measures the memory of one collector.
 pub const HOLDER: &str = "holder-of";
 
-/// What happens between two collections.
+/// State of the machine: the processes that run between two collections.
 #[derive(Clone, Copy, Debug)]
 struct State {
     name: &'static str,
     who: Who,
-    /// What a collection may cost, in multiples of the procfs crate.
+    /// Goal: the maximum cost of a collection from files, in multiples of the procfs crate.
     goal: Option<f64>,
-    /// What one by a walk over the tasks may cost: whoever ran.
+    /// Goal: the maximum cost of a collection by a walk over the tasks, the same in all states.
     walk_goal: f64,
 }
 
-/// A twenty-fifth of the procfs crate.
+/// Goal of the walk over the tasks: a twenty-fifth of the cost of the procfs crate.
 const WALK: f64 = 0.04;
 
 const FEW: State =
@@ -45,7 +45,7 @@ const STATES: [State; 3] = [
     State { name: "none have run", who: Who::Nobody, goal: None, walk_goal: WALK },
 ];
 
-/// Three states of the machine, and memory; or one state at several numbers of processes.
+/// Measures three states of the machine, and memory; or one state with several numbers of processes.
 pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
     if options.growth {
         return growth(options.rounds, out);
@@ -59,8 +59,8 @@ pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
     nursery.check()
 }
 
-/// What loading a walk costs: the first collection of a new machine, which reads how the kernel lays out its types,
-/// loads what it takes, and checks it.
+/// Measures the first collection of a new machine, with and without loading a BPF task iterator. Loading reads how the
+/// kernel lays out its types, loads the programs, and checks them.
 fn start(rounds: usize) -> Report {
     const GOAL_NS: f64 = 50e6;
     Comparison::new("process: the first collection of a new machine".to_owned(), 1)
@@ -107,7 +107,7 @@ fn report(nursery: &Nursery, state: State, rounds: usize) -> Result<Report> {
     Ok(comparison.run(rounds))
 }
 
-/// In so many collections everything is read once that is read in turn.
+/// Number of collections in which each file is read once that is read in turn.
 pub const TURNS: usize = 10;
 
 const FLOOR: &str = "getdents, CPU clocks if not all ran, stat, statm, io (floor)";
@@ -116,17 +116,17 @@ const SYSINFO: &str = "sysinfo crate: CPU, memory, disk usage (peer)";
 const PERFSET: &str = "Query::collect, from files";
 const WALKED: &str = "Query::collect, by a walk over the tasks (BPF)";
 
-/// How many processes there are.
+/// Returns the number of processes on this machine.
 pub fn processes() -> Result<usize> {
     let entries = std::fs::read_dir("/proc").context("/proc")?;
     let is_pid = |name: &std::ffi::OsStr| name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
     Ok(entries.flatten().filter(|entry| is_pid(&entry.file_name())).count())
 }
 
-/// The cost of a process at several numbers of them.
+/// Table of the cost of a process, with several numbers of processes.
 #[derive(Debug)]
 struct Growth {
-    /// By size: the processes, and the cost of each variant.
+    /// Number of processes, and the cost of each variant in ns a process.
     sizes: Vec<(usize, Vec<(&'static str, f64)>)>,
 }
 
@@ -148,7 +148,7 @@ fn growth(rounds: usize, out: Out<'_>) -> Result<()> {
     out(&Growth { sizes })
 }
 
-/// How many processes can be added: what is left of the numbers, and of the memory.
+/// Returns the number of processes that can be added: as many as there are free pids and free memory for.
 fn most_processes() -> Result<usize> {
     const FOR_OTHERS: usize = 1_500; // numbers
     const KIB_EACH: usize = 200; // more than one takes

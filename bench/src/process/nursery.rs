@@ -20,12 +20,12 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, sig
 use nix::sys::wait::wait;
 use nix::unistd::{ForkResult, Pid, alarm, fork, getpid, getppid, pause};
 
-/// Those processes, for as long as this is there.
+/// Group of idle processes, which end when this value is dropped.
 #[derive(Debug)]
 pub struct Nursery {
     child: Child,
     pipes: RefCell<Option<Pipes>>,
-    /// The first failure; nobody is told anything afterwards.
+    /// First error of the processes, after which none is told to run.
     failed: OnceCell<Error>,
 }
 
@@ -35,14 +35,14 @@ struct Pipes {
     answers: std::process::ChildStdout,
 }
 
-/// Who is to run for a moment.
+/// Share of the processes that run for a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
-    /// Nobody.
+    /// No process runs between two collections.
     Nobody,
-    /// One in twenty, always the same ones.
+    /// Every twentieth process runs, always the same ones.
     OneInTwenty,
-    /// All of them.
+    /// All processes of the nursery run.
     Everybody,
 }
 
@@ -51,7 +51,7 @@ const EVERYBODY: u8 = b'*';
 const DONE: u8 = b'.';
 
 impl Nursery {
-    /// Starts so many.
+    /// Starts that many idle processes.
     pub fn start(processes: usize) -> Result<Self> {
         let child = Command::new("/proc/self/exe")
             .args([super::NURSERY, &processes.to_string()])
@@ -67,7 +67,7 @@ impl Nursery {
         Ok(nursery)
     }
 
-    /// Lets them run for a moment, and waits until all of them rest again.
+    /// Lets the given share of the processes run for a moment, and waits until all of them rest again.
     pub fn let_run(&self, who: Who) {
         let order = match who {
             Who::Nobody => return,
@@ -97,7 +97,7 @@ impl Nursery {
         Ok(())
     }
 
-    /// Whether all went well.
+    /// Returns the first error of the processes, if there is one.
     pub fn check(self) -> Result<()> {
         let mut nursery = self;
         nursery.failed.take().map_or(Ok(()), Err)
@@ -111,15 +111,16 @@ impl Drop for Nursery {
     }
 }
 
-/// Where a process says that it has run: what a handler of signals may use.
+/// File descriptor of the pipe into which a process writes when it has run: an atomic, because a signal handler reads
+/// it.
 static RAN: AtomicI32 = AtomicI32::new(-1);
 
-/// So long nobody may take to start, or to run for a moment.
+/// Maximum time in seconds for processes to start, or to run for a moment.
 const PATIENCE_S: u32 = 120;
-/// After the last has said that it ran: it has to get back to rest.
+/// Time that the last process has to return to rest after it wrote that it ran.
 const BACK_TO_REST: Duration = Duration::from_millis(10);
 
-/// The nursery itself.
+/// Runs the nursery process: starts the processes, and lets them run at each command on standard input.
 pub fn serve(processes: usize) -> Result<()> {
     let (mut ran, said) = pipe()?;
     let mut nursed = Nursed { children: Vec::with_capacity(processes), said };
@@ -150,11 +151,11 @@ pub fn serve(processes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Processes that end with this.
+/// Child processes of the nursery, which are killed when this value is dropped.
 #[derive(Debug)]
 struct Nursed {
     children: Vec<Pid>,
-    /// Each of them writes into it when it has run.
+    /// Pipe into which each process writes when it has run.
     said: PipeWriter,
 }
 
@@ -198,7 +199,7 @@ impl Drop for Nursed {
     }
 }
 
-/// What a process does when it is told to run.
+/// Handles the signal to run: writes one byte into the pipe of the nursery.
 #[expect(unsafe_code, reason = "a handler of signals may not take a lock, nor own what it writes to")]
 extern "C" fn runs(_: i32) {
     use std::mem::ManuallyDrop;

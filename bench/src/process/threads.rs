@@ -12,12 +12,12 @@ use super::collectors::{Perfset, Sysinfo, procfs_threads};
 use crate::measure::Comparison;
 use crate::{Options, Out};
 
-/// A hidden word of this program, for processes with threads that the bench starts itself.
+/// Hidden command word of a process with idle threads, which the bench starts itself.
 pub const THREADS: &str = "threads-of";
 const PROCESSES: usize = 200;
 const EACH: usize = 10;
 
-/// Processes with threads that do nothing. They end when their input does, also if this one is killed.
+/// Processes with idle threads. They end when their standard input is closed, also if this process is killed.
 struct Crowd(Vec<Child>);
 
 impl Crowd {
@@ -50,7 +50,7 @@ impl Drop for Crowd {
     }
 }
 
-/// Such a process itself.
+/// Runs a process with that many idle threads, until its standard input is closed.
 pub fn serve(threads: usize) -> Result<()> {
     for _ in 1..threads {
         std::thread::spawn(|| {
@@ -65,7 +65,7 @@ pub fn serve(threads: usize) -> Result<()> {
     Ok(())
 }
 
-/// One table.
+/// Measures the collection of the counters of all threads.
 pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
     let crowd = Crowd::start()?;
     let (mut procfs, mut sysinfo) = (Vec::new(), Sysinfo::new()?);

@@ -14,7 +14,7 @@ use super::synthetic::Checksum;
 const PYTHON: &str = "python3";
 const PROGRAM: &str = include_str!("parquet_reader.py");
 
-/// Running Python with DuckDB. It ends when this is dropped.
+/// Running Python program with DuckDB, which ends when this value is dropped.
 #[derive(Debug)]
 pub struct DuckDb {
     child: Child,
@@ -22,12 +22,12 @@ pub struct DuckDb {
     spent_ns: Cell<f64>,
 }
 
-/// Statements as a line of JSON. Each gives a number of values and their sum.
+/// SQL statements as a line of JSON. Each statement returns a number of values and their sum.
 #[derive(Clone, Debug)]
 pub struct Question(String);
 
 impl Question {
-    /// Prepares statements for the connection that is kept, or for a new one.
+    /// Prepares statements for the database connection that is kept, or for a new one.
     pub fn new(statements: &[String], is_new: bool) -> Self {
         let mut line = format!("{{\"is_new\": {is_new}, \"statements\": [");
         for (at, statement) in statements.iter().enumerate() {
@@ -38,7 +38,8 @@ impl Question {
     }
 }
 
-/// Returns the statement for the first counters of a Parquet file, in the rows that a condition selects.
+/// Returns the SQL statement that counts and sums these counters of a Parquet file, in the rows that a condition
+/// selects.
 pub fn statement(path: &Path, counters: &[usize], condition: &str) -> String {
     let all = |with: fn(String) -> String| -> Vec<String> {
         counters.iter().map(|counter| with(counter_name(*counter))).collect()
@@ -49,7 +50,7 @@ pub fn statement(path: &Path, counters: &[usize], condition: &str) -> String {
 }
 
 impl DuckDb {
-    /// Starts it.
+    /// Starts the Python program with DuckDB.
     pub fn start() -> Result<Self> {
         let imports = Command::new(PYTHON).args(["-c", "import duckdb"]).stderr(Stdio::null()).status();
         if !imports.is_ok_and(|status| status.success()) {
@@ -62,7 +63,7 @@ impl DuckDb {
         Ok(Self { child, pipes: RefCell::new(pipes), spent_ns: Cell::default() })
     }
 
-    /// Asks, and returns the number and the sum of the values.
+    /// Executes the statements, and returns the number and the sum of the values.
     pub fn ask(&self, question: &Question) -> Result<Checksum> {
         let mut line = String::new();
         if let Some((questions, answers)) = &mut *self.pipes.borrow_mut() {
@@ -75,7 +76,7 @@ impl DuckDb {
         Ok(Checksum { values, sum })
     }
 
-    /// CPU time of all statements so far.
+    /// Returns the CPU time of all statements so far, in ns.
     pub fn spent_ns(&self) -> f64 {
         self.spent_ns.get()
     }

@@ -12,12 +12,12 @@ use perfset_log::recording::{RecordingAbout, RecordingWriter, TableDefinition, T
 
 use super::synthetic::{Checksum, SyntheticMachine};
 
-/// Folder that is removed when this is dropped.
+/// Folder that is removed when this value is dropped.
 #[derive(Debug)]
 pub struct TemporaryFolder(PathBuf);
 
 impl TemporaryFolder {
-    /// Creates a folder below that of temporary files.
+    /// Creates a folder in the directory of temporary files.
     pub fn new(name: &str) -> Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Relaxed);
@@ -38,7 +38,7 @@ impl Drop for TemporaryFolder {
     }
 }
 
-/// Returns the sealed files of a folder.
+/// Returns the paths of the sealed files of a folder.
 pub fn sealed_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -50,7 +50,7 @@ pub fn sealed_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Returns the length of all files of a folder.
+/// Returns the total length of all files of a folder, in bytes.
 pub fn length(folder: &Path) -> Result<u64> {
     let mut len = 0;
     for entry in fs::read_dir(folder)? {
@@ -59,7 +59,7 @@ pub fn length(folder: &Path) -> Result<u64> {
     Ok(len)
 }
 
-/// Reads 4 KiB at the begin and at the end of each file. Returns the number of bytes.
+/// Reads 4 KiB at the beginning and at the end of each file. Returns the number of bytes.
 pub fn ends(files: &[PathBuf]) -> io::Result<u64> {
     let mut buffer = [0; 4_096];
     let mut read = 0;
@@ -73,7 +73,7 @@ pub fn ends(files: &[PathBuf]) -> io::Result<u64> {
     Ok(read)
 }
 
-/// Returns the facts about a recording of the bench.
+/// Returns the facts that the bench writes into its recordings.
 pub fn about() -> RecordingAbout {
     RecordingAbout::default()
         .with(RecordingAbout::MACHINE, "synthetic")
@@ -92,13 +92,13 @@ pub fn add_tables(writer: &mut RecordingWriter, snapshot: &Snapshot) -> Result<V
     Ok(tables)
 }
 
-/// Samples that are recorded.
+/// Numbers of samples in a recording and in its files.
 #[derive(Clone, Copy, Debug)]
 pub struct Samples {
-    /// Number of samples, and of those of a file.
+    /// Number of samples in the recording, and in each file.
     pub all: u32,
     pub of_a_file: u32,
-    /// Samples from one that has values to the next.
+    /// Number of samples from one that has values to the next.
     pub step: u32,
 }
 

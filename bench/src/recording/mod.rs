@@ -28,21 +28,21 @@ use self::synthetic::{Checksum, Size, SyntheticMachine};
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
 
-/// Samples of a file, and files of an hour and of seven days.
+/// Number of samples of a file, and number of files of an hour and of seven days.
 const TICKS: u32 = 300;
 const HOUR: u32 = 12;
 const WEEK: u32 = 2_016;
 
-/// Time to the sample after one, with what it is late, in 100 ns.
+/// Time from one sample to the next, with the delay that a sample can have, in 100 ns.
 const SECOND: i64 = 10_100_000;
 
 /// Rounds of the slow comparisons.
 const FEW_ROUNDS: usize = 5;
 
-/// Most bytes of a recording, in multiples of Parquet.
+/// Goal: the maximum size of a recording, in multiples of Parquet files.
 const SIZE_GOAL: f64 = 0.6;
 
-/// Tables of synthetic data, then those of the real recorder.
+/// Measures recordings of synthetic data, then the real recorder.
 pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
     let database = DuckDb::start()?;
     recorder::check_programs()?;
@@ -63,7 +63,7 @@ pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
     out(&week(options.rounds.min(FEW_ROUNDS))?)
 }
 
-/// Returns the samples of so many files.
+/// Returns the numbers of samples for a recording of that many files.
 fn samples(files: u32) -> Samples {
     Samples { all: files * TICKS, of_a_file: TICKS, step: 1 }
 }
@@ -103,7 +103,7 @@ fn write_checked(rows: &SetRows, folder: &Path, database: &DuckDb) -> Result<(Pa
     Ok((file, len))
 }
 
-/// Table of sizes.
+/// Table of the sizes of recordings and of Parquet files.
 #[derive(Debug)]
 struct Sizes(Vec<Bytes>);
 
@@ -126,7 +126,7 @@ impl Display for Sizes {
     }
 }
 
-/// Recording of an hour, sealed.
+/// Recording of one hour of the synthetic machine, sealed.
 #[derive(Debug)]
 pub struct Hour {
     folder: TemporaryFolder,
@@ -136,7 +136,7 @@ pub struct Hour {
 }
 
 impl Hour {
-    /// Records the hour.
+    /// Records one hour of the synthetic machine.
     pub fn record() -> Result<Self> {
         let folder = TemporaryFolder::new("hour")?;
         let machine = SyntheticMachine::new(Size::Whole);
@@ -157,7 +157,7 @@ impl Hour {
         self.folder.path()
     }
 
-    /// Writes the Parquet files of the whole hour.
+    /// Writes Parquet files with the values of the whole hour.
     fn parquet(&self, database: &DuckDb, sizes: &mut Vec<Bytes>) -> Result<Parquet> {
         let folder = TemporaryFolder::new("parquet")?;
         let recording = folder::length(self.folder.path())?;
@@ -177,7 +177,7 @@ impl Hour {
         Ok(Parquet { _folder: folder, files })
     }
 
-    /// Time of a sample in the middle of a file in the middle.
+    /// Returns the time of a sample in the middle of the hour, which is also in the middle of a file.
     fn middle(&self) -> Result<i64> {
         self.recording.times().nth((HOUR / 2 * TICKS + TICKS / 2) as usize).context("no such sample")
     }
@@ -190,7 +190,7 @@ struct Parquet {
     files: Vec<(std::sync::Arc<Counterset>, std::path::PathBuf)>,
 }
 
-/// Cost of sealing a journal.
+/// Measures the cost of sealing a journal.
 fn sealing(hour: &Hour, database: &DuckDb, rounds: usize, sizes: &mut Vec<Bytes>) -> Result<Report> {
     let folder = TemporaryFolder::new("seal")?;
     let saved = TemporaryFolder::new("journal")?;
@@ -254,7 +254,7 @@ fn sealing(hour: &Hour, database: &DuckDb, rounds: usize, sizes: &mut Vec<Bytes>
     failures.into_inner().pop().map_or(Ok(report), Err)
 }
 
-/// Cost of writing a sample into the journal, after it was collected.
+/// Measures the cost of writing a sample into the journal, after it was collected.
 fn journal(rounds: usize) -> Result<Report> {
     let folder = TemporaryFolder::new("journal")?;
     let machine = SyntheticMachine::new(Size::Whole);
@@ -299,7 +299,7 @@ fn journal(rounds: usize) -> Result<Report> {
     failure.map_or(Ok(report), |error| Err(error.into()))
 }
 
-/// Cost of one counter of one process over an hour.
+/// Measures the cost of reading one counter of one process over an hour.
 fn series(hour: &Hour, peer: &Parquet, database: &DuckDb, rounds: usize) -> Result<Report> {
     let (set, name, id, birth, counter) = hour.machine.busy_process().context("no busy process")?;
     let units: Vec<u8> = name.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
@@ -343,7 +343,7 @@ fn series(hour: &Hour, peer: &Parquet, database: &DuckDb, rounds: usize) -> Resu
     same.result().map(|()| report)
 }
 
-/// Adds DuckDB with the connection that is kept, the reference, and with new ones.
+/// Adds two variants with DuckDB: the kept connection, which is the reference, and new connections.
 fn with_database<'a>(
     comparison: Comparison<'a>,
     database: &'a DuckDb,
@@ -360,7 +360,7 @@ fn with_database<'a>(
         .reference("new")
 }
 
-/// Cost of the whole machine at one instant.
+/// Measures the cost of reading the whole machine at one instant.
 fn instant(hour: &Hour, peer: &Parquet, database: &DuckDb, rounds: usize) -> Result<Report> {
     let time = hour.middle()?;
     let micros = (time - UNIX_EPOCH_100NS) / 10;
@@ -426,10 +426,10 @@ fn instant(hour: &Hour, peer: &Parquet, database: &DuckDb, rounds: usize) -> Res
     same.result().map(|()| report)
 }
 
-/// Result that all variants must have.
+/// Check that all variants read the same values.
 struct Same {
     want: Checksum,
-    /// First failure, or other result.
+    /// First error or wrong result of a variant.
     failed: OnceCell<Error>,
 }
 
@@ -438,7 +438,7 @@ impl Same {
         Self { want, failed: OnceCell::new() }
     }
 
-    /// Compares a result. Returns its sum.
+    /// Compares a result with the expected one. Returns its sum, or 0 if it is wrong.
     fn check(&self, found: Result<Checksum>) -> u64 {
         let error = match found {
             Ok(found) if found == self.want => return found.sum,
@@ -454,7 +454,7 @@ impl Same {
     }
 }
 
-/// Adds up all values of a sample.
+/// Returns the number and the sum of all values of a sample.
 fn sum_of(snapshot: &Snapshot) -> Result<Checksum> {
     let mut checksum = Checksum::default();
     for result in Block::parse(snapshot.block())?.results() {
@@ -468,7 +468,7 @@ fn sum_of(snapshot: &Snapshot) -> Result<Checksum> {
     Ok(checksum)
 }
 
-/// Cost of opening a folder of seven days.
+/// Measures the cost of opening a folder of seven days.
 fn week(rounds: usize) -> Result<Report> {
     let folder = TemporaryFolder::new("week")?;
     let machine = SyntheticMachine::new(Size::Small);

@@ -27,21 +27,21 @@ use perfset_log::recording::Recording;
 
 use super::synthetic::Checksum;
 
-/// Error that the crate never gives.
+/// Error text for a case that the parquet crate never reports.
 const MISSING: &str = "a column is missing";
 
-/// Most rows of a row group.
+/// Maximum number of rows in a row group of Parquet.
 const GROUP: usize = 1_000_000;
 
 /// Name, id and birth of an instance.
 type Key = (String, i32, i64);
 
-/// Samples of one instance.
+/// Times and values of the samples of one instance.
 #[derive(Debug, Default)]
 struct Run {
-    /// Microseconds since 1970.
+    /// Times of the samples, in microseconds since 1970.
     times: Vec<i64>,
-    /// Values, row by row; 0 where there is none.
+    /// Values row by row; 0 for a missing value.
     values: Vec<i64>,
     has_value: Vec<bool>,
 }
@@ -51,14 +51,14 @@ struct Run {
 pub struct SetRows {
     set: Arc<Counterset>,
     runs: BTreeMap<Key, Run>,
-    /// Checksum of the values.
+    /// Number and sum of the values.
     pub checksum: Checksum,
-    /// Number of cells, with those that have no value.
+    /// Number of cells, including those without a value.
     pub cells: u64,
 }
 
 impl SetRows {
-    /// Reads all samples of a counterset.
+    /// Reads all samples of a counterset from a recording.
     pub fn read(recording: &Recording, set: &Arc<Counterset>) -> Result<Self> {
         let mut handle = recording.clone().open()?;
         let entry = Entry::all(set.guid);
@@ -121,12 +121,12 @@ impl SetRows {
         }
     }
 
-    /// Returns the number of counters.
+    /// Returns the number of counters of the counterset.
     pub fn counters(&self) -> usize {
         self.set.counters.len()
     }
 
-    /// Returns the groups of sorted columns, ready to be written.
+    /// Returns the row groups with sorted columns, ready to be written.
     fn groups(&self) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         let columns = self.set.counters.len();
@@ -159,7 +159,7 @@ impl SetRows {
         groups
     }
 
-    /// Prepares the file: everything is done except for the work of the crate.
+    /// Prepares a Parquet file, so that only the work of the parquet crate is left.
     pub fn file(&self, folder: &Path) -> Result<ParquetFile> {
         let slug: String = self
             .set
@@ -200,26 +200,26 @@ fn field(repetition: Repetition, name: &str, physical: Physical) -> PrimitiveTyp
     Type::primitive_type_builder(name, physical).with_repetition(repetition)
 }
 
-/// Returns the name of a column of values, which SQL need not quote.
+/// Returns the column name of a counter, which needs no quotes in SQL.
 pub fn counter_name(number: usize) -> String {
     format!("c{number}")
 }
 
-/// Sorted columns of a row group.
+/// Sorted columns of a row group of Parquet.
 #[derive(Debug, Default)]
 struct Group {
     times: Vec<i64>,
     instances: Vec<ByteArray>,
     ids: Vec<i32>,
     births: Vec<i64>,
-    /// Values of each counter, and for each row 1 if there is one.
+    /// Values of each counter, and for each row 1 if it has a value, or else 0.
     counters: Vec<(Vec<i64>, Vec<i16>)>,
 }
 
-/// Parquet file that only needs to be written.
+/// Prepared Parquet file, whose data only needs to be written.
 #[derive(Debug)]
 pub struct ParquetFile {
-    /// Path of the file.
+    /// Path of the Parquet file.
     pub path: PathBuf,
     schema: Arc<Type>,
     properties: Arc<WriterProperties>,
@@ -227,7 +227,7 @@ pub struct ParquetFile {
 }
 
 impl ParquetFile {
-    /// Writes the file. Returns its length.
+    /// Writes the Parquet file. Returns its length in bytes.
     pub fn write(&self) -> Result<u64> {
         let file = File::create(&self.path).with_context(|| self.path.display().to_string())?;
         let (schema, properties) = (Arc::clone(&self.schema), Arc::clone(&self.properties));

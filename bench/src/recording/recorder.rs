@@ -17,20 +17,20 @@ use crate::command;
 use crate::process::nursery::{Nursery, Who};
 use crate::process::processes;
 
-/// Processes beside those of the machine.
+/// Number of processes that the bench adds to those of the machine.
 const MORE: usize = 400;
-/// Samples of the two runs.
+/// Number of samples of the slow run, and of the fast one.
 const SLOW: u32 = 60;
 const FAST: u32 = 295;
 
-/// Most resident memory, in MB.
+/// Goal: the maximum resident memory of the recorder, in MB.
 const MEMORY_GOAL: f64 = 16.0;
-/// Longest time to end.
+/// Goal: the maximum time that the recorder takes to end.
 const STOP_GOAL: Duration = Duration::from_millis(100);
-/// Most bytes, in multiples of `atop -w`.
+/// Goal: the maximum size of the recording, in multiples of the file of `atop -w`.
 const ATOP_GOAL: f64 = 0.25;
 
-/// Fails if a program is missing, before anything is measured.
+/// Fails if `perfset` or `atop` is missing, before anything is measured.
 pub fn check_programs() -> Result<()> {
     let program = command::path();
     ensure!(program.exists(), "{}: build it first", program.display());
@@ -38,8 +38,8 @@ pub fn check_programs() -> Result<()> {
     atop.map(drop).context("atop is a Debian package: apt-get install atop")
 }
 
-/// Runs the recorder beside atop, a sample a second, then ten samples a second for as long as a file has samples.
-/// Passes the folder of the first run to `recorded`.
+/// Measures the recorder beside atop with a sample a second, then with ten samples a second for as long as a file has
+/// samples. Passes the folder of the first run to `recorded`.
 pub fn reports(out: Out<'_>, recorded: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let nursery = Nursery::start(MORE)?;
     let folder = TemporaryFolder::new("recorder")?;
@@ -61,12 +61,12 @@ pub fn reports(out: Out<'_>, recorded: impl FnOnce(&Path) -> Result<()>) -> Resu
     nursery.check()
 }
 
-/// Child that is killed if it still runs when this is dropped.
+/// Child process that is killed if it still runs when this value is dropped.
 #[derive(Debug)]
 struct Running(Child);
 
 impl Running {
-    /// Waits until it ends by itself.
+    /// Waits until the process ends by itself, at most for the time `longest`.
     fn wait(&mut self, longest: Duration) -> Result<ExitStatus> {
         let begin = Instant::now();
         while begin.elapsed() < longest {
@@ -78,7 +78,7 @@ impl Running {
         bail!("a program does not end")
     }
 
-    /// Memory in KiB, now and at most so far; `None` if it has ended.
+    /// Returns the current and the maximum resident memory of the process in KiB; `None` if it has ended.
     fn memory(&self) -> Option<(u64, u64)> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.0.id())).ok()?;
         let kib = |name: &str| -> Option<u64> {
@@ -96,12 +96,12 @@ impl Drop for Running {
     }
 }
 
-/// Run of the recorder.
+/// Measured run of the recorder with one interval.
 #[derive(Debug)]
 struct Run {
     interval: Duration,
     samples: u32,
-    /// Resident memory in KiB before the end, and the most of it, the end included.
+    /// Resident memory of the recorder before its end, and the maximum until its end, in KiB.
     memory: (u64, u64),
     stop: Duration,
 }
@@ -144,7 +144,7 @@ impl Run {
     }
 }
 
-/// Both runs, and the bytes of the first one and of atop.
+/// Results of both runs, and the sizes of the first recording and of atop's file.
 #[derive(Debug)]
 struct Recorder {
     processes: usize,

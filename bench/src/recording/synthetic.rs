@@ -12,14 +12,15 @@ use perfset_engine::{
     Catalogue, Clock, CollectRequest, Entry, Machine, Provider, Query, Rows, Snapshot, SourceError,
 };
 
-/// First sample: 100 ns since 1601 UTC, and the monotonic clock in ns.
+/// Time of the first sample, in 100 ns since 1601 UTC.
 const BEGIN_100NS: i64 = 134_400_000_000_000_000;
+/// Monotonic time of the first sample, in ns.
 const BEGIN_NS: i64 = 5_000_000_000_000;
 
-/// Births of processes in 10 samples.
+/// Number of instances that begin in 10 samples, in each counterset whose instances begin and end.
 const BIRTHS_IN_10: u64 = 44;
 
-/// Names of processes; those that end soon have the last ones.
+/// Names of processes; the last five are for processes that end soon.
 const NAMES: [&str; 16] = [
     "systemd",
     "kworker/0:1",
@@ -39,7 +40,7 @@ const NAMES: [&str; 16] = [
     "sed",
 ];
 
-/// Deterministic random numbers (SplitMix64).
+/// Generator of deterministic random numbers (SplitMix64).
 #[derive(Debug)]
 struct Random(u64);
 
@@ -65,17 +66,17 @@ impl Random {
 /// Behaviour of a column in a sample in which its instance is busy.
 #[derive(Clone, Copy, Debug)]
 enum Column {
-    /// Never changes: an id, a limit, a start time.
+    /// Value that never changes: an id, a limit, a start time.
     Constant,
-    /// Changes in one of 50 samples: the number of threads or handles.
+    /// Value that changes in one of 50 samples: the number of threads or handles.
     Rare,
-    /// Counts up by about this amount.
+    /// Value that rises by about this amount.
     Total(u64),
-    /// Goes up or down by multiples of this amount.
+    /// Value that goes up or down by multiples of this amount.
     Level(u64),
 }
 
-/// Columns of processes and their like, which repeat until a set has enough of them.
+/// Columns of the countersets of processes, repeated until a counterset has enough of them.
 const PROCESS: [Column; 13] = [
     Column::Constant,
     Column::Total(20_000),
@@ -92,7 +93,7 @@ const PROCESS: [Column; 13] = [
     Column::Constant,
 ];
 
-/// Columns of system counters.
+/// Columns of the countersets of the system, repeated until a counterset has enough of them.
 const SYSTEM: [Column; 6] = [
     Column::Total(50_000),
     Column::Constant,
@@ -108,26 +109,26 @@ struct SyntheticSet {
     set: Arc<Counterset>,
     columns: Vec<Column>,
     rows: Vec<SyntheticRow>,
-    /// `true` if instances are born and die.
+    /// `true` if instances begin and end between samples.
     churns: bool,
 }
 
-/// Instance of a counterset.
+/// Instance of a counterset of the synthetic machine.
 #[derive(Debug)]
 struct SyntheticRow {
     name: String,
     id: u32,
     birth: Option<NonZeroU64>,
-    /// Samples in which the instance is busy, of 1,000.
+    /// Share of the samples in which the instance is busy, in thousandths.
     busy: u64,
-    /// Sample before which the instance ends.
+    /// Number of the sample before which the instance ends.
     ends: u64,
-    /// `true` if the last two columns cannot be read, as those of other users' processes.
+    /// `true` if the last two columns cannot be read, as for other users' processes.
     is_denied: bool,
     values: Vec<u64>,
 }
 
-/// State of the machine at a sample.
+/// State of the synthetic machine at the current sample.
 #[derive(Debug)]
 struct State {
     random: Random,
@@ -136,11 +137,11 @@ struct State {
     sets: Vec<SyntheticSet>,
     clocks: ClockReading,
     changes: u64,
-    /// Catalogue of the sets, which is requested before each collection.
+    /// Catalogue of the countersets, kept because it is requested before each collection.
     catalogue: Option<Arc<Catalogue>>,
 }
 
-/// Machine whose values are made up. Clones are the same machine.
+/// Machine whose values are invented. Clones share the same state.
 #[derive(Clone, Debug)]
 pub struct SyntheticMachine(Arc<Mutex<State>>);
 
@@ -149,12 +150,12 @@ pub struct SyntheticMachine(Arc<Mutex<State>>);
 pub struct Checksum {
     /// Number of cells that have a value.
     pub values: u64,
-    /// Sum of the values.
+    /// Sum of the values, modulo 2^64.
     pub sum: u64,
 }
 
 impl Checksum {
-    /// Adds a value.
+    /// Adds one value to the checksum.
     pub fn add(&mut self, value: u64) {
         self.values += 1;
         self.sum = self.sum.wrapping_add(value);
@@ -170,14 +171,14 @@ impl Checksum {
 /// Size of a synthetic machine.
 #[derive(Clone, Copy, Debug)]
 pub enum Size {
-    /// All instances.
+    /// Machine with all instances of each counterset.
     Whole,
-    /// One or two instances of each counterset: for folders of very many files.
+    /// Machine with one or two instances of each counterset, for folders of very many files.
     Small,
 }
 
 impl SyntheticMachine {
-    /// Creates the machine, before its first sample.
+    /// Creates the machine, in the state before its first sample.
     pub fn new(size: Size) -> Self {
         let clocks = ClockReading::default();
         let mut state = State {
@@ -216,7 +217,7 @@ impl SyntheticMachine {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Goes on to the next sample.
+    /// Changes the values of the machine to those of the next sample.
     pub fn step(&self) {
         self.state().step();
     }
@@ -233,18 +234,18 @@ impl SyntheticMachine {
         checksum
     }
 
-    /// Returns the number of values that differed from the sample before, of all samples so far.
+    /// Returns how many values of all samples so far differed from the sample before.
     pub fn changes(&self) -> u64 {
         self.state().changes
     }
 
-    /// Returns the countersets.
+    /// Returns the countersets of the synthetic machine.
     pub fn sets(&self) -> Vec<Arc<Counterset>> {
         self.state().sets.iter().map(|set| Arc::clone(&set.set)).collect()
     }
 
-    /// Returns the counterset of processes, the name and the id of a process that is always there and mostly busy, and
-    /// a counter of it.
+    /// Returns a process that always exists and is mostly busy: its counterset, name, id and birth, and one of its
+    /// counters.
     pub fn busy_process(&self) -> Option<(Arc<Counterset>, String, u32, Option<NonZeroU64>, CounterId)> {
         let state = self.state();
         let set = state.sets.first()?;
@@ -252,7 +253,7 @@ impl SyntheticMachine {
         Some((Arc::clone(&set.set), row.name.clone(), row.id, row.birth, CounterId(3)))
     }
 
-    /// Returns a query of everything.
+    /// Returns a query of all counters of all instances.
     pub fn query(&self) -> Query {
         let machine = Machine::bare(Box::new(self.clone()));
         machine.register(Box::new(self.clone()));
@@ -263,14 +264,14 @@ impl SyntheticMachine {
         query
     }
 
-    /// Goes on to the next sample and collects it.
+    /// Changes the machine to its next sample, and collects that sample.
     pub fn collect(&self, query: &mut Query, snapshot: &mut Snapshot) -> Result<(), SourceError> {
         self.step();
         query.collect(snapshot).map(|_| ())
     }
 }
 
-/// Number of the columns that cannot be read in some rows.
+/// Number of columns that cannot be read in the rows of other users' processes.
 const DENIED: usize = 2;
 
 impl State {
@@ -334,7 +335,7 @@ impl State {
         }
     }
 
-    /// Goes on to the next sample.
+    /// Changes the values to those of the next sample.
     fn step(&mut self) {
         self.sample += 1;
         // Samples are a second apart, and at most a fifth of a millisecond late.

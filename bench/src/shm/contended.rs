@@ -15,11 +15,11 @@ use super::{Place, Shared, Striped};
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
 
-/// Updates of each thread in a run: so few that neither is interrupted as a rule.
+/// Number of updates of each thread in a run: so few that a thread is usually not interrupted.
 const UPDATES: usize = 100_000;
 const THREADS: usize = 2;
 
-/// A table of the time of the processors, and one of the time on the wall.
+/// Measures updates of a counter by two threads at once, in CPU time and in elapsed time.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let all = sched_getaffinity(None)?;
     let mut processors = (0..CpuSet::MAX_CPU).filter(|cpu| all.is_set(*cpu));
@@ -75,14 +75,15 @@ fn report(what: &str, time: fn(Took) -> f64, on: [usize; THREADS], rounds: usize
     Ok(report)
 }
 
-/// ns of both threads together.
+/// Time that both threads took together, in ns: CPU time and elapsed time.
 #[derive(Clone, Copy, Debug)]
 struct Took {
     processors: f64,
     wall: f64,
 }
 
-/// Counts in two threads, each on its processor, until they once did so at the same time.
+/// Runs `count` in two threads on two processors, and repeats until both ran at the same time. Returns the times of
+/// that run.
 fn at_once(on: [usize; THREADS], count: &(dyn Fn() + Sync)) -> Option<Took> {
     const TRIES: usize = 1_000;
     const MOST_OF: f64 = 0.9;

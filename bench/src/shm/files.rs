@@ -16,7 +16,7 @@ use crate::measure::{Comparison, Report};
 
 const FILES: usize = 1_000;
 
-/// Looking for programs that came or went, and collecting an instance of each.
+/// Measures the search for programs that started or ended, and the collection of one instance of each program.
 pub fn report(rounds: usize) -> Result<Report> {
     // Each program has two descriptors, and all of them are here.
     let limits = getrlimit(Resource::Nofile);

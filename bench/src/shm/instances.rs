@@ -9,10 +9,10 @@ use super::snapshot::name;
 use super::{Place, Shared, Striped, Ten};
 use crate::measure::{Comparison, Report};
 
-/// Instances in a run.
+/// Number of instances in a run.
 const INSTANCES: usize = 10_000;
 
-/// Making instances and ending them.
+/// Measures the start and the end of instances.
 pub fn report(rounds: usize) -> Result<Report> {
     const NS: f64 = 2_000.0;
     let place = Place::new()?;
@@ -38,7 +38,7 @@ pub fn report(rounds: usize) -> Result<Report> {
     Ok(comparison.run(rounds))
 }
 
-/// A program that has many instances now and then.
+/// Publishing program whose instances begin and end in large numbers.
 struct Program<T: Ten> {
     publisher: Publisher,
     all: RefCell<Vec<PublishedInstance<T>>>,

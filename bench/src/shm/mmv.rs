@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 use anyhow::{Context, Result};
 use libloading::{Library, Symbol};
 
-/// A counter of 64 bits.
+/// Counter of 64 bits in a memory-mapped file of PCP.
 #[derive(Debug)]
 pub struct Mmv {
     increment: Increment,
@@ -37,7 +37,7 @@ type Lookup = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) ->
 type Increment = unsafe extern "C" fn(*mut c_void, *mut c_void);
 
 impl Mmv {
-    /// A counter in a file below that folder.
+    /// Creates a counter in a new file below the given folder.
     pub fn start(folder: &Path) -> Result<Self> {
         const U64: c_int = 3;
         const COUNTER: c_int = 1;
@@ -81,7 +81,7 @@ impl Mmv {
         Ok(Self { increment, file, value, _library: library })
     }
 
-    /// Counts one more.
+    /// Increments the counter by one.
     #[inline]
     pub fn increment(&self) {
         // SAFETY: file and value are those that the library gave, which is still there.

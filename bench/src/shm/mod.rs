@@ -23,7 +23,8 @@ use perfset_shm::read::ApplicationProvider;
 
 use crate::{Options, Out};
 
-/// Counting, two threads that count, snapshots, many programs, instances that come and go.
+/// Measures published counters: updates by one and by two threads, snapshots, many programs, and instances that come
+/// and go.
 pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
     out(&update::report(options.rounds)?)?;
     contended::reports(options, out)?;
@@ -67,10 +68,10 @@ macro_rules! ten {
     };
 }
 
-/// Counters of an instance.
+/// Number of counters of an instance.
 const COUNTERS: usize = 10;
 
-/// A counterset with [`COUNTERS`].
+/// Published counterset that has [`COUNTERS`] counters.
 trait Ten: Counterset {
     fn counters(&self) -> [&Counter64; COUNTERS];
 }
@@ -89,7 +90,7 @@ ten! {
     Striped
 }
 
-/// A folder in memory that is this bench's own, and gone after it.
+/// Folder of this bench in memory (`/dev/shm`), which is removed when this value is dropped.
 #[derive(Debug)]
 struct Place(PathBuf);
 
@@ -109,7 +110,7 @@ impl Place {
         Folders::only(&self.0)
     }
 
-    /// A program's file.
+    /// Creates a publisher, as a program does, with its file in this folder.
     fn publisher(&self) -> Result<Publisher> {
         let publisher = Publisher::in_folders(self.folders());
         match publisher.problem() {
@@ -118,7 +119,7 @@ impl Place {
         }
     }
 
-    /// What reads the files.
+    /// Creates the provider that reads the published files in this folder.
     fn applications(&self) -> ApplicationProvider {
         ApplicationProvider::new(&self.folders(), false, Box::new(|| None))
     }

@@ -23,10 +23,10 @@ const SMALL: usize = 10_000;
 const MIDDLE: usize = 100_000;
 const LARGE: usize = 1_000_000;
 
-/// Rows of [`Striped`].
+/// Number of rows that each instance of [`Striped`] has.
 const STRIPES: usize = 4;
 
-/// Sizes without stripes and with them, and a comparison with text.
+/// Measures snapshots of several sizes without and with stripes, then beside text outputs.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     for (instances, goal) in [(SMALL, None), (MIDDLE, Some(1.5)), (LARGE, Some(2.2))] {
         out(&report::<Shared>(instances, goal, rounds)?)?;
@@ -55,7 +55,7 @@ fn report<T: Ten>(instances: usize, goal: Option<f64>, rounds: usize) -> Result<
     Ok(comparison.run(rounds))
 }
 
-/// The same values as text, as the other crates give them.
+/// Measures a snapshot beside the text of the same values, as other crates write it.
 fn text_report(instances: usize, rounds: usize) -> Result<Report> {
     type Labels = [(&'static str, String); 1];
     let mut published = Published::<Shared>::new(instances)?;
@@ -92,7 +92,7 @@ fn text_report(instances: usize, rounds: usize) -> Result<Report> {
     Ok(comparison.run(rounds))
 }
 
-/// A program's instances, and who collects them.
+/// Published instances of a program, and the query that collects them.
 pub struct Published<T: Ten> {
     query: Query,
     snapshot: Snapshot,
@@ -102,7 +102,7 @@ pub struct Published<T: Ten> {
 }
 
 impl<T: Ten> Published<T> {
-    /// So many, each value another one; every thread that may have a row counts.
+    /// Publishes that many instances with different values, which several threads count up together.
     pub fn new(instances: usize) -> Result<Self> {
         let place = Place::new()?;
         let publisher = place.publisher()?;
@@ -145,20 +145,20 @@ impl<T: Ten> Published<T> {
         Ok(this)
     }
 
-    /// Collects them once more.
+    /// Collects all instances once more.
     pub fn collect(&mut self) -> u64 {
         u64::from(self.query.collect(black_box(&mut self.snapshot)).is_ok())
     }
 }
 
-/// A warm query of all instances of a counterset.
+/// Returns a query of all instances of a counterset, collected until all files are open.
 pub fn query(place: &Place, guid: Guid) -> Result<Query> {
     let mut query = place.machine().query();
     warm(&mut query, [Entry::all(guid).instance("*")])?;
     Ok(query)
 }
 
-/// Of an instance.
+/// Returns the name of an instance.
 pub fn name(row: usize) -> String {
     format!("inst{row:06}")
 }

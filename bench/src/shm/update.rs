@@ -10,10 +10,10 @@ use super::mmv::Mmv;
 use super::{Place, Shared, Striped};
 use crate::measure::{Comparison, Report};
 
-/// Updates in a run.
+/// Number of updates in a run.
 const UPDATES: usize = 1_000;
 
-/// An update, by each way to count.
+/// Measures one update of a counter, for each way to count.
 pub fn report(rounds: usize) -> Result<Report> {
     let place = Place::new()?;
     let publisher = place.publisher()?;

@@ -116,8 +116,8 @@ impl Assembler {
         self.put(0xC7, to, 0, 0, 32);
     }
 
-    /// Loads from memory. An offset of more than 16 bits is first added to `to`, which may be the same register as
-    /// `from`.
+    /// Loads a number from memory into register `to`, `offset` bytes behind the address in `from`. An offset of more
+    /// than 16 bits is first added to `to`, which may be the same register as `from`.
     pub fn load(&mut self, width: Width, to: Reg, from: Reg, offset: u32) {
         const LDX: u8 = 0x61;
         let code = LDX | width.code();
@@ -142,7 +142,7 @@ impl Assembler {
         self.two(to, 0, number);
     }
 
-    /// Loads the address of a map, given by its file descriptor.
+    /// Loads the address of a BPF map, given by its file descriptor.
     pub fn map(&mut self, to: Reg, descriptor: i32) {
         // `BPF_PSEUDO_MAP_FD`: when the program is loaded, the kernel puts the address of the map here.
         self.two(to, 1, low(descriptor));
@@ -239,7 +239,7 @@ fn low(number: i32) -> u64 {
 mod tests {
     use super::*;
 
-    /// Code, first register, second, offset, number.
+    /// Returns the parts of each instruction: code, first register, second register, offset, number.
     fn taken_apart(code: &[Instruction]) -> Vec<(u8, u8, u8, i16, i32)> {
         let one = |[code, registers, o0, o1, n0, n1, n2, n3]: &Instruction| {
             let (low, high) = (registers & 15, registers >> 4);

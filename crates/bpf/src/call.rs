@@ -50,6 +50,8 @@ impl Argument {
         }
     }
 
+    /// Executes a command of `bpf(2)` with this argument, and returns the result of the system call.
+    ///
     /// # Safety
     /// Each address in the argument must refer to as much memory as the command uses, until the call is over.
     unsafe fn call(&mut self, command: c_int) -> io::Result<c_int> {
@@ -61,6 +63,8 @@ impl Argument {
         }
     }
 
+    /// Executes a command of `bpf(2)` that creates a file descriptor, and returns that descriptor.
+    ///
     /// # Safety
     /// The same as for [`call`](Self::call); the command's result must be a new file descriptor.
     unsafe fn open(&mut self, command: c_int) -> io::Result<OwnedFd> {
@@ -98,13 +102,13 @@ pub(crate) fn new_map(kind: MapType, value_size: u32) -> io::Result<OwnedFd> {
 /// Type of a BPF program, given when it is loaded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ProgramType {
-    /// Run by a system call: [`run`].
+    /// Program that is started by a system call, with [`run`].
     Called,
-    /// Called by the iterator whose function has this type id.
+    /// Program that the kernel calls for the iterator whose function has this type id.
     Iterator(u32),
 }
 
-/// Loads a program. The kernel writes its messages to `log`, unless `log` is empty.
+/// Loads a BPF program into the kernel. The kernel writes its messages to `log`, unless `log` is empty.
 pub(crate) fn load(
     code: &[Instruction],
     kind: ProgramType,
@@ -249,7 +253,7 @@ unsafe impl Send for MapView {}
 unsafe impl Sync for MapView {}
 
 impl MapView {
-    /// Maps the first `bytes` bytes, rounded up to whole pages. The map's value must have as many.
+    /// Maps the first `bytes` bytes of a map's value, rounded up to whole pages. The value must have as many.
     pub fn new(map: &OwnedFd, bytes: usize) -> io::Result<Self> {
         let bytes = bytes.checked_next_multiple_of(page_size()).ok_or(ErrorKind::InvalidInput)?;
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);

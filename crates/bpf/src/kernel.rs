@@ -38,9 +38,9 @@ pub(crate) struct PercpuSum {
     pub cast: u32,
     /// Type id of a structure that begins with a number of four bytes.
     pub cast_type: u32,
-    /// Offsets of the pointers to these parts in the memory structure.
+    /// Offsets of the pointers to the per-CPU parts of the memory counters, in the memory structure.
     pub counters: [u32; 4],
-    /// Offset of the same kind of pointer in a per-CPU map.
+    /// Offset of the pointer to the per-CPU memory, in the structure of a per-CPU map.
     pub of_map: u32,
 }
 
@@ -49,9 +49,9 @@ pub(crate) struct PercpuSum {
 pub(crate) struct ColumnSource {
     pub from: StartStruct,
     pub paths: FieldOffset,
-    /// Field in the task, for [`StartStruct::SignalOrTask`].
+    /// Location of the field in the task structure, for [`StartStruct::SignalOrTask`].
     pub of_thread: Option<FieldOffset>,
-    /// Offset of the pointer, for a column behind a pointer.
+    /// Offset of the pointer, for a column whose structure is behind a pointer.
     pub pointer: Option<u32>,
     /// Field in the signal structure with the sum over ended threads.
     pub ended: Option<FieldOffset>,
@@ -100,7 +100,7 @@ const WANTED: [&str; 14] = [
     "bpf_rcu_read_unlock",
     "bpf_rdonly_cast",
 ];
-/// Name of a structure, and also of a function.
+/// Name of both a structure and a function of the kernel.
 const ITERATOR: &str = "bpf_iter_task";
 
 impl Kernel {

@@ -49,7 +49,7 @@ pub enum TaskIterError {
     /// The kernel rejects the program.
     #[error("the kernel rejects the BPF program{}{said}", if said.is_empty() { "" } else { ": " })]
     Refused {
-        /// Last message of the kernel on the program.
+        /// Last message of the kernel about the program.
         said: String,
         /// Error of the system call.
         source: io::Error,
@@ -59,7 +59,7 @@ pub enum TaskIterError {
     Full {
         /// Number of tasks that were met.
         met: u64,
-        /// Number of tasks that have room.
+        /// Number of tasks for which the map has room.
         room: u32,
     },
     /// The task iterator was loaded by the process from which this one was forked, and which may be using it.
@@ -271,7 +271,7 @@ const WORD: usize = 8;
 const HEADER_BYTES: usize = 64;
 const _: () = assert!(HEADER == 64 && HEADER_BYTES == 64);
 
-/// Loads a program. If the kernel rejects it, loads it once more with a log, to get the reason.
+/// Loads a BPF program into the kernel. If the kernel rejects it, loads it once more with a log, to get the reason.
 ///
 /// Makes this process not dumpable first, so that other processes of the same user cannot read what the program
 /// writes.

@@ -41,7 +41,7 @@ pub fn current_v1_index(index: u32) -> u32 {
 #[derive(Clone, Copy, Debug)]
 pub struct SearchWords {
     guid: Guid,
-    /// The first counter to try.
+    /// Counter of this counterset that users should try first.
     pub first: Option<CounterId>,
     /// Words that stand for the counterset as a whole.
     pub counterset: &'static [&'static str],
@@ -78,7 +78,7 @@ pub enum ValueRange {
 }
 
 impl ValueRange {
-    /// Returns the keyword of the range, as in the catalogue's files.
+    /// Returns the keyword of the range, as it stands in the catalogue's files.
     #[must_use]
     pub const fn keyword(self) -> &'static str {
         match self {

@@ -64,12 +64,12 @@ impl Row {
         Self { help, ..self }
     }
 
-    /// Sets the file of the source.
+    /// Sets the name of the file that contains the counter's data.
     pub const fn file(self, file: &'static str) -> Self {
         Self { file, ..self }
     }
 
-    /// Sets the field of the source.
+    /// Sets the field of the file that contains the counter's data.
     pub const fn field(self, field: &'static str) -> Self {
         Self { field, ..self }
     }
@@ -82,7 +82,7 @@ impl Row {
         Self { unit, ..self }
     }
 
-    /// Adds an attribute to the others.
+    /// Adds an attribute to those that the counter has already.
     pub const fn attribute(self, attribute: Attributes) -> Self {
         Self { attributes: self.attributes.with(attribute), ..self }
     }
@@ -160,7 +160,7 @@ const fn put(text: &mut Text, new: &'static str) {
     forget(replace(text, Cow::Borrowed(new)));
 }
 
-/// Returns the counters of the rows.
+/// Converts rows to the counters that they define.
 #[expect(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "evaluated by the compiler")]
 pub const fn counters<const N: usize>(rows: [Row; N]) -> [Counter; N] {
     let mut counters = [const { Counter::new(CounterId(0), CounterType(0)) }; N];

@@ -44,6 +44,6 @@ pub fn settle(may_be_asked: bool) {
     }
 }
 
-/// Does nothing: other systems have no such capabilities.
+/// Does nothing, because other systems have no BPF capabilities.
 #[cfg(not(target_os = "linux"))]
 pub fn settle(_may_be_asked: bool) {}

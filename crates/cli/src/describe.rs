@@ -101,17 +101,17 @@ fn all(
     Ok(())
 }
 
-/// Returns the width of the terminal that standard output is; `None` in a pipe.
+/// Returns the width of the terminal if standard output is one; `None` in a pipe.
 fn terminal_width() -> Option<usize> {
     io::stdout().is_terminal().then(terminal_size).flatten().map(|(Width(width), _)| width.into())
 }
 
-/// Returns the head and the lines of counters. In a pipe, each counter is one line. On a terminal of this width, names
-/// and sources are wrapped between words.
+/// Returns the lines of a table of counters, the head first. In a pipe, each counter is one line. On a terminal of this
+/// width, names and sources are wrapped between words.
 fn counter_lines(counters: &[&Counter], terminal: Option<usize>) -> Vec<String> {
-    /// Least width of a column of sources; on a narrower terminal, they are below their counters.
+    /// Minimum width of the column of sources; on a narrower terminal, each source is below its counter.
     const FROM_LEAST: usize = 24;
-    /// Least width of a column of names.
+    /// Minimum width of the column of counter names.
     const NAME_LEAST: usize = 12;
     const INDENT: usize = 6;
     let head = ["id", "counter", "unit", "type", "from"].map(str::to_owned);

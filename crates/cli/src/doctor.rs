@@ -54,7 +54,7 @@ fn capture(folder: &Path, args: &DoctorArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Checks this machine, and prints what was found.
+/// Checks this machine, and prints the result of each check.
 fn look(format: ListFormat) -> Result<Exit, Failure> {
     let found = results()?;
     if let Some(records) = RecordWriter::stdout(format) {
@@ -69,7 +69,7 @@ fn look(format: ListFormat) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Severity of a result.
+/// Severity of the result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum CheckLevel {
@@ -82,12 +82,12 @@ enum CheckLevel {
 #[derive(Clone, Debug, Serialize)]
 struct CheckResult {
     level: CheckLevel,
-    /// Keyword of the subject.
+    /// Keyword of the subject that is checked.
     check: &'static str,
     text: String,
     /// Counterset that lacks values.
     counterset: Option<String>,
-    /// Number of its instances that lack values.
+    /// Number of instances of the counterset that lack values.
     instances: Option<usize>,
     /// Counters that have no value in at least one of these instances.
     counters: Vec<String>,
@@ -130,7 +130,7 @@ impl CheckResult {
     }
 }
 
-/// Returns the lines for users. A text that several countersets share is printed once.
+/// Returns the results as lines of text for users. A text that several countersets share is printed once.
 fn lines(found: &[CheckResult]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut last = None;
@@ -149,7 +149,7 @@ fn lines(found: &[CheckResult]) -> Vec<String> {
     lines
 }
 
-/// Collects everything twice, and returns what works, what does not, and the remedies.
+/// Collects all countersets twice, and returns the result of each check, with remedies for problems.
 fn results() -> Result<Vec<CheckResult>, Failure> {
     let machine = perfset::local();
     let sets = countersets(&machine);
@@ -300,14 +300,15 @@ struct Trouble(BTreeMap<String, BTreeMap<String, Cost>>);
 #[derive(Debug, Default)]
 struct Cost {
     instances: usize,
-    /// Instance of the last value: all values of one instance are adjacent.
+    /// Instance of the last missing value, so that each instance is counted once: all values of one instance are
+    /// adjacent.
     last: Option<(InstanceId, String)>,
     is_single: bool,
     counters: Vec<String>,
 }
 
 impl Trouble {
-    /// Counts a missing value.
+    /// Counts a missing value, with its reason.
     fn add(&mut self, value: &Value<'_>, reason: &NoValue) {
         let text = match reason {
             NoValue::Denied(text) => format!("permission denied: {text}"),

@@ -53,7 +53,7 @@ pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Format of the bytes.
+/// Format of the block or table that is dumped.
 #[derive(Clone, Copy)]
 pub enum DumpFormat {
     V1,

@@ -92,7 +92,7 @@ impl Failure {
 /// Message about a failed write of the output.
 const NOT_WRITTEN: &str = "cannot write the output";
 
-/// A failed write of the output.
+/// Converts an I/O error to the failure that the output cannot be written.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::new(Exit::SourceFailed, anyhow::Error::new(error).context(NOT_WRITTEN))

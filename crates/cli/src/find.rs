@@ -97,7 +97,7 @@ fn print_table(found: &[CounterMatch], all: usize, is_all: bool, asked: &QuerySo
     out.flush()
 }
 
-/// Returns the text beside a path.
+/// Returns the help text of a counter, as it stands beside the path of the counter.
 fn help(found: &CounterMatch) -> String {
     let help = escaped(found.help());
     if found.is_never_there() { format!("Not on this system: {help}") } else { help }

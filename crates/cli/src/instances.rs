@@ -97,8 +97,8 @@ fn show(
     Ok(Exit::Ok)
 }
 
-/// Prints every instance that ever had a sample in a recording, with its first and its last one. Two processes of one
-/// number are two instances.
+/// Prints every instance that had a sample in a recording, with the times of its first and its last sample. Two
+/// processes of one number are two instances.
 fn recorded(
     args: &InstancesArgs,
     asked: &QuerySource,
@@ -165,7 +165,7 @@ fn write_fact(out: &mut impl Write, fact: &Fact) -> io::Result<()> {
     writeln!(out, "    {:12}  {text}", fact.kind.keyword())
 }
 
-/// Returns the name of an instance as its identity has it.
+/// Returns the name of an instance as little-endian UTF-16, the form that its identity has.
 fn little_endian(instance: &Instance) -> Vec<u8> {
     instance.name.units().iter().flat_map(|unit| unit.to_le_bytes()).collect()
 }
@@ -177,7 +177,7 @@ struct SeenRecord<'a> {
     instance: InstanceRecord<'a>,
     /// Time of the first sample of the instance, in UTC.
     first_sample: String,
-    /// Time of the last sample.
+    /// Time of the last sample of the instance, in UTC.
     last_sample: String,
 }
 
@@ -192,7 +192,7 @@ impl<'a> SeenRecord<'a> {
     }
 }
 
-/// Returns a time of a sample as records have it.
+/// Returns the time of a sample in UTC, in the form that JSON and CSV have.
 fn utc(time: i64) -> String {
     let time = zoned(time, &TimeZone::UTC);
     time.map_or_else(String::new, |time| time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
@@ -252,7 +252,7 @@ struct FactRecord<'a> {
     /// Keyword of the kind of fact.
     fact: &'static str,
     text: Option<String>,
-    /// Reason for having no text.
+    /// Reason why the fact has no text.
     reason: Option<String>,
 }
 
@@ -329,7 +329,7 @@ mod tests {
     use super::*;
     use crate::args::{Args, Command};
 
-    /// Provider that says the birth of an instance as its fact, for every instance.
+    /// Provider whose fact about an instance is the birth of that instance.
     struct Births(Scripted);
 
     impl Provider for Births {

@@ -154,7 +154,7 @@ fn ended(done: Result<Exit, Failure>) -> ExitCode {
     }
 }
 
-/// Prints an error. Returns its exit code.
+/// Prints an error to standard error. Returns its exit code.
 fn failed(failure: &Failure) -> ExitCode {
     failure.print();
     failure.exit.into()

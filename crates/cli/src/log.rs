@@ -294,7 +294,7 @@ struct LogRecord<'a> {
     damages: Vec<DamageLine<'a>>,
     marks: Vec<MarkLine<'a>>,
     counters: Vec<CountersLine<'a>>,
-    /// Number of bytes at the end that are no whole sample.
+    /// Number of bytes at the end of the log that are an incomplete sample.
     torn_bytes: u64,
 }
 
@@ -307,7 +307,7 @@ impl ListRecord for LogRecord<'_> {
 struct GapLine<'a> {
     from: String,
     to: String,
-    /// Reason for which a recorder could not write samples, if it knows one.
+    /// Reason why a recorder could not write samples, if the log contains one.
     reason: Option<&'a str>,
 }
 

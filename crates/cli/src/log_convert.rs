@@ -72,9 +72,9 @@ pub fn run(args: &LogConvertArgs) -> Result<Exit, Failure> {
     Ok(if is_damaged { Exit::InvalidData } else { Exit::Ok })
 }
 
-/// Returns what the recording says about itself: the machine, and the logs that it was made of.
+/// Returns the description of the new recording: the machine, and the logs that it was made of.
 fn about(logs: &Logs, files: &[impl AsRef<Path>]) -> RecordingAbout {
-    /// Number of files that are named.
+    /// Maximum number of logs that are named.
     const NAMED: usize = 5;
     let names = files.iter().take(NAMED);
     let names =
@@ -126,7 +126,7 @@ fn write(
     Ok(())
 }
 
-/// Returns the number of the table of an entry, which is defined if it is new; `None` without a counterset.
+/// Returns the number of an entry's table, and defines the table if it is new; `None` without a counterset.
 fn table(
     defined: &mut Vec<(TableDefinition, Entry)>,
     writer: &mut RecordingWriter,

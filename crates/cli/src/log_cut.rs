@@ -64,7 +64,7 @@ pub fn run(args: &LogCutArgs) -> Result<Exit, Failure> {
     Ok(if part.damages.is_empty() { Exit::Ok } else { Exit::InvalidData })
 }
 
-/// Refuses what cannot be meant, before the recording is read.
+/// Refuses arguments that make no sense, before the recording is read.
 fn check(args: &LogCutArgs) -> Result<(), Failure> {
     let usage = |text: String| Err(Failure::new(Exit::Usage, anyhow!(text)));
     let LogCutArgs { recording: from, output, .. } = args;

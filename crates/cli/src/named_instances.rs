@@ -72,12 +72,12 @@ fn selects(text: &str, instances: &[Instance]) -> bool {
     })
 }
 
-/// Paths of a log that name an instance, and that had none in any sample so far.
+/// Paths of a log that name an instance which was in no sample so far.
 #[derive(Debug)]
 pub struct UnseenPaths(Vec<Option<CounterPath>>);
 
 impl UnseenPaths {
-    /// Starts before the first sample.
+    /// Stores the paths that name an instance, before the first sample.
     pub fn new(paths: &[CounterPath]) -> Self {
         Self(paths.iter().map(|path| named(path).map(|_| path.clone())).collect())
     }

@@ -46,16 +46,16 @@ pub struct Operands {
     pub paths: Vec<CounterPath>,
     pub interval: Option<Duration>,
     pub count: Option<u64>,
-    /// Origin of each path that stands for a part of a short name.
+    /// Origin of each path that belongs to a short name.
     pub aliases: Vec<AliasPath>,
 }
 
 /// Path that stands for one counter of a short name.
 #[derive(Clone, Copy, Debug)]
 pub struct AliasPath {
-    /// Number of the path.
+    /// Index of the path in the list of all paths.
     position: usize,
-    /// Number of the operand.
+    /// Index of the operand that is the short name.
     operand: usize,
     /// Paths that show the counter, the best first.
     paths: &'static [&'static str],
@@ -208,7 +208,7 @@ mod tests {
     use perfset::testing::{FixedClock, Scripted};
     use perfset::{Counter, CounterId, CounterType, Counterset, Guid, InstanceType};
 
-    /// Paths, milliseconds, count.
+    /// Parsed operands: paths, interval in milliseconds, and count.
     type Parsed = (Vec<String>, Option<u64>, Option<u64>);
 
     fn parsed(texts: &[&str]) -> Result<Parsed, String> {
@@ -232,7 +232,7 @@ mod tests {
         }
     }
 
-    /// A machine with these counters of single instances: counterset, counter.
+    /// Returns a machine with these counters of single instances: counterset, counter.
     fn machine(counters: &[(&'static str, &'static str)]) -> Machine {
         let machine = Machine::new(Box::new(FixedClock::default()));
         let mut sets: Vec<Counterset> = Vec::new();

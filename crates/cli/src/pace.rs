@@ -21,7 +21,7 @@ pub struct Pace {
     next: Instant,
     /// Number of collections after this one; `None` is no limit.
     left: Option<u64>,
-    /// Number of collections that were due while one before was still running.
+    /// Number of collections that were due while an earlier one was still running.
     skipped: u64,
     stop: Receiver<()>,
     stopper: Sender<()>,
@@ -79,7 +79,7 @@ impl Pace {
         self.stop.recv_timeout(self.next.saturating_duration_since(now)) == Err(RecvTimeoutError::Timeout)
     }
 
-    /// Returns the number of collections that were skipped so far, because one before took too long.
+    /// Returns the number of collections that were skipped so far, because an earlier one took too long.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }

@@ -124,7 +124,7 @@ struct ChartLines {
     ids: Vec<Option<LineId>>,
     /// Series that never had a value.
     never_there: NeverThere,
-    /// Marked values: a line cannot show marks.
+    /// Values with marks, which are reported because a line cannot show marks.
     marked: MarkedValues,
 }
 

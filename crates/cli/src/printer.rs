@@ -34,16 +34,16 @@ pub struct ValuePrinter {
 pub struct PrintOptions {
     pub format: OutputFormat,
     pub form: NumberForm,
-    /// Prints also counters that this machine does not have.
+    /// `true` to print also counters that this machine does not have.
     pub all: bool,
     pub filters: Vec<ValueFilter>,
     /// Maximum number of instances, or of values for each counter of a path: the greatest ones.
     pub top: Option<u32>,
     /// Order of instances; `None` is the default of the format.
     pub order: Option<RowOrder>,
-    /// Prints a line for each time and instance in CSV and JSON.
+    /// `true` to print one line for each time and instance in CSV and JSON.
     pub wide: bool,
-    /// Prints short numbers in tables; `None` does so on a terminal.
+    /// `true` to print short numbers in tables; `None` does so only on a terminal.
     pub human: Option<bool>,
     /// `true` if several samples are expected.
     pub is_series: bool,
@@ -58,7 +58,7 @@ pub struct PrintOptions {
     pub is_learned: bool,
     /// Maximum number of characters in a line of a table; `None` is the width of the terminal.
     pub width: Option<usize>,
-    /// Number of lines of a screen; `None` is that of the terminal, if there is one.
+    /// Number of lines of a screen; `None` is the height of the terminal, if there is one.
     pub height: Option<usize>,
 }
 
@@ -155,7 +155,7 @@ impl ValuePrinter {
         self.output.learn(&OutputSample::new(clocks, &[MachineValues::new(values)]));
     }
 
-    /// Prints a sample. Returns `true` if a value is missing.
+    /// Prints the values of a sample. Returns `true` if a value is missing.
     pub fn sample(&mut self, clocks: &ClockReading, values: &mut Vec<PathValue<'_>>) -> io::Result<bool> {
         let Self { selection, output, summary, learns_first, has_hit, left_out: told } = self;
         selection.hide(values);

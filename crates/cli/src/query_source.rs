@@ -39,8 +39,8 @@ impl QuerySource {
         }
     }
 
-    /// Same as [`new`](Self::new) for counter paths, which may name the machine themselves. Of a log, only the samples
-    /// within `window` are used.
+    /// Returns the same as [`new`](Self::new), for counter paths that may name the machine themselves. Of a log, only
+    /// the samples within `window` are used.
     pub fn for_paths(
         files: &LogFiles,
         window: &LogWindow,
@@ -75,7 +75,7 @@ impl QuerySource {
         Ok(Self::Logs { logs: logs.within(window).picking(pick), files: files.log.clone() })
     }
 
-    /// Returns the countersets with their names.
+    /// Returns the machine whose countersets are read: this one, or that of the logs.
     pub fn machine(&self) -> &Machine {
         match self {
             Self::Machine(machine) => machine,
@@ -94,7 +94,8 @@ impl QuerySource {
         }
     }
 
-    /// Prints on standard error what other users publish and is not shown, for outputs that cannot contain it.
+    /// Prints to standard error a note on the data that other users publish and this machine does not show, for outputs
+    /// that cannot contain it.
     pub fn note_not_shown(&self, counterset: Option<&Guid>) {
         for line in self.not_shown(counterset) {
             // Standard error is the last place to report to, so a failure of it is ignored.
@@ -240,7 +241,7 @@ pub fn zone_of_recording(recording: &Recording) -> TimeZone {
     named.unwrap_or_else(|| fixed_zone(recording.offset()))
 }
 
-/// Returns the time zone whose local times become UTC by adding this, in 100 ns.
+/// Returns the time zone of a fixed offset, which is added to local times to get UTC, in 100 ns.
 fn fixed_zone(offset: i64) -> TimeZone {
     const SECOND: i64 = 10_000_000;
     let east = i32::try_from(offset.wrapping_div(SECOND).saturating_neg());

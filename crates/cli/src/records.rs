@@ -20,7 +20,7 @@ pub const VERSIONS: &str = concat!(
      provider list 1",
 );
 
-/// Entry of a list. JSON has its fields as they are serialized.
+/// Entry of a list that is printed as JSON or CSV. JSON has its fields as they are serialized.
 pub trait ListRecord: Serialize {
     /// Names of all fields, in the order of the columns of CSV.
     const CSV_HEADER: &'static str;
@@ -101,7 +101,7 @@ impl<W: Write> RecordWriter<W> {
         writeln!(self.out, "{}", record.csv_line(self.on_terminal)?)
     }
 
-    /// Completes the output. CSV has its header even without an entry.
+    /// Completes the output of a list. CSV has its header even without an entry.
     ///
     /// # Errors
     /// If writing fails.

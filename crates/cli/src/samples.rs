@@ -70,8 +70,8 @@ impl Samples {
         Self::opened(source, operands, all)
     }
 
-    /// Same as [`open`](Self::open), and looks on this machine for each instance that a path names; those that it
-    /// lacks are [`absent`](Self::absent). With `is_waiting`, waits until it has all counters and instances.
+    /// Opens samples as [`open`](Self::open) does, and looks on this machine for each instance that a path names; those
+    /// that it lacks are [`absent`](Self::absent). With `is_waiting`, waits until it has all counters and instances.
     pub fn open_named(
         operands: Operands,
         files: &LogFiles,

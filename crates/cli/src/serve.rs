@@ -66,7 +66,7 @@ pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Opens the log to show.
+/// Opens the log that the server shows.
 fn log(args: &ServeArgs) -> Result<ServedLog, Failure> {
     let logs = opened(&args.log, args.machine.as_deref(), false)?;
     let window = window_of(&logs, args.window.begin.as_ref(), args.window.end.as_ref())?;
@@ -77,7 +77,8 @@ fn log(args: &ServeArgs) -> Result<ServedLog, Failure> {
     Ok(ServedLog { logs, files: args.log.clone(), window, parse_instant: Arc::new(parse_instant) })
 }
 
-/// Returns `true` if other users may not read a log: a file, or the directory of a recording with all its files.
+/// Returns `true` if other users have no permission to read a log: a file, or the directory of a recording with all its
+/// files.
 #[cfg(unix)]
 fn is_private(log: &Path) -> bool {
     !others_can_read(log).unwrap_or(false)
@@ -114,7 +115,7 @@ fn others_can_read(log: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Returns `true`: permissions on other systems than Unix are not looked at.
+/// Returns `true`, because permissions are checked only on Unix.
 #[cfg(not(unix))]
 fn is_private(_: &Path) -> bool {
     true
@@ -194,7 +195,8 @@ fn tell(server: &Server, args: &ServeArgs) {
 mod tests {
     use super::*;
 
-    /// A log is one that others can read only if they can open all of its files, in all directories around them.
+    /// A log is readable for other users only if they can read all its data files and enter all directories around
+    /// them.
     #[test]
     #[cfg(unix)]
     fn logs_that_others_cannot_read_are_private() {

@@ -22,7 +22,7 @@ use crate::input;
 #[serde(deny_unknown_fields)]
 #[cfg_attr(not(feature = "tui"), allow(dead_code, reason = "the file is checked all the same"))]
 struct Settings {
-    /// Counter paths by the name of their set.
+    /// Named sets of counter paths; the key is the name of the set.
     #[serde(default)]
     paths: BTreeMap<String, Spanned<Vec<Spanned<String>>>>,
     /// Tables of the interactive screens by their name.
@@ -33,22 +33,22 @@ struct Settings {
     top: TopSettings,
 }
 
-/// Table of the interactive screens.
+/// Settings of one table of the interactive screens.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableSettings {
     /// Name of the counterset.
     pub counterset: String,
-    /// Names of the counters, from left to right; those of a new table if there are none.
+    /// Names of the counters in the columns, from left to right. If empty, the table has the columns of a new table.
     #[serde(default)]
     pub columns: Vec<String>,
-    /// Name of the counter that decides about the order.
+    /// Name of the counter by which the rows are sorted.
     pub sort: Option<String>,
     /// Filter of the rows, as it is typed on the screen.
     pub filter: Option<String>,
 }
 
-/// Strip and mouse of the interactive screens.
+/// Settings of all interactive screens: the counters on the strip, and the use of the mouse.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(not(feature = "tui"), allow(dead_code, reason = "the file is checked all the same"))]
@@ -56,23 +56,23 @@ struct TopSettings {
     /// Paths of the counters on the strip.
     #[serde(default)]
     strip: Vec<Spanned<String>>,
-    /// `true` to use the mouse.
+    /// `true` if the interactive screens use the mouse; `None` if the file does not say it.
     mouse: Option<bool>,
 }
 
-/// Settings of the interactive screens, of all files.
+/// Settings of the interactive screens, combined from all settings files.
 #[cfg(feature = "tui")]
 #[derive(Debug, Default, PartialEq)]
 pub struct ScreenSettings {
     /// Paths of the counters on the strip; empty if no file has any.
     pub strip: Vec<CounterPath>,
-    /// `true` to use the mouse.
+    /// `true` if the interactive screens use the mouse.
     pub has_mouse: bool,
-    /// Table with the name that was asked for.
+    /// Table with the requested name; `None` if no settings file has it.
     pub table: Option<TableSettings>,
 }
 
-/// Returns the settings of the interactive screens, and the table with a name if a file has it.
+/// Returns the settings of the interactive screens, with the table named `table` if a settings file has it.
 #[cfg(feature = "tui")]
 pub fn screens(table: Option<&str>) -> Result<ScreenSettings, Failure> {
     screens_of(table, &files(|variable| std::env::var_os(variable)))
@@ -132,7 +132,7 @@ fn files(variable: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     [own, system].into_iter().flatten().map(|folder| folder.join("perfset").join("config.toml")).collect()
 }
 
-/// Finds a set of paths in the first of these files that has it. Files that do not exist are skipped.
+/// Finds a named set of counter paths in the first settings file that has it. Files that do not exist are skipped.
 fn find(name: &str, files: &[PathBuf]) -> Result<Vec<CounterPath>, Failure> {
     let mut names: Vec<String> = Vec::new();
     for file in files {
@@ -186,7 +186,7 @@ fn counter_path(file: &Path, text: &str, path: &Spanned<String>) -> Result<Count
     })
 }
 
-/// Returns the number of the line that has a byte, from 1.
+/// Returns the number of the line that contains the byte at offset `at`; the first line has the number 1.
 fn line_at(text: &[u8], at: usize) -> usize {
     let before = text.get(..at).unwrap_or(text);
     before.iter().filter(|byte| **byte == b'\n').count().saturating_add(1)

@@ -28,12 +28,12 @@ pub enum ColorChoice {
 }
 
 impl ColorChoice {
-    /// Returns `true` if output gets colours.
+    /// Returns `true` if output is coloured, by this choice and the environment variables.
     pub fn applies_to(self, is_terminal: bool) -> bool {
         self.applies(is_terminal, |name| env::var_os(name))
     }
 
-    /// Returns `true` if output gets colours with these variables of the environment.
+    /// Returns `true` if output is coloured, with the environment variables that `variable` returns.
     fn applies<T: AsRef<OsStr>>(self, is_terminal: bool, variable: impl Fn(&str) -> Option<T>) -> bool {
         // An empty variable counts as unset. Sources: no-color.org, bixense.com/clicolors.
         let is_set = |name| variable(name).is_some_and(|value| !value.as_ref().is_empty());
@@ -48,7 +48,7 @@ impl ColorChoice {
     }
 }
 
-/// Returns `true` if the terminal shows block characters, by these variables of the environment.
+/// Returns `true` if the terminal can show block characters, by the environment variables that `variable` returns.
 pub fn shows_blocks(variable: impl Fn(&str) -> Option<String>) -> bool {
     // Source: locale(7). The first of them that is set decides.
     let locale =
@@ -62,8 +62,8 @@ pub fn shows_blocks(variable: impl Fn(&str) -> Option<String>) -> bool {
 /// `true` if [`refuse_output`] was called.
 static IS_REFUSED: AtomicBool = AtomicBool::new(false);
 
-/// Makes all writes to standard output fail, for a program that was started without one. Commands that write only to
-/// files work.
+/// Makes all writes to standard output fail, because the program was started without a standard output. Commands that
+/// write only to files still work.
 ///
 /// # Errors
 /// If this system has no device that refuses writes.
@@ -78,7 +78,7 @@ pub fn refuse_output() -> Result<(), Failure> {
     Err(Failure::new(Exit::SourceFailed, anyhow!("standard output is closed")))
 }
 
-/// Returns `true` if all writes to standard output fail because the program was started without one.
+/// Returns `true` if all writes to standard output fail because the program was started without a standard output.
 pub fn is_refused() -> bool {
     IS_REFUSED.load(Ordering::Relaxed)
 }
@@ -99,7 +99,7 @@ pub fn escaping<W: Write + IsTerminal>(out: W) -> Escaping<W> {
 pub struct Escaping<W> {
     out: W,
     is_terminal: bool,
-    /// Beginning of a character whose last bytes are not written yet.
+    /// First bytes of a character whose last bytes have not arrived yet.
     half: Vec<u8>,
 }
 
@@ -150,7 +150,7 @@ impl<W: Write> Write for Escaping<W> {
 mod tests {
     use super::*;
 
-    /// What a terminal gets of a text that is written in two pieces, cut at that byte.
+    /// Writes a text in two pieces, split at the byte `cut`, and returns the text that a terminal receives.
     fn shown(text: &[u8], cut: usize) -> String {
         let mut escaping = Escaping { out: Vec::new(), is_terminal: true, half: Vec::new() };
         escaping.write_all(&text[..cut]).unwrap();

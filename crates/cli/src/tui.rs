@@ -26,10 +26,10 @@ use crate::settings::{self, ScreenSettings, TableSettings};
 use crate::terminal::{shows_blocks, stdout};
 use crate::when::{InstantArg, zoned};
 
-/// Lines of a terminal that has room for six counters on the strip.
+/// Minimum height of a terminal, in lines, that has room for six counters on the strip.
 const TALL: u16 = 40;
 
-/// Shows tables of this machine.
+/// Shows live tables of the countersets of this machine.
 ///
 /// # Errors
 /// If there is no terminal, or the machine cannot be read.
@@ -44,7 +44,7 @@ pub fn top(args: &TopArgs) -> Result<Exit, Failure> {
     show(viewer, &args.screen, args.interval, args.count)
 }
 
-/// Shows tables of logs.
+/// Shows tables of the countersets in recorded logs.
 ///
 /// # Errors
 /// If there is no terminal, or the logs cannot be read.
@@ -83,13 +83,14 @@ pub fn view(args: &ViewArgs) -> Result<Exit, Failure> {
     show(viewer, &args.screen, Duration::from_secs(1), None)
 }
 
-/// Returns the feed of the samples of logs in a window. Nobody presses keys while tables are printed.
+/// Returns the feed with the samples of logs in a time window. With `--plain` the feed is patient, because nobody
+/// presses keys while tables are printed.
 fn feed_of(logs: Logs, window: Window, args: &TableScreenArgs) -> Feed {
     let feed = Feed::of_logs(logs).within(window);
     if args.plain { feed.patient() } else { feed }
 }
 
-/// Returns the options with which `perfset get` reads the samples of logs in a window.
+/// Returns the command-line options with which `perfset get` reads the samples of the same logs and time window.
 fn log_options(args: &ViewArgs, files: &[PathBuf], window: Window) -> String {
     let mut options: Vec<String> =
         files.iter().map(|file| format!("--log {}", quoted(&file.to_string_lossy()))).collect();
@@ -101,7 +102,7 @@ fn log_options(args: &ViewArgs, files: &[PathBuf], window: Window) -> String {
     options.join(" ")
 }
 
-/// Opens what the shown log is compared with: another log, or another time of the same one.
+/// Opens the samples with which the shown log is compared: another log, or another time range of the same log.
 fn baseline(args: &ViewArgs, with: &Path, logs: &Logs) -> Result<Baseline, Failure> {
     let shown = escaped(&with.to_string_lossy());
     let wrong = |text: String| Failure::escaped(Exit::Usage, anyhow!("--compare {shown}: {text}"));
@@ -135,7 +136,7 @@ fn baseline(args: &ViewArgs, with: &Path, logs: &Logs) -> Result<Baseline, Failu
 /// Begin and end of a range of time.
 type InstantRange = (Option<InstantArg>, Option<InstantArg>);
 
-/// Returns the range of time that a text is; `None` if it is the path of a file.
+/// Parses a range of time such as `13:00..13:10`; returns `None` if the text is the path of a file.
 fn range_of(text: &Path) -> Result<Option<InstantRange>, &'static str> {
     let is_path = text.exists() || text.components().count() > 1;
     let Some(text) = text.to_str().filter(|_| !is_path) else { return Ok(None) };
@@ -158,7 +159,7 @@ fn range_of(text: &Path) -> Result<Option<InstantRange>, &'static str> {
     }
 }
 
-/// Fails if a screen would be drawn without a terminal.
+/// Returns an error if an interactive screen would be drawn without a terminal.
 fn on_terminal(args: &TableScreenArgs) -> Result<(), Failure> {
     if args.plain || stdin().is_terminal() && io::stdout().is_terminal() {
         return Ok(());
@@ -190,7 +191,8 @@ fn arranged(mut viewer: Viewer, args: &TableScreenArgs) -> Result<Viewer, Failur
     Ok(viewer)
 }
 
-/// Shows a viewer. Without a number of tables, a live one is shown until the user ends it, and a log once as text.
+/// Shows the tables of a viewer, on the interactive screen or as text. Without a number of tables, a live viewer is
+/// shown until the user ends it, and a log is printed once as text.
 fn show(
     viewer: Viewer,
     args: &TableScreenArgs,
@@ -215,7 +217,7 @@ fn show(
     }
 }
 
-/// Prints tables as text.
+/// Prints the tables of a viewer as text, one table per interval.
 fn print(mut viewer: Viewer, interval: Duration, count: Option<u64>) -> Result<Exit, Failure> {
     let failed = |error: io::Error| Failure::new(Exit::SourceFailed, error);
     let mut pace = Pace::new(interval, None).map_err(|error| Failure::new(Exit::SourceFailed, error))?;

@@ -9,7 +9,7 @@ use perfset::output::text::escaped;
 
 use crate::exit::{Exit, Failure};
 
-/// Prints a help, the version, or an error of usage. Returns the exit code.
+/// Prints the text of a clap result: help, the version, or a usage error. Returns the exit code.
 pub fn print(error: clap::Error) -> ExitCode {
     if let Some(text) = third_operand(&error) {
         return crate::failed(&Failure::new(Exit::Usage, anyhow!(text)));
@@ -26,7 +26,7 @@ pub fn print(error: clap::Error) -> ExitCode {
     }
 }
 
-/// Returns the text for an operand behind interval and count, which clap takes for a command.
+/// Returns the error text for an operand after interval and count, which clap mistakes for a command.
 fn third_operand(error: &clap::Error) -> Option<String> {
     let (ErrorKind::ArgumentConflict, Some(ContextValue::String(word))) =
         (error.kind(), error.get(ContextKind::InvalidSubcommand))

@@ -68,7 +68,7 @@ fn query(args: &V1QueryArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Prints objects, instances and counters of a block with their offsets, or the texts of a name table.
+/// Prints the objects, instances and counters of a V1 block with their offsets, or the texts of a name table.
 fn names(args: &V1NamesArgs) -> Result<Exit, Failure> {
     let bytes = input::read_data(&args.file)?;
     let mut out = BufWriter::new(io::stdout().lock());
@@ -126,7 +126,7 @@ fn write_instance(instance: &Instance<'_>, out: &mut impl Write) -> io::Result<(
     writeln!(out)
 }
 
-/// Prints formatted values of one block, or of the newer of two.
+/// Prints the values of one V1 block, or those of the newer of two blocks.
 fn values(args: &V1ValuesArgs) -> Result<Exit, Failure> {
     let files: Vec<&Path> = std::iter::once(&args.file).chain(&args.newer).map(|file| &**file).collect();
     // The second reader of standard input would find it at its end.
@@ -173,7 +173,7 @@ fn values(args: &V1ValuesArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Returns the paths of every counter of every instance of every object, by title index.
+/// Returns one path for each object that selects all counters of all instances; the objects are sorted by title index.
 fn all_paths(source: &Blocks) -> Vec<(Guid, CounterPath)> {
     let mut sets = countersets(source.machine());
     sets.sort_by_key(|set| set.v1_index);
@@ -191,7 +191,7 @@ fn mode(lenient: bool) -> Mode {
     if lenient { Mode::Tolerant } else { Mode::Strict }
 }
 
-/// Returns `true` if the bytes contain a block header. Only then can `--lenient` show anything.
+/// Returns `true` if the bytes begin with a valid V1 block header. Otherwise `--lenient` cannot show anything.
 fn has_header(bytes: &[u8]) -> bool {
     DataBlock::parse(bytes).is_ok()
 }
@@ -202,7 +202,7 @@ fn not_valid(file: &Path, has_header: bool, why: &dyn Display) -> Failure {
     Failure::new(Exit::InvalidData, error)
 }
 
-/// Returns the names of a file, or the names of the catalogue.
+/// Reads the name table in a file; without a file, returns the names of the catalogue.
 fn names_for(file: Option<&Path>) -> Result<TitleNames, Failure> {
     match file {
         Some(file) => table(file, &input::read_data(file)?),

@@ -10,7 +10,7 @@ use perfset::clock::UNIX_EPOCH_100NS;
 use perfset::log::recording::Annotation;
 use perfset::output::text::escaped;
 
-/// Time as the user gave it.
+/// Time argument of the command line: local or UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeArg {
     /// Local time in the zone of the log, in 100 ns since 1601.
@@ -20,7 +20,7 @@ pub enum TimeArg {
 }
 
 impl TimeArg {
-    /// Returns the time in UTC; local times are those of `zone`.
+    /// Converts the time to UTC, in 100 ns since 1601; local times are in the time zone `zone`.
     pub fn to_utc(self, zone: &TimeZone) -> i64 {
         match self {
             // A time that the zone does not have is out of the range of all times.
@@ -37,7 +37,7 @@ impl FromStr for TimeArg {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        /// Formats of relog, with the day after the month.
+        /// Time formats of the Windows tool relog, in which the day follows the month.
         const AS_RELOG: [&str; 4] =
             ["%m/%d/%Y %I:%M:%S%p", "%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %H:%M:%S%.f", "%m/%d/%Y %H:%M"];
         let text = text.trim();
@@ -59,21 +59,21 @@ impl FromStr for TimeArg {
     }
 }
 
-/// Instant of a log as the user gave it.
+/// Instant argument of the command line: a time, a distance from the end of the log, or a mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InstantArg {
     /// Day and time of day.
     Time(TimeArg),
-    /// Time of day: the last one that the log has.
+    /// Time of day: the last such time in the log.
     TimeOfDay(Time),
     /// Time before the end of the log, in 100 ns.
     BeforeEnd(i64),
-    /// Last mark whose text contains this.
+    /// Last mark of the log whose text contains this string.
     Mark(String),
 }
 
 impl InstantArg {
-    /// Returns the time in UTC; `last` is that of the last sample, and `zone` that of the log.
+    /// Converts the instant to UTC; `last` is the time of the last sample, and `zone` is the time zone of the log.
     ///
     /// # Errors
     /// If there is no such mark.
@@ -165,7 +165,8 @@ impl FromStr for InstantArg {
     }
 }
 
-/// Returns a length of time in 100 ns: a number of seconds, or one with a unit.
+/// Parses a length of time such as `90s`, `10m` or `2h`, and returns it in 100 ns. A number without a unit is in
+/// seconds.
 fn before_end(text: &str) -> Option<i64> {
     let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at_checked(at)?;
@@ -179,7 +180,7 @@ fn before_end(text: &str) -> Option<i64> {
     number.parse::<i64>().ok()?.checked_mul(seconds)?.checked_mul(10_000_000)
 }
 
-/// Returns a time in 100 ns since 1601 in a time zone, if the library knows such a time.
+/// Converts a time in 100 ns since 1601 to a time zone; returns `None` if the time library cannot represent the time.
 pub fn zoned(time: i64, zone: &TimeZone) -> Option<Zoned> {
     moment(time).map(|time| time.to_zoned(zone.clone()))
 }

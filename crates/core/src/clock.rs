@@ -7,7 +7,7 @@
 pub struct ClockReading {
     /// `PerfTimeStamp`: reading of a monotonic clock.
     pub perf_time: i64,
-    /// `PerfTime100NSec`: UTC, anchored once a process and advanced by the monotonic clock.
+    /// `PerfTime100NSec`: UTC, set from the wall clock once per process and advanced by the monotonic clock.
     pub time_100ns: i64,
     /// `PerfFreq`: ticks of `perf_time` a second.
     pub perf_freq: i64,
@@ -16,8 +16,8 @@ pub struct ClockReading {
 }
 
 impl ClockReading {
-    /// Creates the reading of a recorded sample of which only the time is known, in 100 ns since 1601 UTC. It is also
-    /// the performance clock, with 10,000,000 ticks a second.
+    /// Creates the clock reading of a recorded sample of which only the time is known, in 100 ns since 1601 UTC. This
+    /// time is also the performance clock, with 10,000,000 ticks a second.
     ///
     /// ```
     /// use perfset::clock::{ClockReading, UNIX_EPOCH_100NS};
@@ -174,7 +174,8 @@ impl Anchor {
     /// Maximum difference between the wall clock and the anchored time that does not count as a step: 1 ms.
     const TOLERANCE_100NS: i64 = 10_000;
 
-    /// Takes 16 paired readings and keeps the narrowest pair: `monotonic` in ns, `wall` in 100 ns since 1601.
+    /// Reads both clocks 16 times and keeps the pair of readings closest in time: `monotonic` in ns, `wall` in 100 ns
+    /// since 1601.
     pub fn take(mut monotonic: impl FnMut() -> i64, mut wall: impl FnMut() -> i64) -> Self {
         let mut best: Option<(i64, Self)> = None;
         for _ in 0..16 {

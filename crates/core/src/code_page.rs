@@ -19,7 +19,7 @@ pub struct InstanceName<'a> {
 }
 
 impl<'a> InstanceName<'a> {
-    /// Creates the name in the bytes, which are in that code page.
+    /// Creates the name from its bytes, which are encoded in the code page `code_page`.
     pub(crate) fn new(bytes: &'a [u8], code_page: u32) -> Self {
         Self { bytes, code_page }
     }

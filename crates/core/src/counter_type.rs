@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Type of a counter: 32 bits.
+/// Type of a counter: 32 bits that define the width, the meaning and the formula of a raw value.
 ///
 /// **Shape**: bit fields for size, kind, subtype, clock, calculation and display; [`decode`](Self::decode) extracts
 /// them. A value without a named constant is legal: its fields can be decoded, and a formula exists if its
@@ -28,7 +28,7 @@ macro_rules! counter_types {
                 pub const $name: Self = Self($value);
             )*
 
-            /// Every named type once, with its name in C.
+            /// All counter types that have a name, each once, with the name in C.
             pub const ALL: &[(Self, &str)] = &[$((Self($value), stringify!($name)),)*];
         }
     };
@@ -266,14 +266,14 @@ pub struct Decoded {
     pub display: Display,
 }
 
-/// Width of a value by its type.
+/// Width of a raw value that the counter type defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// PERF_SIZE_DWORD: 4 bytes.
+    /// PERF_SIZE_DWORD: the value has 4 bytes.
     Dword,
-    /// PERF_SIZE_LARGE: 8 bytes.
+    /// PERF_SIZE_LARGE: the value has 8 bytes.
     Large,
-    /// PERF_SIZE_ZERO: no value.
+    /// PERF_SIZE_ZERO: the counter has no value.
     Zero,
     /// PERF_SIZE_VARIABLE_LEN: the block contains the length.
     Variable,
@@ -288,13 +288,13 @@ pub enum ValueKind {
     Counter(CounterKind),
     /// PERF_TYPE_TEXT: a text instead of a number.
     Text(TextKind),
-    /// PERF_TYPE_ZERO: always zero.
+    /// PERF_TYPE_ZERO: the value is always zero.
     Zero,
-    /// Subtype that no header defines.
+    /// Subtype that the header `winperf.h` does not define.
     Unknown,
 }
 
-/// Subtypes of PERF_TYPE_NUMBER.
+/// Subtypes of the type PERF_TYPE_NUMBER.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberKind {
     /// PERF_NUMBER_HEX: shown in hexadecimal.
@@ -305,7 +305,7 @@ pub enum NumberKind {
     Dec1000,
 }
 
-/// Subtypes of PERF_TYPE_COUNTER.
+/// Subtypes of the type PERF_TYPE_COUNTER.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CounterKind {
     /// PERF_COUNTER_VALUE: the value or its difference, without division.
@@ -320,16 +320,16 @@ pub enum CounterKind {
     Elapsed,
     /// PERF_COUNTER_QUEUELEN: a time-weighted queue length.
     QueueLen,
-    /// PERF_COUNTER_HISTOGRAM: never defined further.
+    /// PERF_COUNTER_HISTOGRAM: a subtype that has a name and was never defined further.
     Histogram,
     /// PERF_COUNTER_PRECISION: divided by the difference of its own time stamps.
     Precision,
 }
 
-/// Subtypes of PERF_TYPE_TEXT.
+/// Subtypes of the type PERF_TYPE_TEXT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextKind {
-    /// PERF_TEXT_UNICODE: UTF-16LE text.
+    /// PERF_TEXT_UNICODE: the text is in UTF-16LE.
     Unicode,
     /// PERF_TEXT_ASCII: text of single bytes.
     Ascii,
@@ -344,24 +344,24 @@ pub enum Clock {
     Time100Ns,
     /// PERF_OBJECT_TIMER: the counterset's own clock.
     ObjectTime,
-    /// Both clock bits are set.
+    /// Undefined clock: both clock bits of the type are set.
     Unknown,
 }
 
 /// Suffix of a formatted value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Display {
-    /// PERF_DISPLAY_NO_SUFFIX: no suffix.
+    /// PERF_DISPLAY_NO_SUFFIX: the value has no suffix.
     NoSuffix,
-    /// PERF_DISPLAY_PER_SEC: "/sec".
+    /// PERF_DISPLAY_PER_SEC: the value has the suffix "/sec".
     PerSec,
-    /// PERF_DISPLAY_PERCENT: "%".
+    /// PERF_DISPLAY_PERCENT: the value has the suffix "%".
     Percent,
-    /// PERF_DISPLAY_SECONDS: "secs".
+    /// PERF_DISPLAY_SECONDS: the value has the suffix "secs".
     Seconds,
     /// PERF_DISPLAY_NOSHOW: not shown by itself, except PERF_AVERAGE_BULK.
     NoShow,
-    /// Value that no header defines.
+    /// Display value that the header `winperf.h` does not define.
     Unknown,
 }
 
@@ -369,7 +369,7 @@ pub enum Display {
 mod tests {
     use super::*;
 
-    /// The table of the public documents, as the vectors carry it: name and value, written by someone else.
+    /// Names and values of the counter types equal those of the independent test vectors.
     #[test]
     fn names_agree_with_the_vectors() {
         let csv = include_str!("../../../testdata/formulas/counter-type-vectors.csv");

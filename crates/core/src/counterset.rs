@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::counter_type::CounterType;
 use crate::guid::Guid;
 
-/// Text of a registration: borrowed if built in, owned if it comes from elsewhere.
+/// Text of a registration: borrowed if built into the library, otherwise owned.
 pub type Text = Cow<'static, str>;
 
 const NO_TEXT: Text = Cow::Borrowed("");
@@ -68,7 +68,7 @@ impl CounterFilter {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Counterset {
-    /// Key of the counterset. Names are for users.
+    /// GUID that identifies the counterset; the name is only for users.
     pub guid: Guid,
     /// English name of the counterset.
     pub name: Text,
@@ -88,7 +88,7 @@ pub struct Counterset {
     pub default_counter: Option<CounterId>,
     /// Counterset whose values this counterset presents in another form: counters of the same names, other instances.
     pub view_of: Option<Guid>,
-    /// Extent of the values as seen from inside a container, such as the whole machine; empty = not documented.
+    /// Part of the system that the values cover inside a container, such as the whole machine; empty = not documented.
     pub scope: Text,
 }
 
@@ -159,7 +159,7 @@ impl Counterset {
         Self { view_of: guid.into(), ..self }
     }
 
-    /// Sets the extent of the values, such as the whole machine.
+    /// Sets the part of the system that the values cover inside a container, such as the whole machine.
     #[must_use]
     pub fn scope(self, scope: impl Into<Text>) -> Self {
         Self { scope: scope.into(), ..self }
@@ -202,7 +202,7 @@ pub enum CostClass {
     Cheap,
     /// Less than 200 microseconds per instance.
     Moderate,
-    /// 200 microseconds per instance or more: read only if it is named.
+    /// 200 microseconds per instance or more: such a counter is read only if a query names it.
     Expensive,
 }
 
@@ -242,7 +242,7 @@ impl CostClass {
 pub struct Counter {
     /// Key of the counter within its counterset.
     pub id: CounterId,
-    /// English name; some bases have none.
+    /// English name of the counter; some bases have none.
     pub name: Option<Text>,
     /// English help text: meaning, unit, source, difference to Windows. Empty = none.
     pub help: Text,
@@ -252,7 +252,7 @@ pub struct Counter {
     pub attributes: Attributes,
     /// Detail level: the intended audience.
     pub detail: DetailLevel,
-    /// Power of ten for charts, -10..=10. Never applied to a formatted value by itself.
+    /// Power of ten by which charts multiply the values, -10..=10. Never applied to a formatted value by itself.
     pub default_scale: i32,
     /// Counter that this counter is divided by.
     pub base: Option<CounterId>,
@@ -260,7 +260,7 @@ pub struct Counter {
     pub perf_time: Option<CounterId>,
     /// Counter that contains the frequency of the object clock.
     pub perf_freq: Option<CounterId>,
-    /// Counter that contains the number of items.
+    /// Counter that contains the number of items of a multi timer.
     pub multi: Option<CounterId>,
     /// Function that combines the raw values of several instances.
     pub aggregate: Aggregate,
@@ -321,7 +321,7 @@ impl Counter {
         }
     }
 
-    /// Sets the English name; an empty name is none.
+    /// Sets the English name; an empty text means no name.
     #[must_use]
     pub fn name(self, name: impl Into<Text>) -> Self {
         Self { name: Some(name.into()).filter(|name| !name.is_empty()), ..self }
@@ -351,7 +351,7 @@ impl Counter {
         Self { detail, ..self }
     }
 
-    /// Sets the power of ten for charts.
+    /// Sets the power of ten by which charts multiply the values.
     #[must_use]
     pub fn default_scale(self, default_scale: i32) -> Self {
         Self { default_scale, ..self }
@@ -369,7 +369,7 @@ impl Counter {
         Self { perf_time: time.into(), perf_freq: freq.into(), ..self }
     }
 
-    /// Sets the counter that contains the number of items.
+    /// Sets the counter that contains the number of items of a multi timer.
     #[must_use]
     pub fn multi(self, multi: impl Into<Option<CounterId>>) -> Self {
         Self { multi: multi.into(), ..self }
@@ -387,13 +387,13 @@ impl Counter {
         Self { unit: unit.into(), ..self }
     }
 
-    /// Sets `true` if the raw value has 32 bits and can pass zero.
+    /// Declares with `true` that the raw value has 32 bits and can wrap around to zero.
     #[must_use]
     pub fn wraps(self, wraps: bool) -> Self {
         Self { wraps, ..self }
     }
 
-    /// Sets `true` if the formatted value is a share of one resource, so that 100 is its maximum.
+    /// Declares with `true` that the formatted value is a share of one resource, so that 100 is its maximum.
     #[must_use]
     pub fn caps(self, caps: bool) -> Self {
         Self { caps, ..self }
@@ -462,7 +462,7 @@ pub struct CounterSource {
     /// File that the value is read from. Capitals stand for the number or name of an instance. A name without `/` is
     /// that of a file in the directory of a control group. Empty = not a file.
     pub file: Text,
-    /// Field of the file, and conversion; for another source its description. Empty = the whole file.
+    /// Field of the file, and its conversion; a description if the source is not a file. Empty = the whole file.
     pub field: Text,
 }
 
@@ -588,7 +588,7 @@ impl InstanceType {
 /// Function that combines raw values of instances. Stored in the `AggregateFunc` field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Aggregate {
-    /// No aggregate.
+    /// No aggregation of several instances.
     #[default]
     #[doc(alias = "PERF_AGGREGATE_UNDEFINED")]
     Undefined,
@@ -633,7 +633,7 @@ impl Aggregate {
     }
 }
 
-/// Intended audience of a counter; V2 uses two levels.
+/// Intended audience of a counter; PerfLib V2 uses two levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DetailLevel(pub u32);
 
@@ -644,7 +644,7 @@ impl DetailLevel {
     /// Counters for users who know the subject.
     #[doc(alias = "PERF_DETAIL_ADVANCED")]
     pub const ADVANCED: Self = Self(200);
-    /// Counters for experts.
+    /// Counters for users who are experts.
     #[doc(alias = "PERF_DETAIL_EXPERT")]
     pub const EXPERT: Self = Self(300);
     /// Counters for their developer: the highest level, which includes every counter.

@@ -33,7 +33,7 @@ impl Guid {
         self.0
     }
 
-    /// Creates a GUID from its written digits, read as one number.
+    /// Creates a GUID from its 32 hexadecimal digits as they are written, given as one number.
     #[must_use]
     pub const fn from_u128(digits: u128) -> Self {
         let [a, b, c, d, e, f, g, h, rest @ ..] = digits.to_be_bytes();
@@ -41,7 +41,7 @@ impl Guid {
         Self([d, c, b, a, f, e, h, g, i, j, k, l, m, n, o, p])
     }
 
-    /// Returns the written digits as one number.
+    /// Returns the 32 hexadecimal digits as they are written, as one number.
     #[must_use]
     pub const fn to_u128(self) -> u128 {
         let [d, c, b, a, f, e, h, g, i, j, k, l, m, n, o, p] = self.0;

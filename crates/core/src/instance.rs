@@ -58,8 +58,8 @@ pub struct Instance {
     pub id: InstanceId,
 }
 
-/// Distinguishes two instances that had the same name and id one after the other: start time of a process, generation
-/// of an instance. `None` = unknown.
+/// Start time of a process, or generation of an instance. Distinguishes two instances that had the same name and id one
+/// after the other. `None` = unknown.
 pub type Birth = Option<NonZeroU64>;
 
 /// Program that provides an instance.

@@ -104,7 +104,7 @@ mod tests {
         }
     }
 
-    /// No invisible character makes another name.
+    /// Invisible characters do not change the likeness of a name.
     #[test]
     fn invisible_characters() {
         for c in (0..=0x10_FFFF).filter_map(char::from_u32).filter(|c| is_blank(*c) || shows_nothing(*c)) {
@@ -115,7 +115,7 @@ mod tests {
         }
     }
 
-    /// What a path takes for the same name looks the same.
+    /// Names that counter paths treat as equal have the same likeness.
     #[test]
     fn capitals_of_paths() {
         for c in (0..=0xFFFF).filter_map(char::from_u32) {

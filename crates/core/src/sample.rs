@@ -91,7 +91,7 @@ pub struct SampleValues<'a> {
     pub clocks: &'a Clocks,
 }
 
-/// [`SampleValues`] without their widths.
+/// Values of a sample like [`SampleValues`], without the stored widths of the numbers.
 #[doc(hidden)] // for the engine alone
 #[derive(Clone, Copy, Debug)]
 pub struct PlainSampleValues<'a> {

@@ -91,13 +91,13 @@ pub enum NoValue {
     /// The measured machine was restarted between the samples: its clock began again.
     #[error("the machine restarted between the samples")]
     Restarted {
-        /// `true` if the raw value decreased too: PDH tests it before the clock.
+        /// `true` if the raw value decreased too: PDH tests the raw value before the clock.
         value_fell: bool,
     },
     /// A clock is earlier in the newer sample: the clock was set back, or the samples are in the wrong order.
     #[error("the clock was set back between the samples")]
     TimeWentBack {
-        /// `true` if the raw value decreased too: PDH tests it before the clock.
+        /// `true` if the raw value decreased too: PDH tests the raw value before the clock.
         value_fell: bool,
     },
     /// The start time is later than the time of the sample.
@@ -140,10 +140,10 @@ pub enum NoValue {
     /// No active instance matches the entry.
     #[error("no active instance matches")]
     NoInstance,
-    /// The whole entry failed with this code.
+    /// The whole query entry failed with this status code.
     #[error("{0}")]
     Status(Status),
-    /// The block contains no reasons.
+    /// The reason is unknown, because the block contains no reasons.
     #[error("no reason was given")]
     NotGiven,
 }
@@ -179,13 +179,14 @@ impl NoValue {
 /// Remark on a value that was delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mark {
-    /// The kernel's value decreased although it counts upwards; this is the highest value so far.
+    /// The kernel's value decreased although it counts upwards; the delivered value is the highest so far.
     Held,
-    /// The source has not responded in time; this is its last value, with its age.
+    /// The source has not responded in time; the delivered value is its last one, with its age.
     Stale(Duration),
     /// The value was proven unchanged since it was last read, or is refreshed periodically.
     Reused,
-    /// The result of the formula exceeded the counter's maximum by a measurement error; this is the maximum.
+    /// The result of the formula exceeded the counter's maximum by a measurement error; the delivered value is the
+    /// maximum.
     Capped,
     /// The writer of the log formatted the value; the raw values are not known.
     Formatted,
@@ -194,7 +195,8 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// Returns the keyword of the mark, as in the JSON field `mark`; `None` for a value that is as good as any other.
+    /// Returns the keyword of the mark, as in the JSON field `mark`; `None` if the mark does not make the value less
+    /// reliable.
     #[must_use]
     pub const fn keyword(&self) -> Option<&'static str> {
         match self {

@@ -78,7 +78,7 @@ pub enum FieldValue<'a> {
     I64(i64),
     /// Id, or the constant for all ids.
     IdOrAll(u32),
-    /// Win32 status code.
+    /// Win32 code of a status field.
     Status(Status),
     /// GUID of a counterset or provider.
     Guid(Guid),
@@ -90,7 +90,7 @@ pub enum FieldValue<'a> {
     CounterType(CounterType),
     /// Attributes of a counter.
     Attributes(Attributes),
-    /// Text in UTF-16.
+    /// Text in UTF-16 code units.
     Text(Name<'a>),
     /// Text of single bytes.
     Ascii(&'a [u8]),
@@ -174,14 +174,14 @@ pub(crate) fn forgiven(
 
 /// Reason for the early end of a visit.
 pub(crate) enum Stop {
-    /// The visitor broke off.
+    /// The visitor ended the visit early.
     BrokenOff,
     /// The next structure cannot be read.
     Unreadable(WireError),
 }
 
 impl Stop {
-    /// Converts the end of a visit for its caller: breaking off is not an error.
+    /// Converts the end of a visit to the caller's result: a visit that the visitor ended is not an error.
     pub fn into_result(end: Result<(), Self>) -> Result<(), WireError> {
         match end {
             Ok(()) | Err(Self::BrokenOff) => Ok(()),
@@ -196,7 +196,7 @@ impl From<WireError> for Stop {
     }
 }
 
-/// Visit of a block, with its visitor.
+/// State of a running visit of a block, with the visitor that receives its events.
 pub(crate) struct Visitor<'b, 'v> {
     /// Bytes of the whole block.
     pub bytes: &'b [u8],

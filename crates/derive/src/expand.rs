@@ -121,7 +121,7 @@ fn instance_type(word: Option<&LitStr>) -> Result<(syn::Ident, bool), Error> {
     Ok((syn::Ident::new(name, Span::call_site()), is_aggregate))
 }
 
-/// Field with its attributes, parsed.
+/// Field of the struct with its parsed attributes.
 struct Counter<'a> {
     field: &'a Field,
     words: CounterWords,
@@ -245,7 +245,7 @@ fn attributes(words: Option<&LitStr>) -> Result<Attributes, Error> {
     Ok(all)
 }
 
-/// Returns the variant for a keyword; `usual` is the default keyword.
+/// Returns the name of the enum variant for a keyword; `usual` is the keyword if none is given.
 fn choice(word: Option<&LitStr>, usual: &str, of: &[(&str, &str)]) -> Result<syn::Ident, Error> {
     let said = word.map_or_else(|| usual.to_owned(), LitStr::value);
     let at = word.map_or_else(Span::call_site, LitStr::span);

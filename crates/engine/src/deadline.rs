@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Maximum time that one collection waits for others, shared by all providers of a machine.
+/// Maximum time that one collection waits for other programs, devices and file systems, shared by all providers of a
+/// machine.
 ///
 /// Others are publishers, firmware, drivers and mounted file systems. All requests start together at the beginning of
 /// a collection, and [`Provider::begin`](crate::Provider::begin) passes the common end of waiting. Files are read
@@ -28,7 +29,7 @@ struct Budget {
     refilled: Instant,
 }
 
-/// Wait outside a collection; its time is taken from the budget when this is dropped.
+/// Wait outside a collection; its time is taken from the budget when the `Wait` is dropped.
 #[derive(Debug)]
 pub struct Wait {
     deadline: Deadline,
@@ -37,13 +38,13 @@ pub struct Wait {
 }
 
 impl Deadline {
-    /// Deadline of a machine that sets no other.
+    /// Deadline of a machine for which no other deadline is set.
     pub const DEFAULT: Duration = Duration::from_millis(100);
-    /// Longest deadline: longer ones are shortened to it.
+    /// Maximum length of a deadline: longer deadlines are shortened to this length.
     pub const MOST: Duration = Duration::from_secs(86_400);
-    /// Part of the deadline that a wait can always last, and that costs no budget.
+    /// Divisor for free waits: a wait of up to a hundredth of the deadline costs no budget.
     const FREE_PART: u32 = 100;
-    /// Part of the passing time that is added to the budget.
+    /// Divisor for the refill: a tenth of the passing time is added to the budget.
     const REFILL_PART: u32 = 10;
 
     /// Returns a deadline of that length, with a full budget.
@@ -72,7 +73,7 @@ impl Deadline {
         Wait { deadline: self.clone(), began, until }
     }
 
-    /// Longest wait that costs no budget.
+    /// Returns the longest wait that costs no budget.
     fn free(&self) -> Duration {
         part(self.length, Self::FREE_PART)
     }
@@ -121,7 +122,7 @@ impl Drop for Wait {
 mod tests {
     use super::*;
 
-    /// Time from now to the end of a wait.
+    /// Returns the time from the begin of a wait to its latest end.
     fn most(wait: &Wait) -> Duration {
         wait.until.saturating_duration_since(wait.began)
     }

@@ -11,7 +11,7 @@ use crate::error::SourceError;
 use crate::provider::{Catalogue, CollectRequest, Provider};
 use crate::rows::Rows;
 
-/// Sums over all collections of a process, and figures of its last one.
+/// Sums over all collections of a process, and figures of the last collection.
 #[derive(Debug, Default)]
 pub(crate) struct CollectionTotals {
     collections: AtomicU64,
@@ -32,7 +32,7 @@ pub(crate) struct CollectionTotals {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CollectionCost {
     pub took: Duration,
-    /// Frequency, in ticks per second, of the clock that averages are in.
+    /// Ticks per second of PerfTime, the clock in which the average collection time is counted.
     pub perf_freq: i64,
     pub block_bytes: u64,
     pub source_bytes: u64,

@@ -2,7 +2,7 @@
 
 use perfset_core::{CounterFilter, CounterId, Guid, InstanceIdFilter, Utf16};
 
-/// Query entry: a counterset and three filters.
+/// Query entry: a counterset, and filters of counters, instance names and instance ids.
 ///
 /// ```
 /// use perfset::Entry;
@@ -30,7 +30,7 @@ pub struct Entry {
 /// one of all counters, with each instance once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Counters {
-    /// Selected ids, ascending and distinct; `None` is all.
+    /// Selected ids, ascending and distinct; `None` selects all counters.
     ids: Option<Box<[CounterId]>>,
 }
 
@@ -57,7 +57,7 @@ impl Counters {
         }
     }
 
-    /// Returns the selected ids, ascending; `None` is all.
+    /// Returns the selected ids, ascending; `None` if all counters are selected.
     #[must_use]
     pub fn ids(&self) -> Option<&[CounterId]> {
         self.ids.as_deref()

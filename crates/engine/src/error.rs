@@ -22,7 +22,7 @@ pub enum SourceError {
     /// The counterset has no help text.
     #[error("counterset {0} has no help text")]
     NoHelp(Guid),
-    /// The texts exist neither in that language nor in one close to it.
+    /// The names and help texts exist neither in this language nor in one with the same primary language.
     #[error("language {:#06x} is not installed", .0.0)]
     LanguageNotFound(Language),
     /// The counterset is known and has no active instance.
@@ -43,7 +43,7 @@ pub enum SourceError {
     /// The source could not be read or parsed; the text names the source, the position and the reason.
     #[error("{0}")]
     Failed(Arc<str>),
-    /// There is nothing to deliver, for the same reason for every value.
+    /// The source has no values; the reason is the same for all of them.
     #[error("{0}")]
     NoValue(NoValue),
     /// The publisher of the counterset refused the request, with this code.
@@ -52,7 +52,7 @@ pub enum SourceError {
     /// A system function failed.
     #[error("{function}: {status}")]
     System {
-        /// Name of the function, and its object if it is used for several.
+        /// Name of the system function, and of its object if the function is used for several objects.
         function: Text,
         /// Code that the function returned.
         status: Status,
@@ -63,7 +63,7 @@ pub enum SourceError {
 }
 
 impl From<NoValue> for SourceError {
-    /// Converts the reason for no value of a whole source.
+    /// Converts the reason that a whole source has no values.
     fn from(reason: NoValue) -> Self {
         match reason {
             NoValue::Denied(why) => Self::Denied(why.into()),

@@ -153,7 +153,7 @@ mod tests {
     }
 
     proptest! {
-        /// Many filters together ask for what each of them does.
+        /// Checks that a set of many filters selects the same instances as its filters one by one.
         #[test]
         fn together_as_each(
             asked in prop::collection::vec(("[abA*é]{0,3}", prop::option::of(0..3_u32)), 0..40),

@@ -25,22 +25,22 @@ pub(crate) struct Group {
     provider_filters: Option<InstanceFilters>,
     /// Aggregation of the instances, if the counterset has aggregates.
     aggregates: Option<Aggregates>,
-    /// Rows that each filter selects, ascending; for a name without wildcards only the first.
+    /// Rows that each filter selects, ascending; only the first such row for a name without wildcards.
     pub selections: Vec<Vec<usize>>,
     /// Metadata of the rows of each filter, while the metadata of a snapshot is written.
     pub shared: Vec<Option<Arc<RowMetadata>>>,
-    /// Number of instance rows that `selections` cover; `None` if they are not those of `rows`.
+    /// Number of instance rows in `rows` when `selections` were found; `None` if they must be found again.
     selected: Option<usize>,
-    /// `true` if one of these instances has the name of a total.
+    /// `true` if one of the instances in `rows` has the name of a total.
     has_total: bool,
     pub rows: Rows,
-    /// Entries of several instances that want each column, and the index among their columns.
+    /// Table entries that want each column of this group, each with the index of the column in the entry's table.
     pub wanted_by: Vec<Vec<(usize, usize)>>,
-    /// `true` if the rows are written directly into the block, as the table of the only entry. Otherwise they stay
-    /// here, and are copied.
+    /// `true` if the rows are written directly into the block, as the table of the only entry. Otherwise they are
+    /// collected in `rows`, and copied from there.
     pub in_block: bool,
     pub outcome: Result<(), SourceError>,
-    /// Time that the provider took.
+    /// Time that the provider took for the last collection.
     pub took: Duration,
 }
 
@@ -79,7 +79,7 @@ impl Group {
         self.filters = filters.into_iter().collect();
     }
 
-    /// Moves the data about ended instances here from another group, which is given up.
+    /// Moves the data about ended instances from another group, which is no longer used, into this one.
     pub fn follow(&mut self, before: &mut Self) {
         let (Some(now), Some(aggregates)) = (&mut self.aggregates, &mut before.aggregates) else { return };
         let source = |id| before.counters.iter().position(|before| before == id);
@@ -91,7 +91,7 @@ impl Group {
         self.aggregates.is_none()
     }
 
-    /// Collects the rows at a time in terms of PerfTime100NSec.
+    /// Collects the rows of the counterset, and adds the rows of its aggregates.
     pub fn collect(&mut self, shared: &mut Shared, collection: CollectionStart) {
         self.rows.start();
         if let Some(aggregates) = &mut self.aggregates {
@@ -122,7 +122,8 @@ impl Group {
         self.selected = None; // they are not here
     }
 
-    /// Announces the collection to the provider, which starts all requests that must be waited for until then.
+    /// Announces the collection to the provider, which then starts its requests to slow sources. Waiting for them ends
+    /// at `until`.
     pub fn begin(&self, shared: &mut Shared, collection: CollectionStart, until: Instant) {
         let instances = self.provider_filters.as_ref().unwrap_or(&self.filters);
         let CollectionStart { number: collection, time_100ns } = collection;
@@ -206,7 +207,7 @@ impl Group {
         }
     }
 
-    /// Returns the metadata of these rows, in reused memory if no snapshot shares it.
+    /// Returns the metadata of the rows `selected`, in the memory of `kept` if no snapshot shares that memory.
     pub fn metadata(&self, kept: Option<Arc<RowMetadata>>, selected: &[usize]) -> Arc<RowMetadata> {
         // A snapshot that another thread still holds must not change.
         let mut about = kept.filter(|kept| Arc::strong_count(kept) == 1).unwrap_or_default();

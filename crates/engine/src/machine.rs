@@ -67,7 +67,8 @@ impl Machine {
         self.lock().language = language;
     }
 
-    /// Sets the maximum time that a collection waits for others, [`Deadline::DEFAULT`] unless this is called.
+    /// Sets the maximum time that a collection waits for slow sources such as publishers, [`Deadline::DEFAULT`] unless
+    /// this is called.
     ///
     /// Sources that share the deadline are created afterwards: those created before keep the former one.
     pub fn set_deadline(&self, deadline: Duration) {
@@ -75,7 +76,7 @@ impl Machine {
     }
 
     /// Returns the deadline of this machine, for sources that share it: the maximum time that a collection waits for
-    /// others.
+    /// slow sources.
     ///
     /// ```
     /// use perfset::{DeadlineProvider, Machine, provider::Provider};
@@ -90,7 +91,8 @@ impl Machine {
         self.lock().deadline.clone()
     }
 
-    /// Returns texts for users: a line for each source that did not respond in time and is not waited for now.
+    /// Returns texts for users: a line for each source that did not respond in time and that collections do not wait
+    /// for now.
     #[must_use]
     pub fn late(&self) -> Vec<Text> {
         let mut shared = self.lock();
@@ -128,7 +130,7 @@ impl Machine {
         Ok(catalogue.map(|catalogue| catalogue.origin.clone()).unwrap_or_default())
     }
 
-    /// Returns the countersets and parts that were not registered, with reasons.
+    /// Returns the countersets, and the parts of countersets, that were not registered, with the reasons.
     #[must_use]
     pub fn problems(&self) -> Vec<RegistrationProblem> {
         let mut shared = self.lock();
@@ -139,8 +141,8 @@ impl Machine {
         problems
     }
 
-    /// Returns the problems that concern a registered counterset. They are its omitted parts, and data omitted
-    /// because its name or GUID would be the same.
+    /// Returns the problems of registered countersets, by GUID: their omitted parts, and other data that was omitted
+    /// because a counterset already has its name or GUID.
     #[must_use]
     pub fn left_out(&self) -> Vec<(Guid, Text)> {
         let mut shared = self.lock();

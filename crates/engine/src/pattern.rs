@@ -7,7 +7,8 @@ use perfset_core::{Name, Utf16};
 
 use crate::filters::hash;
 
-/// Pattern for instance names: `*` matches any units, `?` matches one. Case is ignored; there is no escape character.
+/// Pattern for instance names: `*` matches any number of UTF-16 units, `?` matches one. Case is ignored; there is no
+/// escape character.
 ///
 /// ```
 /// use perfset::Pattern;
@@ -98,17 +99,17 @@ impl Pattern {
     }
 }
 
-/// Converts a text for comparison: in capitals, unit by unit.
+/// Converts a text to UTF-16 units in capitals, for comparison without case.
 pub(crate) fn folded(text: &str) -> impl Iterator<Item = u16> {
     text.encode_utf16().map(upper)
 }
 
-/// Converts units for comparison, like [`folded`].
+/// Converts UTF-16 units to capitals, for comparison without case.
 pub(crate) fn folded_units(units: &[u16]) -> impl Iterator<Item = u16> {
     units.iter().map(|unit| upper(*unit))
 }
 
-/// Name that compares ignoring case.
+/// Name that is compared without case.
 #[derive(Clone, Copy)]
 pub(crate) struct FoldedName<'a>(pub Name<'a>);
 
@@ -194,7 +195,7 @@ mod tests {
         assert!(!matches(&pattern, &"a".repeat(1023)));
     }
 
-    /// The obvious recursive definition.
+    /// Defines the matching of a pattern recursively, as a reference for the tests.
     fn oracle(pattern: &[u16], name: &[u16]) -> bool {
         match (pattern.first(), name.first()) {
             (None, None) => true,

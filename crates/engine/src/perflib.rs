@@ -67,7 +67,7 @@ pub fn delete_counters(query: &mut Query, identifiers: &mut [u8]) -> Result<(), 
 }
 
 /// Returns a PERF_COUNTER_IDENTIFIER block per entry, by ascending index; an entry of several counters has one
-/// for each.
+/// block for each counter.
 #[must_use]
 #[doc(alias = "PerfQueryCounterInfo")]
 pub fn counter_info(query: &Query) -> Vec<u8> {

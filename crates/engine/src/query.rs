@@ -17,7 +17,7 @@ use crate::provider::Change;
 use crate::registry::Shared;
 use crate::snapshot::{ResolvedEntry, Snapshot};
 
-/// Query handle: entries are added and deleted, and collected together.
+/// Query whose entries are added and deleted, and collected together.
 ///
 /// ```
 /// # use perfset::{catalogue::perfset_engine as own, Status};
@@ -33,9 +33,9 @@ use crate::snapshot::{ResolvedEntry, Snapshot};
 #[derive(Debug)]
 pub struct Query {
     machine: Machine,
-    /// Entries by number of addition, which is the order of results (R-28).
+    /// Entries by their numbers, in the order of addition, which is the order of results (R-28).
     entries: BTreeMap<u64, Entry>,
-    /// Numbers of the entries.
+    /// Number of each entry, by its identity.
     numbers: HashMap<EntryKey, u64>,
     /// Number of entries added so far.
     added: u64,
@@ -48,7 +48,7 @@ struct EntryKey {
     counterset: Guid,
     counters: Counters,
     instance_id: InstanceIdFilter,
-    /// Name in capitals; `None` for a single instance or aggregate, all of whose names are the same.
+    /// Instance name in capitals; `None` for a single instance or an aggregate, where all valid names are equal.
     name: Option<Vec<u16>>,
 }
 
@@ -62,7 +62,7 @@ impl EntryKey {
         }
     }
 
-    /// Creates the key of an aggregate's entry, by its other name `_Total`.
+    /// Creates the key of an aggregate's entry, with its other valid name `_Total`.
     fn for_total(entry: &Entry) -> Self {
         Self::new(entry, Some(&PERF_AGGREGATE_INSTANCE.into()))
     }
@@ -82,7 +82,8 @@ impl Query {
         self.add_checked(entry, Ok(()))
     }
 
-    /// Adds an entry like [`add`](Self::add). A corrupt name is reported at its place in the order of checks.
+    /// Adds an entry like [`add`](Self::add). Reports a corrupt name at the place of the name check in the order of
+    /// checks.
     pub(crate) fn add_checked(&mut self, entry: &Entry, name: Result<(), ()>) -> Status {
         let machine = self.machine.clone();
         let mut shared = machine.lock();
@@ -155,7 +156,8 @@ impl Query {
         current_plan(&mut self.plan, &self.entries, shared.fresh()).collect(&mut shared, snapshot)
     }
 
-    /// Returns `true` if rows are added to those of a provider, which can depend on earlier collections.
+    /// Returns `true` if the plan adds aggregate rows to those of a provider. Such rows can depend on earlier
+    /// collections.
     pub(crate) fn has_aggregates(&self) -> bool {
         self.plan.as_ref().is_some_and(Plan::has_aggregates)
     }
@@ -166,7 +168,7 @@ impl Query {
         current_plan(&mut self.plan, &self.entries, self.machine.lock().fresh()).infos()
     }
 
-    /// Returns the number of the same entry (R-24). An entry for a single instance has no name.
+    /// Returns the number of the equal entry in this query (R-24). An entry for a single instance has no name.
     fn number(&self, entry: &Entry) -> Option<u64> {
         let name = entry.instance.as_ref();
         let find = |name| self.numbers.get(&EntryKey::new(entry, name)).copied();
@@ -219,14 +221,14 @@ fn name_fits(set: &Counterset, name: Option<&Utf16>) -> bool {
     }
 }
 
-/// Returns `true` if a name selects the only row of a counterset that has one row.
+/// Returns `true` if a name selects the row of a counterset that has only one row.
 pub(crate) fn names_the_one(instance_type: InstanceType, name: Option<&Utf16>) -> bool {
     let is_total = |name: &Utf16| folded_units(name.units()).eq(folded(PERF_AGGREGATE_INSTANCE));
     is_single_name(name)
         || AggregateView::for_type(instance_type) == Some(AggregateView::One) && name.is_some_and(is_total)
 }
 
-/// Returns `true` if a name selects a single instance: no name, the empty one, or `*`.
+/// Returns `true` if a name selects the single instance of a counterset: no name, the empty name, or `*`.
 fn is_single_name(name: Option<&Utf16>) -> bool {
     name.is_none_or(|name| matches!(name.units(), [] | [0x2A]))
 }

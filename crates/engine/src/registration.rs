@@ -44,7 +44,8 @@ pub enum RegRequest {
 }
 
 impl RegRequest {
-    /// Converts `requestCode` and `requestLangId`, which is a counter id for code 2 and ignored for 1 and 7 to 10.
+    /// Converts the arguments `requestCode` and `requestLangId`; the second is a counter id for code 2, and ignored for
+    /// codes 1 and 7 to 10.
     #[must_use]
     pub const fn from_wire(code: u32, language_or_id: u32) -> Option<Self> {
         let language = Language(language_or_id);
@@ -73,7 +74,7 @@ pub enum RegInfo {
     Counter(Counter),
     /// Single text.
     Text(Text),
-    /// Text for each counter, in registration order; a counter might have none.
+    /// Name or help text of each counter, in registration order; a counter might have none.
     Texts(Vec<(CounterId, Option<Text>)>),
     /// GUID of the provider.
     Guid(Guid),
@@ -93,7 +94,8 @@ impl RegInfo {
     }
 }
 
-/// Responds to a request from a registration. `default` is the configured language of the machine.
+/// Returns the response to a request for a counterset's registration. `default` is the configured language of the
+/// machine.
 pub(crate) fn answer(
     set: &Arc<Counterset>,
     request: RegRequest,
@@ -138,7 +140,7 @@ pub(crate) fn answer(
     })
 }
 
-/// Returns the texts of exactly this language, else of its primary language; `None` is English.
+/// Returns the names and help texts in exactly this language, else in its primary language; `None` is English.
 fn texts(set: &Counterset, wanted: Language, default: Language) -> Result<Option<&Translation>, SourceError> {
     let find = |language: Language| {
         let exact = set.translations.iter().find(|t| t.language == language);

@@ -42,7 +42,7 @@ pub(crate) struct Shared {
     /// Number that changes whenever the registry changes.
     pub revision: u64,
     pub language: Language,
-    /// Maximum time that a collection waits for others.
+    /// Maximum time that a collection waits for slow sources such as publishers.
     pub deadline: Deadline,
 }
 

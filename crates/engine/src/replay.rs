@@ -31,21 +31,22 @@ pub trait Player: Provider + Clock + Clone + 'static {
         machine
     }
 
-    /// Returns the form of the current sample, if its numbers have fixed places in its bytes. Then
-    /// [`numbers`](Self::numbers) can be copied from each later sample of the same form, and nothing else is read.
+    /// Returns the form of the current sample, if its numbers have fixed places in its bytes. For a later sample of the
+    /// same form, only [`numbers`](Self::numbers) must be copied, and nothing else is read.
     fn form(&mut self) -> Option<SampleForm> {
         None
     }
 
     /// Replaces the numbers of the current sample by `first`, `first + 1` and so on, in the order of the form's places,
-    /// for a collection that shows where each of them goes. `None` restores them; until then there is no other step.
-    /// Returns `false` if the sample cannot be renumbered, or if a renumbered collection found damage.
+    /// so that a collection shows the place of each number in the block. `None` restores the numbers, and must follow
+    /// before the next step. Returns `false` if the sample cannot be renumbered, or if a renumbered collection found
+    /// damage.
     fn renumber(&mut self, first: Option<u32>) -> bool {
         let _ = first;
         false
     }
 
-    /// Passes on the bytes of the current sample and its clocks, if it has the form with that number.
+    /// Passes the bytes of the current sample and its clocks to `read`, if the sample has the form with that number.
     fn numbers(&mut self, form: u64, read: &mut dyn FnMut(&[u8], &ClockReading)) {
         let _ = (form, read);
     }
@@ -60,7 +61,7 @@ pub struct SampleForm {
     pub places: Arc<[Range<usize>]>,
 }
 
-/// Query over recorded data: each step of it is the next sample.
+/// Query over recorded data: each call reads the next recorded sample.
 ///
 /// Samples mostly differ in their numbers alone. Of a sample with the form of an earlier one, only the numbers are
 /// copied, to the places in the block where those of the other are.
@@ -68,33 +69,35 @@ pub struct SampleForm {
 pub struct Replay<P> {
     player: P,
     query: Query,
-    /// Boxed, because there are queries of thousands of machines, and few logs have such samples.
+    /// Prepared copying of numbers. It is boxed to save memory, because thousands of queries can exist, and few logs
+    /// have samples of equal form.
     copying: Option<Box<Copying>>,
-    /// Form of the sample before, if it was collected and copying is not prepared for it.
+    /// Form of the sample before, if that sample was collected and copying is not prepared for its form.
     form_before: Option<u64>,
-    /// Number of samples to collect before the next attempt at copying, and after the one that follows it: samples of
-    /// many logs never have the form of another one.
+    /// Number of samples to collect before the next attempt at copying, and the number before the attempt after it. The
+    /// pause grows, because samples of many logs never have equal forms.
     pause: (u32, u32),
 }
 
-/// Copies of numbers from a sample of one form to the blocks of its collection.
+/// Plan for copying the numbers of a sample of one form into the block of its collection.
 #[derive(Debug)]
 struct Copying {
     form: u64,
     copies: Vec<NumberCopy>,
-    /// Result of the collection: the numbers of other results are in the same places.
+    /// Result of the collection that the plan was made from. In the results of other samples of the form, the numbers
+    /// have the same places.
     model: Snapshot,
-    /// Structures of the blocks that are like this one except for numbers: the last ones, newest first.
+    /// Numbers of the block structures that equal the model except for numbers: the last ones, newest first.
     structures: Vec<u64>,
-    /// Number of samples of the form, up to [`SETTLED`], that were collected since the last one of another form.
+    /// Number of samples of the form, up to [`SETTLED`], that were collected since the last sample of another form.
     collected: u32,
 }
 
-/// Number of samples of a form that are collected before others are copied. A player may keep instances that have gone
-/// until it has read the next sample, and their order; from the second sample on, nothing of that changes.
+/// Number of samples of a form that are collected before later ones are copied. A player may keep ended instances, and
+/// their order, until it has read the next sample; from the second sample on, they no longer change.
 const SETTLED: u32 = 2;
 
-/// Number of structures that are remembered: callers take turns with two snapshots.
+/// Maximum number of block structures that are remembered: callers alternate between two snapshots.
 const KEPT: usize = 4;
 
 /// Copy of a number, from an offset in the sample to one in the block.
@@ -112,7 +115,8 @@ impl<P: Player> Replay<P> {
         Self { query: player.machine().query(), player, copying: None, form_before: None, pause: (0, 1) }
     }
 
-    /// Copies the numbers of the current sample into a snapshot of its form. Returns `false` if there is none.
+    /// Copies the numbers of the current sample into a snapshot of the same form. Returns `false` if that is not
+    /// possible.
     fn copy(&mut self, snapshot: &mut Snapshot) -> bool {
         let Some(copying) = &self.copying else { return false };
         // Another query may have filled the snapshot since: then its entries are of that query.
@@ -131,7 +135,7 @@ impl<P: Player> Replay<P> {
         is_copied
     }
 
-    /// Prepares copying, after the current sample was collected into a snapshot.
+    /// Prepares copying for later samples, after the current sample was collected into a snapshot.
     fn prepare(&mut self, snapshot: &Snapshot) {
         let before = self.form_before.take();
         if let Some(copying) = &mut self.copying {
@@ -168,7 +172,8 @@ impl<P: Player> Replay<P> {
         }
     }
 
-    /// Finds where each number of the current sample goes: it is collected twice more, with other numbers.
+    /// Finds the place in the block of each number of the current sample, by collecting the sample twice more with
+    /// other numbers.
     fn traced(&mut self, collected: &Snapshot) -> Option<Copying> {
         const FIRST: [u32; 2] = [1 << 30, 1 << 31];
         // Rows that are added depend on earlier samples as well.
@@ -194,7 +199,8 @@ impl<P: Player> Replay<P> {
     }
 }
 
-/// Finds the copies in two blocks that differ only in the numbers from `first` on, in the order of `places`.
+/// Finds the number copies by comparing two blocks that differ only in the numbers, which count up from `first` in the
+/// order of `places`.
 fn copies(first: [u32; 2], blocks: [&[u8]; 2], places: &[Range<usize>]) -> Option<Vec<NumberCopy>> {
     const WORD: usize = 8; // values begin at multiples of it
     let [a, b] = blocks.map(|block| block.chunks_exact(WORD));
@@ -226,7 +232,8 @@ fn copies(first: [u32; 2], blocks: [&[u8]; 2], places: &[Range<usize>]) -> Optio
 const HEADER: usize = 48;
 
 impl Copying {
-    /// Copies the numbers of a sample into a block. Returns `false` if anything has no place there.
+    /// Copies the numbers of a sample into a block. Returns `false` if the sample or the block is too short for a
+    /// number.
     fn copy(&self, sample: &[u8], block: &mut [u8]) -> bool {
         let mut is_there = true;
         for NumberCopy { from, to, is_long } in &self.copies {
@@ -238,7 +245,7 @@ impl Copying {
         is_there
     }
 
-    /// Returns `true` if a snapshot is what copying the numbers of this sample into the model gives.
+    /// Returns `true` if a snapshot equals the model with the numbers of this sample copied into it.
     fn is_like(&self, sample: &[u8], snapshot: &Snapshot) -> bool {
         let mut block = self.model.block.clone();
         self.copy(sample, &mut block)

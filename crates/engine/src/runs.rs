@@ -1,6 +1,6 @@
 //! Run-length encoded values by row, for many consecutive rows with the same value.
 
-/// Value by row, stored once for consecutive rows with the same value; initially the default.
+/// Values by row, each stored once for consecutive rows with the same value; rows have the default value at first.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Runs<T> {
     /// First row of each run and its value, ascending.
@@ -19,7 +19,7 @@ impl<T: Copy + Default + PartialEq> Runs<T> {
         self.starts.clear();
     }
 
-    /// Sets the value of this row and all that follow. No following row may have been set yet.
+    /// Sets the value of this row and all later rows. No later row may have been set yet.
     pub fn set(&mut self, row: usize, value: T) {
         // The value of a row can be set again before the row is used, such as its owner.
         if self.starts.last().is_some_and(|(start, _)| *start == row) {
@@ -31,7 +31,7 @@ impl<T: Copy + Default + PartialEq> Runs<T> {
         }
     }
 
-    /// Removes the values of this row and all that follow.
+    /// Removes the values of this row and all later rows.
     pub fn truncate(&mut self, row: usize) {
         while self.starts.last().is_some_and(|(start, _)| *start >= row) {
             self.starts.pop();

@@ -16,19 +16,19 @@ use crate::provider::CollectRequest;
 use crate::rows::Rows;
 use crate::values::ticks;
 
-/// Sampler of one counter of one instance without a query: the needed parts of the counterset are looked up once.
+/// Sampler of one counter of one instance without a query: finds the needed parts of the counterset only once.
 #[derive(Debug)]
 pub struct Sampler<'a> {
     set: Arc<Counterset>,
     identity: Identity<'a>,
     instances: InstanceFilters,
     counter: Counter,
-    /// Counter and the counters that it is computed with: the columns of `rows`.
+    /// Counter and the other counters of its formula, which are the columns of `rows`.
     needed: Vec<CounterId>,
     rows: Rows,
     divisor: Option<usize>,
     base_wraps: bool,
-    /// Clock of the counter itself, if it has one, and the columns of its reading and its ticks per second.
+    /// Clock of the counter itself, if it has one, with the columns of the clock's reading and of its ticks per second.
     own_clock: Option<(Clock, Option<usize>, Option<usize>)>,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Sampler<'a> {
         })
     }
 
-    /// Returns the sample that `collect` fills in, with these clocks if the counterset has none of its own.
+    /// Returns the sample whose rows `collect` fills in, with these clocks if the counterset has no clocks itself.
     ///
     /// # Errors
     /// The reason for no sample: nothing was collected, no row has the name and id, or the row has no value.
@@ -89,21 +89,22 @@ impl<'a> Sampler<'a> {
         Ok(self.of_numbers(raw, number, birth, clocks))
     }
 
-    /// Returns the counters that a sample is made of: the counter itself, then those that it is computed with.
+    /// Returns the counters that a sample needs: the counter itself, then the other counters of its formula.
     #[must_use]
     pub fn needed(&self) -> &[CounterId] {
         &self.needed
     }
 
-    /// Returns `true` if the requests of this sampler select the instance: a name can also be read as a pattern that
-    /// does not match itself.
+    /// Returns `true` if the requests of this sampler select its instance. The instance name is read as a pattern,
+    /// which might not match the name itself.
     #[must_use]
     pub fn selects_itself(&self) -> bool {
         self.instances.wants(self.identity.instance.units(), self.identity.instance_id)
     }
 
-    /// Returns the sample of the instance from numbers that the caller has, in the order of [`needed`](Self::needed):
-    /// what [`sample`](Self::sample) returns for a row of them. `None` if the counter itself has no number.
+    /// Returns the sample of the instance, made of numbers in the order of [`needed`](Self::needed) that the caller
+    /// has: the same sample as [`sample`](Self::sample) returns for a row of these numbers. `None` if the counter
+    /// itself has no number.
     ///
     /// `birth` is that of the row, or the start of the value's count.
     #[must_use]
@@ -149,8 +150,8 @@ mod tests {
     use super::*;
     use crate::tests::set;
 
-    /// A 4-byte base that passes zero under an 8-byte value, as in `tests::pairing::a_base_wraps_by_itself`
-    /// for a query.
+    /// Checks that a 4-byte base can wrap around zero under an 8-byte value, as in
+    /// `tests::pairing::a_base_wraps_by_itself` for a query.
     #[test]
     fn a_base_wraps_by_itself() {
         let set = Arc::new(set(Guid::from_u128(1), InstanceType::Multiple));

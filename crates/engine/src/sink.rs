@@ -7,9 +7,9 @@ use crate::snapshot::{ResolvedEntry, Snapshot};
 use crate::source::{NextOutcome, QueryHandle};
 use crate::values::Value;
 
-/// Receiver of the samples of a query, one set after the other.
+/// Receiver of the samples of a query, one collection after the other.
 pub trait Sink {
-    /// Called before the first set, with the entries of the query.
+    /// Receives the entries of the query, before the first set of samples.
     ///
     /// # Errors
     /// An error ends the run.
@@ -18,13 +18,13 @@ pub trait Sink {
         Ok(())
     }
 
-    /// Receives one set of samples.
+    /// Receives the samples of one collection.
     ///
     /// # Errors
     /// An error ends the run.
     fn sample_set(&mut self, set: &SampleSet<'_>) -> io::Result<()>;
 
-    /// Called after the last set.
+    /// Ends the output, after the last set of samples.
     ///
     /// # Errors
     /// An error means that the run has failed.
@@ -38,7 +38,7 @@ pub trait Sink {
 pub struct SampleSet<'a> {
     /// Snapshot of this collection.
     pub new: &'a Snapshot,
-    /// Snapshot of the collection before; `None` for the first.
+    /// Snapshot of the collection before; `None` for the first collection.
     pub old: Option<&'a Snapshot>,
 }
 

@@ -22,14 +22,14 @@ use crate::values::{FormulaInputs, SnapshotValues, Value, have_same_rows, relate
 /// swapped, give [`values`](Self::values) of everything.
 #[derive(Debug, Default)]
 pub struct Snapshot {
-    /// V2 block, as a C caller gets it.
+    /// V2 block in the form that a C caller gets.
     pub(crate) block: Vec<u8>,
     pub(crate) annex: SnapshotMetadata,
     pub(crate) entries: Arc<[ResolvedEntry]>,
     pub(crate) clocks: ClockReading,
-    /// Number of the layout of `block`; 0 = none.
+    /// Number of the layout of `block`; 0 if there is none.
     pub(crate) layout: u64,
-    /// Number of the structure of `block`: it stays while only values change. 0 = unknown.
+    /// Number of the structure of `block`, which stays the same while only values change; 0 if it is unknown.
     pub(crate) structure: u64,
 }
 
@@ -58,26 +58,27 @@ pub struct SnapshotMetadata {
 pub struct EntryMetadata {
     /// Reason that the whole entry has no value.
     pub(crate) failure: Option<NoValue>,
-    /// Metadata of the rows, shared by all entries that select the same instances: there can be many of both.
+    /// Metadata of the rows. All entries that select the same instances share it, because there can be many entries and
+    /// many rows.
     pub(crate) rows: Option<Arc<RowMetadata>>,
-    /// Id of the one instance that the entry selects: its result contains none.
+    /// Id of the only instance that the entry selects; the result in the block contains no id then.
     pub(crate) instance_id: Option<InstanceId>,
-    /// Name of that instance in its provider's spelling: the entry might use another case. Empty if there is no such
-    /// instance.
+    /// Name of the only instance that the entry selects, in its provider's spelling: the entry might use another case.
+    /// Empty if there is no such instance.
     pub(crate) instance: Vec<u8>,
-    /// Clocks of the counterset itself, if its source has some.
+    /// Clocks of the counterset itself, if its source has clocks.
     pub(crate) clocks: Option<Clocks>,
     /// Time that the provider took for all requests to the counterset.
     pub(crate) took: Option<Duration>,
-    /// Reason for missing values without a note, by column; empty if no column has one.
+    /// Reasons for missing values in cells without a note, by column; empty if no column has a reason.
     pub(crate) reasons: Vec<Option<NoValue>>,
     /// Notes about single cells, by row and column, ascending.
     pub(crate) notes: Vec<((usize, usize), CellState)>,
 }
 
 impl SnapshotMetadata {
-    /// Returns `true` if both are the same at any time: also the clocks of countersets, which differ from sample to
-    /// sample, must be absent.
+    /// Returns `true` if the metadata of two samples is equal and contains no clocks of countersets, which differ from
+    /// sample to sample.
     pub(crate) fn is_lasting(&self, other: &Self) -> bool {
         self.entries.len() == other.entries.len()
             && self.entries.iter().zip(&other.entries).all(|(a, b)| a.is_lasting(b))
@@ -85,7 +86,7 @@ impl SnapshotMetadata {
 }
 
 impl EntryMetadata {
-    /// Returns `true` if both describe the same rows, except for marks.
+    /// Returns `true` if both describe the same rows; marks can differ.
     pub(crate) fn has_rows_of(&self, other: &Self) -> bool {
         let same_rows = match (&self.rows, &other.rows) {
             (Some(a), Some(b)) => a.has_rows_of(b),
@@ -123,26 +124,27 @@ impl EntryMetadata {
         self.rows.as_ref().map_or(Owner::System, |rows| rows.owner(row))
     }
 
-    /// Returns the id of the one instance, if the result contains neither name nor id.
+    /// Returns the id of the only instance that an entry selects, if its result contains neither name nor id.
     #[must_use]
     pub fn instance_id(&self) -> Option<InstanceId> {
         self.instance_id
     }
 
-    /// Returns the provider's own spelling of the one instance that an entry selects. Its result contains no name.
+    /// Returns the name of the only instance that an entry selects, in the provider's spelling. The entry's result
+    /// contains no name.
     #[must_use]
     pub fn instance(&self) -> Option<Name<'_>> {
         (!self.instance.is_empty()).then(|| Name::until_nul(&self.instance))
     }
 
-    /// Returns the counterset's own clocks, if its source has some.
+    /// Returns the clocks of the counterset itself, if its source has clocks.
     #[must_use]
     pub fn clocks(&self) -> Option<Clocks> {
         self.clocks
     }
 
-    /// Returns the time that the provider took for all requests of the query to the counterset; `None` if it was not
-    /// called.
+    /// Returns the time that the provider took for all requests of the query to the counterset; `None` if the provider
+    /// was not called.
     #[must_use]
     pub fn took(&self) -> Option<Duration> {
         self.took
@@ -163,7 +165,8 @@ impl EntryMetadata {
         self.note(row, column).and_then(CellState::mark).or_else(|| self.row_mark(row))
     }
 
-    /// Returns the start of counting a value in terms of PerfTime100NSec, if it is not the birth of its row.
+    /// Returns the time at which counting of a value began in terms of PerfTime100NSec, if it is not the birth of its
+    /// row.
     ///
     /// Only values with exactly the same start are compared with it.
     #[must_use]
@@ -171,7 +174,7 @@ impl EntryMetadata {
         self.note(row, column).and_then(CellState::counted_since)
     }
 
-    /// Returns all values that are counted since a time of their own: row, column and that time, ascending.
+    /// Returns all values whose counting began at a separate time: row, column and that time, ascending.
     pub fn counts(&self) -> impl Iterator<Item = (usize, usize, NonZeroU64)> + '_ {
         let counted = |((row, column), note): &((usize, usize), CellState)| {
             Some((*row, *column, note.counted_since()?))
@@ -179,7 +182,8 @@ impl EntryMetadata {
         self.notes.iter().filter_map(counted)
     }
 
-    /// Returns the birth of a value: its own, else that of its row.
+    /// Returns the birth of a value: the time at which its counting began, if that is separate, else the birth of its
+    /// row.
     ///
     /// The birth distinguishes its instance from others with the same name and id.
     #[must_use]
@@ -198,7 +202,7 @@ impl EntryMetadata {
         missing.max().unwrap_or_default()
     }
 
-    /// Returns `true` if any value is a total: it has a birth of its own, or lacks instances.
+    /// Returns `true` if any value is a total: its count began at a separate time, or it lacks instances.
     pub(crate) fn has_totals(&self) -> bool {
         self.notes.iter().any(|(_, note)| note.is_of_total())
     }
@@ -216,14 +220,14 @@ impl EntryMetadata {
         &self.notes
     }
 
-    /// Returns the mark of a row's values without a note of their own.
+    /// Returns the mark of a row's values that have no note.
     #[must_use]
     #[inline]
     pub fn row_mark(&self, row: usize) -> Option<Mark> {
         self.rows.as_ref()?.mark(row)
     }
 
-    /// Returns the reason for missing values of a column without a reason of their own.
+    /// Returns the reason for the missing values of a column, which applies to cells without a note.
     pub(crate) fn column_reason(&self, column: usize) -> Option<&NoValue> {
         self.reasons.get(column)?.as_ref()
     }
@@ -243,11 +247,11 @@ pub struct ResolvedEntry {
     pub counterset: Option<Arc<Counterset>>,
     /// Positions of the entry's counters in the counterset: the columns of its result.
     pub(crate) counters: Vec<usize>,
-    /// Formula and inputs of each of the counters.
+    /// Formula of each of the entry's counters, with its inputs.
     pub(crate) related: Vec<FormulaInputs>,
-    /// `true` if all inputs of these formulas are in this entry.
+    /// `true` if this entry contains all inputs of the formulas in `related`.
     pub(crate) is_alone: bool,
-    /// Columns of the counters, by their ids, ascending; empty if there are few.
+    /// Column of each counter, ascending by counter id; empty if the entry has few counters.
     by_id: Vec<(CounterId, usize)>,
     /// Instance name of the entry, encoded as in a block.
     name: Vec<u8>,
@@ -274,7 +278,7 @@ impl ResolvedEntry {
         resolved
     }
 
-    /// Maximum number of counters that are searched one by one.
+    /// Maximum number of counters that are searched one after the other.
     const FEW: usize = 8;
 
     /// Returns the column of a counter.
@@ -303,7 +307,8 @@ impl ResolvedEntry {
         }
     }
 
-    /// Returns the instance selection: entries with the same selection can be computed with each other.
+    /// Returns the counterset and instance selection of the entry. Formulas can use counters of another entry with an
+    /// equal selection.
     fn instances(&self) -> (Guid, InstanceIdFilter, Option<&Utf16>) {
         (self.entry.counterset, self.entry.instance_id, self.entry.instance.as_ref())
     }
@@ -314,7 +319,8 @@ impl ResolvedEntry {
         Name::until_nul(&self.name)
     }
 
-    /// Returns `true` if results of both can be compared: the same entry, of the very same registration.
+    /// Returns `true` if results of both entries can be compared: the entries are equal and have the very same
+    /// registration.
     pub(crate) fn means_as(&self, other: &Self) -> bool {
         let same_set = match (&self.counterset, &other.counterset) {
             // A counterset that was registered again can have the same ids for other counters.
@@ -363,8 +369,8 @@ impl Snapshot {
         &self.annex.entries
     }
 
-    /// Returns `true` if both have the same rows. The entries must be the same, and their rows must have the same
-    /// order, names, ids, births and owners. Values, notes and marks can differ.
+    /// Returns `true` if both snapshots have the same rows. The entries must be the same, and their rows must have the
+    /// same order, names, ids, births and owners. Values, notes and marks can differ.
     ///
     /// Compares the delivered values row by row, however they were written; nothing is computed from them.
     #[must_use]
@@ -372,8 +378,8 @@ impl Snapshot {
         have_same_rows(self, other)
     }
 
-    /// Returns every value, in the order of entries, instances and counters; for a failed entry each counter with the
-    /// reason.
+    /// Returns every value, in the order of entries, instances and counters. A failed entry has a value for each
+    /// counter, which contains the reason.
     ///
     /// A counter that takes a difference has a value if `older` contains the same counter of the same instance.
     pub fn values<'a>(&'a self, older: Option<&'a Self>) -> impl Iterator<Item = Value<'a>> {

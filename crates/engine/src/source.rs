@@ -51,7 +51,7 @@ pub trait Source {
         Ok(Vec::new())
     }
 
-    /// Passes all samples of one counter of one instance in a window to `each`, some at a time, oldest first, until
+    /// Passes all samples of one counter of one instance in a time window to `each`, in batches, oldest first, until
     /// `each` breaks off. The samples equal those that a query would compute values from, at a fraction of the cost.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ pub trait Source {
 pub struct RecordedSample<'a> {
     /// Time in 100 ns since 1601 UTC. Formulas divide by the sample's own clocks.
     pub time: i64,
-    /// Sample, or the reason for no value.
+    /// Sample, or the reason for having none.
     pub sample: Result<Sample<'a>, NoValue>,
 }
 
@@ -124,7 +124,7 @@ pub trait QueryHandle: Send {
     /// Returns the resolved entries in the order of their results.
     fn info(&mut self) -> Arc<[ResolvedEntry]>;
 
-    /// Reads the next sample of all entries: the current one of a live source, the following one of a log.
+    /// Reads the next sample of all entries: the current one of a live source, or the next recorded one of a log.
     ///
     /// # Errors
     /// If there is nothing to deliver at all.
@@ -189,7 +189,7 @@ pub fn computer_name(own: &str) -> String {
     label.chars().take(MOST).collect::<String>().to_ascii_uppercase()
 }
 
-/// Checks that a machine argument means this machine, whose name is `own`.
+/// Checks that a machine name in an argument means this machine, whose name is `own`.
 ///
 /// The first label of `own` and its [`computer_name`] mean it too.
 ///

@@ -34,18 +34,19 @@ impl Clock for FixedClock {
     }
 }
 
-/// Current data and behaviour of a [`Scripted`] provider; shared, so that a test can change it.
+/// Current data and behaviour of a [`Scripted`] provider. A test shares the script with the provider, so that it can
+/// change it.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
     /// Countersets of the provider.
     pub catalogue: Arc<Catalogue>,
     /// Rows of every counterset.
     pub rows: Vec<ScriptRow>,
-    /// Columns without a value in rows that give no reason of their own, and the reason.
+    /// Columns of missing values with their reasons, for cells that have no reason in their row.
     pub reasons: Vec<(usize, NoValue)>,
-    /// Rows whose values are marked: ids and marks.
+    /// Marks for all values of a row: row ids and marks.
     pub marks: Vec<(u32, Mark)>,
-    /// Values that are counted since a time of their own: ids, columns and times.
+    /// Values whose counting began at a separate time: row ids, columns and times.
     pub counts: Vec<(u32, usize, u64)>,
     /// Births of rows: ids and births.
     pub births: Vec<(u32, u64)>,

@@ -6,10 +6,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Maximum number of threads.
+/// Maximum number of threads in the pool of a process.
 pub const MOST_THREADS: usize = 4;
-/// Maximum number of threads that work for one kind of source: mounts that hang leave one for devices, and devices that
-/// hang leave one for mounts.
+/// Maximum number of threads that work for one kind of source: if all mounts hang, one thread remains for devices, and
+/// the reverse.
 pub const MOST_OF_A_KIND: usize = 3;
 /// Time after which a thread without work ends.
 const IDLE: Duration = Duration::from_secs(10);
@@ -25,14 +25,14 @@ pub enum Kind {
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads of one process with their jobs.
+/// Pool of threads of one process, with their jobs.
 #[derive(Default)]
 struct Pool {
     process: u32,
     state: Mutex<PoolState>,
     is_wanted: Condvar,
-    /// Pool of a process that was forked from this one: the threads here are not in it, and one of them may hold the
-    /// lock for ever.
+    /// Pool of a process that was forked from this one. The forked process does not have the threads of this pool, and
+    /// its lock may be held for ever.
     of_child: OnceLock<Arc<Pool>>,
 }
 
@@ -40,13 +40,13 @@ struct Pool {
 struct PoolState {
     jobs: VecDeque<(Kind, Job)>,
     threads: usize,
-    /// Threads without a job.
+    /// Number of threads that have no job.
     idle: usize,
-    /// Jobs that run, by kind.
+    /// Number of jobs that run, by kind of source.
     running: [usize; 2],
 }
 
-/// Runs a job on one of the threads, as soon as one is free.
+/// Runs a job on a thread of the pool, as soon as one is free.
 ///
 /// The job must be one that no other job needs: if all threads hang, it does not begin.
 pub fn run(kind: Kind, job: impl FnOnce() + Send + 'static) {
@@ -82,7 +82,7 @@ impl Pool {
         }
     }
 
-    /// Runs jobs until there are none for a while.
+    /// Runs jobs until no new job has come for some time.
     fn work(&self) {
         let mut state = self.lock();
         loop {
@@ -114,7 +114,8 @@ impl Pool {
 }
 
 impl PoolState {
-    /// Returns the position of the first job whose kind is below its limit of threads.
+    /// Returns the position of the first waiting job whose kind of source does not occupy its maximum number of
+    /// threads.
     fn position(&self) -> Option<usize> {
         self.jobs.iter().position(|(kind, _)| self.running(*kind) < MOST_OF_A_KIND)
     }
@@ -160,7 +161,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    /// Starts a job that says that it began and then hangs until its sender is gone.
+    /// Starts a job that reports its start and then hangs until the returned sender is dropped.
     fn hang(pool: &Arc<Pool>, kind: Kind, began: &Sender<Kind>) -> Sender<()> {
         let (go_on, goes_on) = channel::<()>();
         let began = began.clone();

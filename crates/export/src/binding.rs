@@ -24,7 +24,7 @@ pub(crate) struct Binding {
     pub prefix: String,
     pub tables: Vec<CountersetTable>,
     pub families: Families,
-    /// Index in `tables` of each result of the query.
+    /// Index in `tables` of the table for each result of the query.
     pub results: Vec<usize>,
     /// Names of the metrics about the exporter itself.
     pub own_names: [String; 6],
@@ -42,7 +42,7 @@ impl Binding {
         Ok(Self { options, prefix, tables, families, results, own_names })
     }
 
-    /// Adds the counters of a path, all or none.
+    /// Adds all counters of a path to the tables and families, or none if that fails.
     pub fn add(&mut self, source: &mut dyn Source, path: &CounterPath) -> Result<(), ExportError> {
         let failed = |error| ExportError::Path { path: path.to_string(), error };
         let ResolvedPath { set, counters, instances } = resolve(source, path).map_err(failed)?;
@@ -105,7 +105,7 @@ impl Binding {
         all
     }
 
-    /// Adds members to their families, all or none.
+    /// Adds members to their families: all of them, or none if one cannot be added.
     fn add_members(&mut self, members: Vec<(String, MetricType, FamilyMember)>) -> Result<(), ExportError> {
         let mut alone = Families::default();
         for (name, sort, member) in members {
@@ -176,8 +176,8 @@ impl Families {
     }
 }
 
-/// Returns `true` if two readings are equal, or are the same quantity in two units, as Available Bytes and Available
-/// MBytes.
+/// Returns `true` if two metric values are equal, or are the same quantity in two units, as Available Bytes and
+/// Available MBytes.
 fn is_same(a: MetricValue, b: MetricValue) -> bool {
     a == b || matches!((a, b), (MetricValue::Raw(_, a), MetricValue::Raw(_, b)) if a != b)
 }
@@ -198,8 +198,8 @@ struct NamedMetric {
 }
 
 impl NamedMetric {
-    /// Returns the metric that windows_exporter makes of a counter, in its units: base units, if its name contains
-    /// the unit.
+    /// Returns the metric that windows_exporter makes of a counter, in the units of windows_exporter: base units, if
+    /// the metric's name contains the unit.
     fn curated(set: &Counterset, counter: &Counter) -> Option<Self> {
         let (name, labels) = curated(&set.guid, counter.id)?;
         let (stem, sort) = match name.strip_suffix("_total") {

@@ -6,7 +6,7 @@ use perfset_core::{CounterId, Guid};
 use crate::kind::CounterTraits;
 use crate::windows_exporter::{LABELS, METRICS, RISING};
 
-/// Returns the properties of a counter that its registration does not contain.
+/// Returns the properties of a counter that only exporters need, and that its registration does not contain.
 pub(crate) fn known(set: &Guid, counter: CounterId) -> CounterTraits {
     CounterTraits {
         is_built_in: catalogue::by_guid(*set).is_some(),

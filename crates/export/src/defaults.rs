@@ -173,7 +173,7 @@ pub fn default_paths() -> Vec<CounterPath> {
     paths_of(|set| cfg!(not(windows)) || !is_of_linux(set))
 }
 
-/// Returns `true` if a counterset of this name exists on Linux alone, now and in future.
+/// Returns `true` if a counterset of this name exists only on Linux, now and in future.
 fn is_of_linux(set: &str) -> bool {
     set.starts_with("Linux ") || ["Pressure Stall", "Sockets"].contains(&set)
 }
@@ -198,7 +198,8 @@ mod tests {
     use super::*;
     use perfset_catalogue as catalogue;
 
-    /// A path that the catalogue does not know would keep every exporter from starting.
+    /// Checks that the catalogue contains every default path: an unknown path would prevent every exporter from
+    /// starting.
     #[test]
     fn the_catalogue_has_all_of_them() {
         for path in paths_of(|_| true) {
@@ -209,7 +210,7 @@ mod tests {
             assert!(path.counter == "*" || names.any(|name| name == path.counter), "{path}");
         }
     }
-    /// Nothing waits on Windows that can never come, and nothing of Windows is left out anywhere.
+    /// Checks that the default paths of Windows lack exactly the countersets that exist only on Linux.
     #[test]
     fn windows_is_not_asked_for_what_linux_has() {
         let sets = |is_there: fn(&str) -> bool| {

@@ -21,7 +21,7 @@ use crate::table::CollectionClocks;
 /// Minimum number of seconds between two searches for countersets that were missing.
 const PAUSE: i64 = 10;
 
-/// Counters as text for Prometheus: bound once, scraped as often as anyone asks.
+/// Exporter of counters as text for Prometheus: paths are bound once, and can be scraped any number of times.
 ///
 /// A scrape is one collection of one query. While the same instances come it allocates nothing of its own.
 pub struct Exporter {
@@ -44,7 +44,7 @@ impl std::fmt::Debug for Exporter {
 }
 
 impl Exporter {
-    /// Binds paths to a source. A path whose counterset does not exist waits until that appears.
+    /// Binds paths to a source. A path whose counterset does not exist waits until the counterset appears.
     ///
     /// # Errors
     /// If a path cannot be bound in its counterset, names only counters without a number, or two counters would be
@@ -74,7 +74,8 @@ impl Exporter {
         Ok(exporter)
     }
 
-    /// Returns the paths whose counterset does not exist yet. Some scrapes look for them again, not every one.
+    /// Returns the paths whose counterset does not exist yet. Scrapes search for these countersets at most every 10
+    /// seconds.
     pub fn waiting(&self) -> impl Iterator<Item = &CounterPath> {
         self.waiting.iter()
     }
@@ -114,7 +115,7 @@ impl Exporter {
         answer
     }
 
-    /// Looks for missing countersets if this is due. Returns `true` if any has appeared.
+    /// Searches for missing countersets if a search is due. Returns `true` if any counterset has appeared.
     fn look(&mut self) -> bool {
         // A table without a result has an entry that the query refused: it is added again by the search.
         if self.waiting.is_empty() && self.bound.results.len() == self.bound.tables.len() {
@@ -149,7 +150,7 @@ impl Exporter {
         self.waiting.len() < paths || self.bound.results.len() > results
     }
 
-    /// Collects once, and replaces the content of `out` by the whole text.
+    /// Collects once, and replaces the content of `out` by the text with all metrics.
     ///
     /// A counterset that fails loses its own metrics and no others: its `exporter_collector_success` is 0.
     ///
@@ -188,7 +189,7 @@ impl Exporter {
 
 /// Receives raw samples of the entries that were added for its tables.
 impl Sink for Binding {
-    /// Reads the rows of all countersets. Rates are formed by those who read the metrics, so no older sample is needed.
+    /// Reads the rows of all countersets. The readers of the metrics compute rates, so no older sample is needed.
     fn sample_set(&mut self, set: &SampleSet<'_>) -> io::Result<()> {
         let Self { tables, families, results: order, .. } = self;
         let (families, snapshot) = (&mut families.all, set.new);

@@ -13,7 +13,7 @@ use crate::table::{CollectionClocks, CountersetTable};
 use crate::text::{first_sentence, float, help, real, scaled, seconds};
 use crate::unit::UnitConversion;
 
-/// Family: all metrics of one name.
+/// Metric family: all metrics of one name.
 #[derive(Debug)]
 pub(crate) struct Family {
     pub name: String,
@@ -21,7 +21,7 @@ pub(crate) struct Family {
     pub members: Vec<FamilyMember>,
     /// Lines before the first value, in Prometheus text and in OpenMetrics.
     heads: [Vec<u8>; 2],
-    /// `true` if OpenMetrics defines this metric as a counter; only then its series may have a created time.
+    /// `true` if the family is a counter in OpenMetrics; otherwise its series must not have a created time.
     is_open_counter: bool,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Family {
 pub(crate) struct FamilyMember {
     /// Index of the counterset's table.
     pub table: usize,
-    /// Indexes of the table's asks that request this counter.
+    /// Indexes of the table's requested instance selections that include this counter.
     pub asks: Vec<usize>,
     pub reading: MetricValue,
     /// Labels that all lines of this counter have.
@@ -42,7 +42,7 @@ pub(crate) struct FamilyMember {
     /// Text that each line begins with.
     prefix: Vec<u8>,
     columns: ValueColumns,
-    /// Number of lines that are written of the table's rank that is cut.
+    /// Number of lines of this counter that are written of the table's cut rank.
     pub at_cut: usize,
 }
 
@@ -214,7 +214,7 @@ impl FamilyMember {
         };
     }
 
-    /// Returns the rank of the most specific ask for a row, if this counter has a line for that row.
+    /// Returns the rank of the most specific requested selection of a row, if this counter has a line for the row.
     pub fn rank(&self, table: &CountersetTable, row: usize) -> Option<usize> {
         self.number(table.row(row), &table.times)?;
         table.rank_of(row, &self.asks)
@@ -243,7 +243,7 @@ impl FamilyMember {
         })
     }
 
-    /// Returns the start time of something; `raw` is that time on the counterset's clock.
+    /// Returns the start time that a counter contains; `raw` is that time on the counterset's clock.
     fn start(
         &self,
         raw: u64,
@@ -269,7 +269,8 @@ impl FamilyMember {
     }
 }
 
-/// Converts a PerfTime100NSec to seconds since 1970. `step` is the change of the wall clock since the anchor was taken.
+/// Converts a time in terms of PerfTime100NSec to seconds since 1970. `step` is the offset of the wall clock from
+/// PerfTime100NSec, in 100 ns.
 fn date(time_100ns: u64, step: i64) -> Option<SampleNumber> {
     let epoch = u64::try_from(UNIX_EPOCH_100NS.checked_sub(step)?).ok()?;
     Some(SampleNumber::Scaled(time_100ns.checked_sub(epoch)?, UnitConversion::over(7)))

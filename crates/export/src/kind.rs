@@ -10,9 +10,9 @@ use crate::unit::{Unit, UnitConversion, base_unit};
 /// Prometheus's type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MetricType {
-    /// Rises until its source restarts from zero.
+    /// Counter, which rises until its source restarts from zero.
     Counter,
-    /// Can rise and fall.
+    /// Gauge, which can rise and fall.
     Gauge,
 }
 
@@ -48,13 +48,13 @@ impl MetricValue {
 /// Meaning of a metric for its counter, which decides a part of the metric's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// The value itself, in this base unit.
+    /// The counter's value itself, in this base unit.
     Value(Option<Unit>),
     /// Divisor of a sum: the number of additions to the sum. The unit is that of the sum.
     Base(Option<Unit>),
     /// Time that something was active.
     Active,
-    /// Time that something was idle, of a counter that shows the opposite.
+    /// Time that something was idle, for a counter that shows the active time.
     Idle,
     /// Length of a queue times seconds.
     Queue,
@@ -81,7 +81,7 @@ pub(crate) struct CounterTraits {
     pub rises: bool,
 }
 
-/// Returns the metrics of a counter: none if it has no number by itself.
+/// Returns the metrics of a counter; none if the counter has no number of its own.
 ///
 /// The kind comes from the bits of the type. A type without a named constant therefore gets the kind of the types
 /// that are computed alike.
@@ -118,7 +118,8 @@ pub(crate) fn metrics(counter: &Counter, known: CounterTraits) -> Vec<Metric> {
     }
 }
 
-/// Returns `true` if counters of this type are exported only if named in full: flags, ids, addresses.
+/// Returns `true` if counters of this type, such as flags and addresses, are exported only if a path names them in
+/// full.
 pub(crate) fn is_obscure(code: CounterType) -> bool {
     code.decode().kind == ValueKind::Number(NumberKind::Hex)
 }
@@ -144,7 +145,8 @@ fn timer(counter: &Counter, decoded: &Decoded) -> Vec<Metric> {
     std::iter::once(time).chain(items).collect()
 }
 
-/// Returns the metrics of a fraction of a base: a quotient at any time, or two counters whose rates have one.
+/// Returns the metrics of a counter that is a fraction of a base: a quotient, or two counters whose rates can be
+/// divided.
 fn fraction(counter: &Counter, decoded: &Decoded, known: CounterTraits) -> Vec<Metric> {
     let (id, Some(base)) = (counter.id, counter.base) else { return Vec::new() };
     let unit = base_unit(&counter.unit, false);
@@ -210,7 +212,7 @@ mod tests {
         text
     }
 
-    /// Every named type.
+    /// Checks the metrics of every named counter type.
     #[test]
     fn types() {
         let table = [

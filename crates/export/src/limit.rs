@@ -6,7 +6,7 @@
 use crate::family::{Family, FamilyMember};
 use crate::table::CountersetTable;
 
-/// Finds the lines to leave out of this scrape: the rank at which each table is cut, and each member's number of
+/// Selects the lines to omit from this scrape: sets the rank at which each table is cut, and each member's number of
 /// lines at that rank.
 pub(crate) fn limit(tables: &mut [CountersetTable], families: &mut [Family], most: usize) {
     let mut upper = 0_usize;
@@ -49,7 +49,7 @@ pub(crate) fn limit(tables: &mut [CountersetTable], families: &mut [Family], mos
     }
 }
 
-/// Divides the remaining lines among the members of a table's rank that is cut.
+/// Divides the remaining lines of a table's cut rank among the family members of the table.
 fn cut(table: &CountersetTable, at: usize, families: &mut [Family], left: usize) {
     let is_last = |member: &FamilyMember, row: usize| member.rank(table, row) == table.cut;
     for member in families.iter_mut().flat_map(|family| &mut family.members) {
@@ -72,12 +72,12 @@ fn demand(table: &CountersetTable) -> usize {
     table.lines.iter().fold(0, |all, lines| all.saturating_add(*lines))
 }
 
-/// Division of a number among demands. Each demand is met in full if it is not more than an equal share of what the
-/// larger demands would get.
+/// Fair division of a number among demands: small demands are met in full, and larger ones get equal shares of the
+/// rest.
 struct FairShare {
-    /// Share of each demand that is larger than this share.
+    /// Share of each demand that is larger than `each`.
     each: usize,
-    /// Number of the larger demands that get one more.
+    /// Number of larger demands that get `each` plus 1.
     more: usize,
 }
 

@@ -91,8 +91,8 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Joins a duration to one word, as `5 minutes` to `5m`, because units of time other than the base unit do not stand
-/// by themselves.
+/// Joins a duration to one word, as `5 minutes` to `5m`, because a unit of time other than the base unit must not be a
+/// separate word.
 fn join_durations(words: &mut Vec<String>) {
     let mut at = 0_usize;
     while at.saturating_add(1) < words.len() {
@@ -120,7 +120,7 @@ fn remove_unit(words: &mut Vec<String>, of_unit: &[&str]) {
     }
 }
 
-/// Changes a name that ends like those of counters, histograms and so on, which no other metric may do.
+/// Changes a name with a reserved ending, such as those of counters and histograms, which other metrics must not have.
 fn free_of_reserved_ends(parts: &mut Vec<String>) {
     match parts.last().map(String::as_str) {
         // Only if another word of the counter remains beside prefix and counterset.
@@ -329,7 +329,7 @@ mod tests {
         }
     }
 
-    /// Names are unique within a counterset, except for counters that contain the same value in another unit.
+    /// Checks that metric names are unique within a counterset, except for counters of the same value in another unit.
     #[test]
     fn no_two_counters_of_the_catalogue_share_a_name() {
         for set in catalogue::ALL {

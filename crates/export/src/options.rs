@@ -3,11 +3,11 @@
 /// Naming scheme of metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
-    /// Names made of those of counterset and counter: `perf_memory_available_bytes`.
+    /// Names made of the names of counterset and counter: `perf_memory_available_bytes`.
     #[default]
     Perf,
     /// Names of windows_exporter, for the counters that windows_exporter has too, so that its dashboards continue to
-    /// work. Others are named as in [`Perf`](Self::Perf).
+    /// work. Other counters are named as in [`Perf`](Self::Perf).
     WindowsExporter,
 }
 
@@ -16,12 +16,12 @@ pub enum Profile {
 pub struct ExportOptions {
     /// Naming scheme of metrics.
     pub profile: Profile,
-    /// Prefix of names that are generated from those of counters, without the `_` behind it; `None` is `perf`.
+    /// Prefix of metric names that are generated from counter names, without the `_` behind it; `None` is `perf`.
     pub prefix: Option<String>,
     /// Maximum number of lines with values in a scrape. If there are more, large countersets are cut first.
     pub series_max: usize,
-    /// `true` if `_Total` is exported beside the instances that it is the sum of. A total that a path names is always
-    /// exported.
+    /// `true` to export `_Total` in addition to the instances that it is the sum of. A total that a path names is
+    /// always exported.
     pub totals: bool,
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct ExporterMetrics {
     success: String,
     dropped: String,
     missing: String,
-    /// Label of each table.
+    /// Label with the counterset of each table.
     labels: Vec<String>,
     /// Labels of the countersets that do not exist yet.
     waiting: Vec<String>,

@@ -32,27 +32,27 @@ pub(crate) struct CountersetTable {
     pub entry: Option<Entry>,
     /// Ids of the counters of a result, in order.
     pub columns: Vec<CounterId>,
-    /// Indexes in `columns` of the counters that are 32 bits wide and rise.
+    /// Indexes in `columns` of the 32-bit counters that are exported as rising values.
     narrow: Vec<usize>,
     widened: WrapTracker,
     /// Identities of the rows.
     rows: Identities,
-    /// Identities of the rows of this scrape, while these are read.
+    /// Identities of the rows of the current scrape, while the rows are read.
     now: Identities,
     /// Labels of all rows, as one text; `ends` contains the offset at which each row's labels end.
     text: Vec<u8>,
     ends: Vec<usize>,
-    /// `true` for each row and ask if the ask selects the row; by row first.
+    /// Flags by row and requested selection: `true` if the selection includes the row.
     meant: Vec<bool>,
     /// Indexes of the rows that are exported.
     pub kept: Vec<usize>,
     /// Indexes of selected rows that are not exported, because nothing distinguishes them from other rows.
     pub twins: Vec<usize>,
-    /// Rank of each ask: the number of different row counts that are smaller than the ask's own.
+    /// Rank of each requested selection: the number of smaller row counts among the selections.
     ranks: Vec<usize>,
-    /// Number of lines of each rank that could be written. Counted only if there may be too many.
+    /// Number of lines of each rank that could be written. The lines are counted only if there might be too many.
     pub lines: Vec<usize>,
-    /// First rank whose lines are not all written.
+    /// First rank whose lines are not all written; `None` if all lines are written.
     pub cut: Option<usize>,
     /// Number of lines that are not written.
     pub dropped: usize,
@@ -71,7 +71,8 @@ pub(crate) struct CountersetTable {
 pub(crate) struct CollectionClocks {
     /// Clocks by which formulas divide.
     pub clocks: Clocks,
-    /// Change of the wall clock: [`ClockReading::step_100ns`](perfset_core::clock::ClockReading::step_100ns).
+    /// Offset of the wall clock from PerfTime100NSec, in 100 ns:
+    /// [`ClockReading::step_100ns`](perfset_core::clock::ClockReading::step_100ns).
     pub step: i64,
 }
 
@@ -87,7 +88,8 @@ pub(crate) enum Outcome {
 struct Ask {
     text: Option<String>,
     selector: Option<Selector>,
-    /// `true` if this is a name without wildcards. Only such a name selects a total whose export is off.
+    /// `true` if the selection is a name without wildcards. Only such a name selects a total if totals are not
+    /// exported.
     is_name: bool,
 }
 
@@ -107,7 +109,7 @@ enum Labels {
     Name(&'static str),
     /// Name and number of a process.
     Process,
-    /// Name of the process, number of the thread.
+    /// Name of the process, and number of the thread.
     Thread,
 }
 
@@ -214,21 +216,21 @@ impl CountersetTable {
         }
     }
 
-    /// Adds a path's instances, as the path spells them.
+    /// Adds the instance selection of a path to the requested selections, unless it is already there.
     pub fn ask(&mut self, instances: Option<&str>) {
         if self.place_of_ask(instances) == self.asks.len() {
             self.asks.push(Ask::new(instances));
         }
     }
 
-    /// Returns the index of the ask for these instances, or the index that it would get.
+    /// Returns the index of the requested selection with this text, or the index that a new one would get.
     pub fn place_of_ask(&self, instances: Option<&str>) -> usize {
         let same = |ask: &Ask| ask.text.as_deref() == instances;
         self.asks.iter().position(same).unwrap_or(self.asks.len())
     }
 
-    /// Returns the entry that a query needs: with the pattern of the asks if all have the same, else with all
-    /// instances.
+    /// Returns the entry that a query needs: with the instance pattern of the paths if all paths have the same pattern,
+    /// else with all instances.
     pub fn wanted_entry(&self) -> Entry {
         let entry = Entry::several(self.set.guid, self.wanted.iter().copied());
         match self.asks.as_slice() {
@@ -252,12 +254,13 @@ impl CountersetTable {
         self.ends.clear();
     }
 
-    /// Returns `true` if rows have labels.
+    /// Returns `true` if the rows of this table have labels.
     pub fn has_labels(&self) -> bool {
         !matches!(self.labels, Labels::None)
     }
 
-    /// Finds the columns again if the registration has changed since the last scrape. Returns `true` if it has.
+    /// Finds the columns again if the counterset's registration has changed since the last scrape. Returns `true` if
+    /// the columns were found again.
     pub fn bind(&mut self, info: &ResolvedEntry, rises: impl Fn(CounterId) -> bool) -> bool {
         let same = match (&self.last, &info.counterset) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
@@ -285,8 +288,8 @@ impl CountersetTable {
         true
     }
 
-    /// Returns the column of a counter whose type and unit are still those of `then`, for which its metrics were
-    /// made.
+    /// Returns the column of a counter, if its type and unit are still those in `then`, for which the counter's metrics
+    /// were made.
     pub fn column(&self, then: &Counterset, counter: CounterId) -> Option<usize> {
         let (then, now) = (then.counter(counter)?, self.last.as_ref()?.counter(counter)?);
         let same = then.counter_type == now.counter_type && then.unit == now.unit;
@@ -409,7 +412,7 @@ impl CountersetTable {
         self.rank();
     }
 
-    /// Ranks the asks by their number of rows, the fewest first.
+    /// Ranks the requested selections by their number of rows; the fewest rows are rank 0.
     fn rank(&mut self) {
         let rows = |ask: usize| self.kept.iter().filter(|row| self.is_meant(**row, &[ask])).count();
         let rows: Vec<_> = (0..self.asks.len()).map(rows).collect();
@@ -420,19 +423,20 @@ impl CountersetTable {
         self.ranks.extend(rows.iter().map(|rows| order.binary_search(rows).unwrap_or_default()));
     }
 
-    /// Begins to count lines by rank.
+    /// Sets the number of lines of each rank to 0, before the lines are counted.
     pub fn clear_lines(&mut self) {
         self.lines.clear();
         self.lines.resize(self.asks.len(), 0);
     }
 
-    /// Returns the rank of the most specific of these asks that selects a row: 0 is that of the fewest rows.
+    /// Returns the rank of the most specific of these requested selections that includes a row: rank 0 has the fewest
+    /// rows.
     pub fn rank_of(&self, row: usize, asks: &[usize]) -> Option<usize> {
         let meaning = asks.iter().filter(|ask| self.is_meant(row, slice::from_ref(ask)));
         meaning.filter_map(|ask| self.ranks.get(*ask)).min().copied()
     }
 
-    /// Finds the rows that asks select.
+    /// Finds the rows that the requested selections include.
     fn choose(&mut self) {
         let Self { rows, asks, meant, kept, has_totals, .. } = self;
         meant.clear();
@@ -473,7 +477,7 @@ impl CountersetTable {
         }
     }
 
-    /// Returns the labels of a row, with all text between the family's part and the number.
+    /// Returns the labels of a row, with all text between the prefix of the family member and the number.
     pub fn row_text(&self, row: usize) -> &[u8] {
         let start = row.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or_default();
         let end = self.ends.get(row).copied().unwrap_or_default();
@@ -492,7 +496,7 @@ impl CountersetTable {
         self.numbers.get(start..start.saturating_add(self.columns.len())).unwrap_or_default()
     }
 
-    /// Returns `true` if one of these asks selects a row.
+    /// Returns `true` if one of these requested selections includes a row.
     pub fn is_meant(&self, row: usize, asks: &[usize]) -> bool {
         if self.asks.len() == 1 {
             return true; // or it would not be kept
@@ -550,7 +554,7 @@ fn one_row(
     text.extend_from_slice(b"} ");
 }
 
-/// Returns a UTF-16LE name without the number of its instance, which stands behind the character `before` at its end.
+/// Returns a UTF-16LE name without the instance's number at its end and the character `before` in front of the number.
 fn without_number(name: &[u8], before: u8, id: u32) -> &[u8] {
     let end: Vec<u8> =
         format!("{}{id}", char::from(before)).encode_utf16().flat_map(u16::to_le_bytes).collect();

@@ -24,7 +24,7 @@ pub(crate) fn whole(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(digits.get(at..).unwrap_or_default());
 }
 
-/// Appends a raw value in a base unit, with all its digits.
+/// Appends a raw value, converted to a base unit, with all its digits.
 #[inline]
 pub(crate) fn scaled(out: &mut Vec<u8>, raw: u64, scale: UnitConversion) {
     if scale == UnitConversion::ONE {
@@ -50,7 +50,7 @@ pub(crate) fn scaled(out: &mut Vec<u8>, raw: u64, scale: UnitConversion) {
     }
 }
 
-/// Appends a number, given by its digits before and behind the point.
+/// Appends a decimal number, given by the whole numbers before and behind its point.
 #[inline]
 fn decimal(out: &mut Vec<u8>, above: Option<u64>, below: Option<u64>, digits: u8) {
     whole(out, above.unwrap_or_default());
@@ -107,7 +107,7 @@ fn power_of_ten(number: u64) -> Option<u8> {
     }
 }
 
-/// Converts a number to the nearest real number.
+/// Converts a whole number to the nearest floating-point number.
 #[expect(clippy::as_conversions, reason = "there is no other way, and it rounds as is wanted")]
 pub(crate) fn float(number: u64) -> f64 {
     number as f64
@@ -205,7 +205,7 @@ mod tests {
     }
 
     proptest! {
-        /// The digits are those of the number, whatever the scale.
+        /// Checks that the digits of a converted number are exact, whatever the conversion.
         #[test]
         fn scaled_numbers_are_exact(
             raw in any::<u64>(), factor in 1_u64..2_000_000_000, offset in -300_000_i64..1, digits in 0_u8..12,

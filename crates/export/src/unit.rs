@@ -40,7 +40,8 @@ const SECONDS: &[&str] =
 const RATIO: &[&str] = &["percent", "percentage"];
 const NONE: &[&str] = &[];
 
-/// Returns the base unit of a UCUM unit; `None` if it has none, and the counter is a plain number.
+/// Returns the base unit of a UCUM unit; `None` if the unit has none, so that the counter is exported as a plain
+/// number.
 ///
 /// `per_second`: `true` if the raw value is a rate already, `false` if only the formula makes it one.
 pub(crate) fn base_unit(ucum: &str, per_second: bool) -> Option<Unit> {
@@ -133,7 +134,8 @@ mod tests {
         assert_eq!(base_unit("", true), None);
     }
 
-    /// Counters whose unit has no base unit here would be exported as plain numbers.
+    /// Checks that every unit of the catalogue has a base unit: otherwise its counters would be exported as plain
+    /// numbers.
     #[test]
     fn every_unit_of_the_catalogue_has_a_base_unit() {
         for set in perfset_catalogue::ALL {

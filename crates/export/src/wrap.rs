@@ -7,8 +7,8 @@ use perfset_core::{Birth, RawValue};
 
 use crate::table::Identities;
 
-/// Last values of the 32-bit counters of one counterset, by row and column. Nothing is stored for instances that are
-/// gone.
+/// Last values of the 32-bit counters of one counterset, by row and column. Nothing is stored for instances that have
+/// ended.
 #[derive(Debug, Default)]
 pub(crate) struct WrapTracker {
     columns: usize,
@@ -24,7 +24,8 @@ struct Wide {
 }
 
 impl Wide {
-    /// Returns the value as 64 bits. A step down of more than half the range counts as a restart, as everywhere.
+    /// Returns the value extended to 64 bits. A fall by more than half the range is an overflow; any other fall is a
+    /// restart.
     fn next(&mut self, value: u32) -> u64 {
         match self.last.replace(value) {
             Some(last) if value < last && value.wrapping_sub(last) < 1 << 31 => {
@@ -65,7 +66,7 @@ impl WrapTracker {
         self.cells.get(start..start.checked_add(self.columns)?)
     }
 
-    /// Widens the values of one row, by column. Another object that has taken the name begins again.
+    /// Widens the 32-bit values of one row to 64 bits. A new instance that has taken over the name begins again.
     pub fn widen<'a>(
         &mut self,
         at: usize,

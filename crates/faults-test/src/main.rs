@@ -95,7 +95,7 @@ fn named(name: &str, number: u64) -> PublishedInstance<Row> {
     row
 }
 
-/// Says what is wrong with publishing, and waits.
+/// Prints `published`, or the problem with publishing, and waits until standard input ends.
 fn hold(_rows: &[PublishedInstance<Row>]) {
     match problem() {
         None => println!("published"),
@@ -104,7 +104,7 @@ fn hold(_rows: &[PublishedInstance<Row>]) {
     let _ = std::io::stdin().lines().count(); // until it ends
 }
 
-/// Counters of publishers that are asked.
+/// Counters of publishers that answer requests.
 #[derive(Counterset, Debug)]
 #[counterset(crate = perfset_shm, provider = "Perfset Tests", name = "Fault Asked", instances = "multiple")]
 struct Asked {
@@ -112,7 +112,7 @@ struct Asked {
     three: Gauge,
 }
 
-/// A publisher with one instance, and the server that answers for it.
+/// Publisher with one instance, and the server that answers requests for it.
 type Listening = (Publisher, PublishedInstance<Asked>, Option<Server>);
 
 fn listening(number: u64, takes: Duration) -> Listening {
@@ -127,7 +127,7 @@ fn listening(number: u64, takes: Duration) -> Listening {
     (publisher, row, server)
 }
 
-/// Publishes with callbacks that take long.
+/// Publishes instances with callbacks that take a long time.
 fn asked(count: u64, takes: Duration) {
     let publishers: Vec<Listening> = (1..=count).map(|number| listening(number, takes)).collect();
     let listens = publishers.iter().all(|(_, _, server)| server.is_some());
@@ -136,7 +136,7 @@ fn asked(count: u64, takes: Duration) {
     std::process::exit(0); // not waiting for callbacks
 }
 
-/// Publishes, with sockets of its own in the place of those that answer.
+/// Publishes instances, and replaces the sockets of their servers by sockets that misbehave.
 fn misbehave(by_bytes: bool, count: u64) {
     use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
     use rustix::net::{accept, bind, listen, send, socket_with};
@@ -172,7 +172,8 @@ fn misbehave(by_bytes: bool, count: u64) {
     std::process::exit(0);
 }
 
-/// Collects all publishers that are asked, again and again.
+/// Collects all publishers that answer requests `count` times, and prints the longest collection time in ms and the
+/// smallest number of values.
 fn longest(count: u64) {
     let machine = Machine::bare(Box::new(FixedClock::default()));
     machine.register(Box::new(ApplicationProvider::new(&Folders::from_env(), false, Box::new(|| None))));
@@ -213,7 +214,7 @@ fn churn() {
     }
 }
 
-/// Who reads what is published.
+/// Reader of the counters that programs publish.
 struct Reader {
     machine: Machine,
     query: Query,
@@ -234,7 +235,8 @@ impl Reader {
         Self { machine, query, is_added: false, snapshot: Snapshot::default() }
     }
 
-    /// Prints `NAME THREE FIVE` of each instance, `! …` what is said, and `mapped` if a file of a program is.
+    /// Prints `NAME THREE FIVE` of each instance, `! …` for each message and problem, and `mapped` if a published file
+    /// is mapped.
     fn read(&mut self) {
         let Self { machine, query, is_added, snapshot } = self;
         *is_added = *is_added || query.add(&Entry::all(Row::GUID).instance("*")).is_success();
@@ -289,13 +291,13 @@ struct Wide {
     h: Gauge,
 }
 
-/// Each value that is stored is one of these times a number: all of its bytes change each time.
+/// Factor of each stored value: every value is a number times this factor, so that all of its bytes change each time.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
-/// What it has to be multiplied by for 1.
+/// Inverse of `STEP`: multiplied by it, `STEP` is 1.
 const INVERSE: u64 = 0xF1DE_83E1_9937_733D;
 
-/// Publishes while damaging the file. The owner stores into all values. At times it truncates the file, punches a
-/// hole into it or extends it, and then restores it. Readers must find only stored values.
+/// Publishes instances while damaging their file. The owner stores into all values. At times it truncates the file,
+/// punches a hole into it or extends it, and then restores it. Readers must find only stored values.
 fn cut(count: u64) {
     const INSTANCES: usize = 2_000;
     let publisher = Publisher::in_folders(Folders::from_env());

@@ -8,7 +8,8 @@ use perfset_core::v2::{Block, BlockFormat, Body, read, visit};
 use perfset_core::visit::{Event, Mode};
 use perfset_core::wire::WireError;
 
-/// Visits and prints every field. The walk ends, after work in proportion; its error lies inside the bytes.
+/// Visits and prints every field. The walk must end after work in proportion to the input, and its error must lie
+/// inside the bytes.
 pub fn check(format: BlockFormat, bytes: &[u8]) {
     let _ = walk_all(format, bytes);
 }
@@ -30,7 +31,8 @@ pub fn check_data(bytes: &[u8]) {
     assert_eq!(Block::parse(bytes).and_then(|block| visit_values(&block)).is_ok(), walked.is_ok());
 }
 
-/// Checks that a template has as many counters as it says, each in its 32 bytes, and that bytes after them are ignored.
+/// Checks that a template has as many counters as its header says, each in 32 bytes, and that bytes after them are
+/// ignored.
 pub fn check_template(bytes: &[u8]) {
     const HEADER: usize = 40;
     const COUNTER: usize = 32;

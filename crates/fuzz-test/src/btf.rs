@@ -13,7 +13,8 @@ const PATHS: [&str; 7] = [
     "stats_lock.seqcount.seqcount.sequence",
 ];
 
-/// Checks that results lie inside the data, and that a kernel has every type that a walk needs.
+/// Checks that the results of parsing BTF lie inside the data, and that an accepted kernel has every type that a walk
+/// needs.
 pub fn check(input: &[u8]) {
     if let Ok(btf) = Btf::parse(input, &NAMES) {
         assert!(btf.len() <= input.len() / 12);

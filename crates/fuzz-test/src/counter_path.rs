@@ -7,7 +7,7 @@ use perfset_engine::path::{CounterPath, ExpandOptions, InstanceName, expand, sub
 use perfset_engine::testing::{FixedClock, Scripted};
 use perfset_engine::{Catalogue, Machine};
 
-/// The input is a path, and the name of an instance.
+/// Checks the input as a counter path, and as the name of an instance.
 ///
 /// A path made of parts is read as these parts. A path that expands is valid, and expands to itself.
 pub fn check(input: &[u8]) {
@@ -43,7 +43,7 @@ fn name(text: &str) {
     assert!(!substituted(text).contains(['(', ')', '#', '\\', '/']));
 }
 
-/// Returns a counterset with instances and one without, as the catalogue has them.
+/// Returns a machine with two countersets of the catalogue, one with instances and one without.
 fn machine() -> Machine {
     let sets = [catalogue::thread::COUNTERSET.clone(), catalogue::system::COUNTERSET.clone()];
     let provider = Scripted::default();

@@ -3,7 +3,7 @@
 use perfset_engine::path::{QueryFileError, query_paths};
 use perfset_export::escaped_label;
 
-/// The input is a file of counter paths: every line is a path, a comment or nothing, or the error names it.
+/// Checks the input as a file of counter paths: every line is a path, a comment or empty, or the error names the line.
 pub fn query_file(input: &[u8]) {
     let lines = input.split(|byte| *byte == b'\n').count();
     match query_paths("q", input) {
@@ -23,12 +23,12 @@ pub fn query_file(input: &[u8]) {
     }
 }
 
-/// Returns `true` if a path needs no quoting in a line.
+/// Returns `true` if a path can be a line of a file without quoting.
 fn is_line(path: &str) -> bool {
     path.trim() == path && !path.contains('\n')
 }
 
-/// The input is the name of an instance: as a label it ends nothing, and reads back.
+/// Checks the input as the name of an instance: an escaped label does not end early, and reads back as the same name.
 pub fn export_label(input: &[u8]) {
     let name = String::from_utf8_lossy(input);
     let label = escaped_label(&name);

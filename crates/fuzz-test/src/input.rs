@@ -2,12 +2,12 @@
 
 use std::io::{self, Read};
 
-/// Reads numbers from bytes. After the last byte every number is 0, so that every input is valid.
+/// Reader of numbers from fuzz input. After the last byte every number is 0, so that every input is valid.
 #[derive(Debug)]
 pub struct InputBytes<'a>(pub &'a [u8]);
 
 impl InputBytes<'_> {
-    /// Returns `true` if bytes are left.
+    /// Returns `true` if bytes of the input are left.
     pub fn has_more(&self) -> bool {
         !self.0.is_empty()
     }

@@ -46,7 +46,7 @@ use perfset_linux::sources::{
     Number, attribute, cppc, cpuidle, cpulist, hwmon, link_speed, passwd, pid, processes, thermal, topology,
 };
 
-/// The first line names the kernel file; the rest is its text.
+/// Parses a text as a kernel file: the first line of the input names the file, and the rest is its text.
 pub fn check(input: &[u8]) {
     let line_end = input.iter().position(|byte| *byte == b'\n').unwrap_or(input.len());
     let (file, text) = input.split_at(line_end);
@@ -158,7 +158,8 @@ pub fn check(input: &[u8]) {
     }
 }
 
-/// Parses twice into the same place and once into a new one: nothing of the first text is left.
+/// Parses a text twice into the same value and once into a new one, and checks that nothing of the first parsing is
+/// left.
 fn again<T: Default + Debug + PartialEq>(
     text: &[u8],
     parse: fn(&mut T, &[u8]) -> Result<(), TextError>,
@@ -172,7 +173,7 @@ fn again<T: Default + Debug + PartialEq>(
     Ok(new)
 }
 
-/// Checks that names are parts of the path.
+/// Checks that unit, container and pod are parts of a control group's path.
 fn of_workload(path: &[u8]) {
     assert!(path.starts_with(b"/"));
     let path = String::from_utf8_lossy(path);
@@ -182,14 +183,14 @@ fn of_workload(path: &[u8]) {
     assert!(pod.is_none_or(|pod| pod.len() >= 32));
 }
 
-/// Checks that the name is part of the text in parentheses.
+/// Checks that the process name is part of the text in parentheses.
 fn of_stat(stat: Stat, text: &[u8]) -> Result<(), TextError> {
     let comm = comm(text)?;
     assert!(comm.starts_with(stat.lasting_name(comm)));
     Ok(())
 }
 
-/// Returns the first line that is lost.
+/// Returns the error of the first processor line that cannot be parsed.
 fn faults(stat: ProcStat) -> Result<(), TextError> {
     assert!(stat.cpus.is_sorted_by_key(|line| line.cpu));
     for line in &stat.cpus {
@@ -199,7 +200,7 @@ fn faults(stat: ProcStat) -> Result<(), TextError> {
     Ok(())
 }
 
-/// Returns the first wanted line without a number.
+/// Returns the error of the first wanted line whose number cannot be parsed.
 fn each<const N: usize>(numbers: [Number; N]) -> Result<(), TextError> {
     assert!(numbers.iter().any(Option::is_some), "else it is an error of the whole file");
     numbers.into_iter().flatten().try_for_each(|number| number.map(drop))
@@ -228,7 +229,7 @@ fn of_meminfo(meminfo: MemInfo) -> Result<(), TextError> {
     ])
 }
 
-/// Accepts any line of a name and a number: all chosen lines may be missing.
+/// Returns the error of the first chosen number that cannot be parsed. All chosen lines may be missing.
 fn of_vmstat(vmstat: VmStat) -> Result<(), TextError> {
     any([
         vmstat.nr_dirty,
@@ -247,7 +248,7 @@ fn of_totals(totals: SystemTotals) -> Result<(), TextError> {
     each([totals.ctxt, totals.processes, totals.procs_running, totals.procs_blocked])
 }
 
-/// Returns the first line without all its numbers. A line has 11, 15 or 17.
+/// Returns the error of the first line whose numbers cannot be parsed. A line has 11, 15 or 17 numbers.
 fn of_diskstats(stats: DiskStats) -> Result<(), TextError> {
     for device in stats.devices {
         assert!(!device.name.is_empty());
@@ -258,7 +259,7 @@ fn of_diskstats(stats: DiskStats) -> Result<(), TextError> {
     Ok(())
 }
 
-/// Returns the first line without all its numbers.
+/// Returns the error of the first swap area whose numbers cannot be parsed.
 fn of_swaps(swaps: Swaps) -> Result<(), TextError> {
     for area in swaps.areas {
         assert!(!area.path.is_empty());
@@ -267,7 +268,7 @@ fn of_swaps(swaps: Swaps) -> Result<(), TextError> {
     Ok(())
 }
 
-/// Parses all sections, each by itself.
+/// Parses all sections of `net/snmp`, each separately.
 fn snmp(text: &[u8]) -> Result<(), TextError> {
     let results = [
         again(text, Ip::parse).map(drop),
@@ -278,7 +279,7 @@ fn snmp(text: &[u8]) -> Result<(), TextError> {
     results.into_iter().collect()
 }
 
-/// Parses all protocols, each by itself.
+/// Parses all protocols of `net/snmp6`, each separately.
 fn snmp6(text: &[u8]) -> Result<(), TextError> {
     let results = [
         again(text, Ip6::parse).map(drop),
@@ -288,7 +289,7 @@ fn snmp6(text: &[u8]) -> Result<(), TextError> {
     results.into_iter().collect()
 }
 
-/// Checks that lines parsed one by one give what the whole text gives.
+/// Checks that parsing line by line gives the same result as parsing the whole text.
 fn sockets(text: &[u8]) -> Result<(), TextError> {
     let (mut whole, mut by_line) = (TcpSockets::default(), TcpSockets::default());
     let added = whole.add(text);
@@ -307,7 +308,7 @@ fn pid(name: &[u8]) {
     assert_eq!(processes::pid(name), number.filter(|_| !name.is_empty()));
 }
 
-/// Compares a number with the standard library's.
+/// Checks that a number is parsed as the standard library parses it.
 fn number(text: &[u8]) -> Result<(), TextError> {
     let line = text.strip_suffix(b"\n").unwrap_or_default().trim_ascii();
     let digits = std::str::from_utf8(line).ok().filter(|line| line.bytes().all(|byte| byte.is_ascii_digit()));
@@ -318,7 +319,7 @@ fn number(text: &[u8]) -> Result<(), TextError> {
     parsed.map(|_| ())
 }
 
-/// Compares a signed number with the standard library's.
+/// Checks that a signed number is parsed as the standard library parses it.
 fn signed(text: &[u8]) -> Result<(), TextError> {
     let parsed = attribute::signed(text);
     if let Ok(number) = parsed {
@@ -328,7 +329,7 @@ fn signed(text: &[u8]) -> Result<(), TextError> {
     parsed.map(|_| ())
 }
 
-/// Parses names of directories and attributes in `/sys/class`, and prints them again.
+/// Parses a text as names of directories and attributes in `/sys/class`, and checks the results against the text.
 fn names(name: &[u8]) {
     if let Some(sensor) = hwmon::sensor(name) {
         assert!(name.starts_with(sensor.kind.prefix().as_bytes()));
@@ -352,7 +353,7 @@ fn list(text: &[u8], limit: u32) -> Result<Vec<u32>, TextError> {
     Ok(ids)
 }
 
-/// Parses up to four lists of CPUs, a line each: online CPUs, and those of the nodes.
+/// Parses up to four lists of CPUs, one in each line: the online CPUs, then the CPUs of each node.
 fn nodes(text: &[u8]) -> Result<(), TextError> {
     let mut lines = text.split_inclusive(|byte| *byte == b'\n').take(4);
     let online = lines.next().map_or(Ok(Vec::new()), |line| list(line, NODE_LIMIT))?;
@@ -371,7 +372,8 @@ fn nodes(text: &[u8]) -> Result<(), TextError> {
     Ok(())
 }
 
-/// Checks that names ascend and are not too many; returns the first missing number.
+/// Checks that the names of engines and regions ascend and are not too many. Returns the error of the first number that
+/// cannot be parsed.
 fn of_client(client: DrmFdinfo) -> Result<(), TextError> {
     let DrmFdinfo { driver, pci_address, client_id, engines, regions } = client;
     assert!(!driver.is_empty());
@@ -399,7 +401,7 @@ fn pci_address(text: &[u8]) {
     }
 }
 
-/// Returns the first line that is lost.
+/// Returns the error of the first interface line that cannot be parsed.
 fn of_net_dev(dev: NetDev) -> Result<(), TextError> {
     dev.interfaces().iter().try_for_each(|interface| interface.counts.clone().map(drop))
 }
@@ -410,7 +412,7 @@ fn of_sockstat(sockstat: SockStat) -> Result<(), TextError> {
     numbers.chain([&sockstat.used]).flatten().cloned().try_for_each(|number| number.map(drop))
 }
 
-/// Checks that every name's number has its place.
+/// Checks that a found name has a number. Returns the error of the first number that cannot be parsed.
 fn of_netstat(netstat: Netstat) -> Result<(), TextError> {
     let mut first = Ok(());
     let mut count = 0;
@@ -422,7 +424,7 @@ fn of_netstat(netstat: Netstat) -> Result<(), TextError> {
     first
 }
 
-/// Checks that an answer that comes twice has the same interfaces.
+/// Checks that queue data that is read twice has the same interfaces as when read once.
 fn queues(bytes: &[u8]) {
     let mut whole = Qdiscs::default();
     if whole.read(bytes, 7) != Ok(false) {
@@ -437,12 +439,12 @@ fn queues(bytes: &[u8]) {
     assert_eq!(twice.waiting(2), None);
 }
 
-/// Returns the first missing number.
+/// Returns the error of the first number that cannot be parsed. All numbers may be missing.
 fn any<const N: usize>(numbers: [Number; N]) -> Result<(), TextError> {
     numbers.into_iter().flatten().try_for_each(|number| number.map(drop))
 }
 
-/// Returns the first line that is lost.
+/// Returns the error of the first processor line that cannot be parsed.
 fn of_schedstat(stat: SchedStat) -> Result<(), TextError> {
     assert!(stat.cpus().is_sorted_by_key(|line| line.cpu));
     stat.cpus().iter().try_for_each(|line| {

@@ -24,10 +24,10 @@ pub mod windows_functions;
 
 use perfset_core::v2::BlockFormat;
 
-/// A target: its name, which is also that of its directory in `corpus/`, and its code.
+/// Fuzz target: its name, which is also the name of its directory in `corpus/`, and its code.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// All targets, sorted by name.
+/// All fuzz targets, sorted by name.
 pub const TARGETS: &[Target] = &[
     ("btf", btf::check),
     ("c_identifiers", c::check),

@@ -11,12 +11,12 @@ use crate::input::OneByOne;
 #[derive(Debug, PartialEq)]
 struct LogContents {
     paths: Vec<String>,
-    /// Times, and the bits of values, where there is a record.
+    /// Time of each sample, and the bits of its values; `None` for a value without a record.
     samples: Vec<(i64, Vec<Option<Option<u64>>>)>,
     damages: Damages,
 }
 
-/// Checks that a log read byte by byte has the same contents.
+/// Checks that a log read byte by byte has the same contents as when read at once.
 pub fn check(input: &[u8]) {
     let log = read(input);
     assert_eq!(log, read(OneByOne(input)));

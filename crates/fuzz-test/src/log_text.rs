@@ -11,12 +11,13 @@ use crate::input::OneByOne;
 #[derive(Debug, PartialEq)]
 struct LogContents {
     header: Header,
-    /// Times, and the bits of values.
+    /// Time of each line, and the bits of its values.
     lines: Vec<(i64, Vec<Option<u64>>)>,
     damages: Damages,
 }
 
-/// Checks that a log read byte by byte has the same contents, and so has one that is written from them.
+/// Checks that a log read byte by byte has the same contents as when read at once, and so has a log that is written
+/// from them.
 pub fn check(input: &[u8]) {
     let log = read(input);
     assert_eq!(log, read(OneByOne(input)));

@@ -11,7 +11,8 @@ use perfset_log::blg::{BlgReader, CounterBlock, Record};
 use perfset_log::recording::{BlockHeader, fuzzing};
 use perfset_log::{Damages, Logs};
 
-/// Checks that the records are the same however the bytes come, and no more than the bytes can hold.
+/// Checks that a binary log has the same records in whatever portions the bytes come, and not more than the bytes can
+/// hold.
 pub fn check_blg(input: &[u8]) {
     let at_once = read_blg(input);
     assert_eq!(at_once, read_blg(Drops(input)), "by drops");
@@ -20,7 +21,7 @@ pub fn check_blg(input: &[u8]) {
     }
 }
 
-/// Returns every record and every damage, as text.
+/// Returns every record and the last stored damage of a log, as text.
 fn read_blg(read: impl Read) -> Option<Vec<String>> {
     let mut log = BlgReader::open(read).ok()?;
     let _ = log.header().bias_minutes(0);

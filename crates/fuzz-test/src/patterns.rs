@@ -3,7 +3,7 @@
 use perfset_core::utf16::upper;
 use perfset_engine::Pattern;
 
-/// The first line of the input is a pattern, the rest a name.
+/// Matches a name with a pattern: the first line of the input is the pattern, the rest is the name.
 ///
 /// Matching ends soon, and short patterns match as the definition says.
 pub fn check(input: &[u8]) {
@@ -21,7 +21,7 @@ pub fn check(input: &[u8]) {
     }
 }
 
-/// Matches as the definition says.
+/// Matches a name with a pattern by the definition of patterns, as a reference.
 fn matches(pattern: &[u16], name: &[u16]) -> bool {
     const ANY: u16 = b'*' as u16;
     const ONE: u16 = b'?' as u16;

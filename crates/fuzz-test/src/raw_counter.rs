@@ -6,7 +6,8 @@ use perfset_engine::path::Statistics;
 
 use crate::input::InputBytes;
 
-/// The input is a type, a time base, a format and a scale, then raw counters.
+/// Checks values and statistics of raw counters. The input is a type, a time base, a format and a scale, then raw
+/// counters.
 ///
 /// There is a number exactly if the status says so, and it is finite; statistics count what has a number, and lie
 /// between the least and the greatest.
@@ -60,7 +61,7 @@ pub fn check(input: &[u8]) {
     }
 }
 
-/// Reads a small number, or one of eight bytes.
+/// Reads a number of one byte, or of eight bytes after the byte 255.
 fn number(input: &mut InputBytes<'_>) -> i64 {
     match input.byte() {
         255 => i64::from_le_bytes(input.u64().to_le_bytes()),

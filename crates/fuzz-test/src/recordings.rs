@@ -12,7 +12,7 @@ use perfset_log::recording::{BlockHeader, BlockWalker, ReadAt, Recording, seal, 
 
 use crate::input::InputBytes;
 
-/// The walk over the blocks of a file is the same however the bytes come, and from each block on.
+/// Checks that a walk over the blocks of a file has the same result in small pieces, and from each block on.
 ///
 /// The input is walked as it is, and with right lengths and checksums.
 pub fn check_blocks(input: &[u8]) {
@@ -39,7 +39,7 @@ pub fn check_blocks(input: &[u8]) {
     }
 }
 
-/// Returns all blocks, all damage, and the number of bytes at the end that are no block.
+/// Returns all blocks, all damage, and the number of bytes at the end that belong to no block.
 fn walk(from: impl ReadAt) -> (Vec<(u64, BlockHeader)>, Vec<Damage>, u64) {
     let mut walker = BlockWalker::new(from).expect("it is in memory");
     let mut blocks = Vec::new();
@@ -50,7 +50,7 @@ fn walk(from: impl ReadAt) -> (Vec<(u64, BlockHeader)>, Vec<Damage>, u64) {
     (blocks, walker.damages().first().to_vec(), torn)
 }
 
-/// Reader that returns a few bytes at a time.
+/// Reader that returns at most 7 bytes at a time.
 struct Pieces(Vec<u8>);
 
 impl ReadAt for Pieces {
@@ -64,8 +64,8 @@ impl ReadAt for Pieces {
     }
 }
 
-/// Checks the contents of ticks: they are the same after writing and reading, and for a reader of one table. They have
-/// no more rows and cells than the ticks have bytes.
+/// Checks that ticks are the same after writing and reading, and that a reader of one table gets the same table. Ticks
+/// have no more rows and cells than bytes.
 ///
 /// Each tick is a length of 15 bits, a bit for a whole tick, and its payload.
 pub fn check_ticks(input: &[u8]) {
@@ -102,7 +102,8 @@ pub fn check_ticks(input: &[u8]) {
     }
 }
 
-/// Returns the whole tick as it is written after it was read: a wall clock that is no date becomes the other clock.
+/// Returns the bytes of a whole tick after writing and reading it once. A wall clock that is no valid date is replaced
+/// then.
 fn normal(tick: &AppliedTicks, sequence: u64) -> Vec<u8> {
     let again = AppliedTicks::whole(&tick.to_whole(), sequence, None);
     again.expect("it was written by this program").to_whole()
@@ -118,7 +119,7 @@ fn check_tick(all: &AppliedTicks, one: &AppliedTicks, sequence: u64, bytes: usiz
     assert!(rows * 4 + cells <= bytes, "{rows} rows and {cells} cells of {bytes} bytes");
 }
 
-/// The ticks of a segment are the same forward and backward, and however many readings are decoded at once.
+/// Checks that the ticks of a segment are the same forward and backward, however many readings are decoded at once.
 ///
 /// The input is the length of the directory, the directory, and the streams. All checksums are made right.
 pub fn check_segment(input: &[u8]) {
@@ -148,7 +149,8 @@ pub fn check_segment(input: &[u8]) {
     }
 }
 
-/// Checks that a stream's numbers survive writing and reading, and that a part of a column is as in the whole.
+/// Checks that the numbers of a stream survive writing and reading, and that a part of a column equals that part of the
+/// whole column.
 ///
 /// The first byte chooses the stream: a sequence of numbers, a column, or a table of runs.
 pub fn check_stream(input: &[u8]) {
@@ -182,7 +184,7 @@ pub fn check_stream(input: &[u8]) {
     }
 }
 
-/// Checks that a directory of any files opens or is refused, plays the same twice, and the same after sealing.
+/// Checks that a directory of any files opens as a recording or is refused, and plays the same twice and after sealing.
 ///
 /// Each file is a byte for its name, a length, and its bytes; their checksums are made right, unless bit 7 is set.
 pub fn check_folder(input: &[u8]) {
@@ -249,7 +251,7 @@ fn played(recording: &Recording) -> Vec<u64> {
     all
 }
 
-/// Directory that is removed at the end.
+/// Temporary directory that is removed when the value is dropped.
 struct OwnDirectory(PathBuf);
 
 impl OwnDirectory {
@@ -262,7 +264,7 @@ impl OwnDirectory {
         Self(path)
     }
 
-    /// Adds a file. Returns `true` if a reader of recordings opens it.
+    /// Adds a file, a directory or a link, depending on `kind`. Returns `true` if a reader of recordings opens it.
     fn add(&self, kind: u8, bytes: &[u8]) -> bool {
         let names = ["a.journal", "b.journal", "a.perfset", "b.perfset", "note.txt", "c.tmp"];
         match names.get(usize::from(kind % 8)) {

@@ -18,7 +18,7 @@ use perfset_shm::{Folders, layout};
 
 use crate::input::InputBytes;
 
-/// Checks that decoding returns what was encoded, as far as a definition carries it.
+/// Checks that a definition keeps its counters and its instance type when it is decoded and encoded again.
 pub fn check_definition(input: &[u8]) {
     let Ok(set) = decode(input) else { return };
     assert!(set.counters.len() <= input.len() / 4);
@@ -31,7 +31,7 @@ pub fn check_definition(input: &[u8]) {
     assert_eq!((counters(&set), set.instance_type), (counters(&again), again.instance_type));
 }
 
-/// A decoded request is encoded to the same bytes, except reserved ones.
+/// Checks that a decoded request is encoded to the same bytes, except reserved ones.
 pub fn check_request(packet: &[u8]) {
     let Ok(request) = RequestMessage::decode(packet) else { return };
     let again = request.encode();
@@ -40,7 +40,8 @@ pub fn check_request(packet: &[u8]) {
     let _ = (request.entry(), request.machine().to_string());
 }
 
-/// The input is packets, each after its length. Each value takes its bytes; values survive writing and reading.
+/// Checks that a decoded reply survives encoding and decoding, and has no more values than its bytes can hold. The
+/// input is packets, each after its length.
 pub fn check_answer(input: &[u8]) {
     let (mut input, mut answer, mut bytes) =
         (InputBytes(input), CallbackReply::from(Status::ERROR_SUCCESS), 0);
@@ -65,14 +66,15 @@ pub fn check_answer(input: &[u8]) {
     assert_eq!(again, answer);
 }
 
-/// Checks that a mapped and a copied file have the same instances and values, and no more than the bytes can hold.
+/// Checks that a published file has the same instances and values mapped and copied, and no more values than its bytes
+/// can hold.
 pub fn check_file(input: &[u8]) {
     let place = OneFile::new();
     place.put(input);
     place.check(input.len());
 }
 
-/// Changes some words of a real file while a reader has it open.
+/// Changes some words of a real published file while a reader has the file open.
 pub fn check_mutated(input: &[u8]) {
     static REAL: OnceLock<Vec<u8>> = OnceLock::new();
     let place = OneFile::new();
@@ -101,10 +103,10 @@ pub fn check_mutated(input: &[u8]) {
     place.check(real.len());
 }
 
-/// Instance, id, counter and value, sorted.
+/// Values of all instances, sorted: instance name, instance id, counter id and raw value.
 type Values = Vec<(String, Option<u32>, u32, Option<u64>)>;
 
-/// Returns all values, and the reasons of missing ones.
+/// Returns the values of all countersets, without missing ones.
 fn read(machine: &mut Machine) -> Values {
     let mut all = Vec::new();
     for guid in machine.countersets() {
@@ -124,7 +126,7 @@ fn read(machine: &mut Machine) -> Values {
     all
 }
 
-/// Directory with one file, which looks like that of a running program.
+/// Directory with one file that looks like the published file of a running program.
 struct OneFile {
     folder: PathBuf,
     locked: File,
@@ -226,7 +228,8 @@ struct SingleCounter {
     level: Gauge,
 }
 
-/// Returns the file of a program that publishes both, without the words that identify its process.
+/// Returns the file of a program that publishes `Many` and `SingleCounter`, without the words that identify its
+/// process.
 fn real() -> Vec<u8> {
     use layout::header;
 

@@ -2,7 +2,8 @@
 
 use perfset_web::request::{PATHS_MOST, StreamRequest, TOP_MOST, stream, text, values, without};
 
-/// The input is a query string. A stream's request that is written again asks for the same; the other readers agree.
+/// Checks that the stream request in a query string is the same after writing and reading it, and that the other
+/// readers agree.
 pub fn check(input: &[u8]) {
     let query = String::from_utf8_lossy(input);
     let (rest, tokens) = without(&query, "token");

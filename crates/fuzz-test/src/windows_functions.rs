@@ -14,7 +14,7 @@ struct Answers {
     calls: AtomicUsize,
 }
 
-/// Limit of calls, above the number of answers in the largest input.
+/// Maximum number of calls that are answered, above the number of answers in the largest input.
 const CALLS_MOST: usize = 2_000;
 
 impl Answers {

@@ -21,8 +21,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// Returns the anchor of this process, taken at the first call. Uses no lock: a process that forks at that moment
-/// would inherit a held one.
+/// Returns the anchor of this process, which ties the monotonic clock to the wall clock, taken at the first call. Uses
+/// no lock: a process that forks at that moment would inherit a held lock.
 fn anchor() -> Anchor {
     #[cfg(test)]
     if let Some(anchor) = crate::faults::kernel::anchor() {
@@ -76,19 +76,19 @@ fn slept_ns() -> i64 {
     (0..4).map(least).max().unwrap_or(0) // whatever comes between two readings makes it less
 }
 
-/// Returns `PerfTimeStamp`, without the other clocks.
+/// Returns `PerfTimeStamp` alone, without reading the other clocks.
 #[must_use]
 pub fn perf_time() -> i64 {
     monotonic_ns()
 }
 
-/// Returns `PerfTime100NSec`, without the other clocks.
+/// Returns `PerfTime100NSec` alone, in units of 100 ns.
 #[must_use]
 pub fn time_100ns() -> i64 {
     anchor().time_100ns(monotonic_ns())
 }
 
-/// Returns `PerfTime100NSec` when the monotonic clock showed `elapsed_ns`.
+/// Returns `PerfTime100NSec` for the moment at which the monotonic clock showed `elapsed_ns`.
 #[must_use]
 pub(crate) fn time_100ns_at(elapsed_ns: u64) -> u64 {
     let time = anchor().time_100ns(i64::try_from(elapsed_ns).unwrap_or(i64::MAX));

@@ -16,9 +16,9 @@ pub(crate) fn cpu_clock_ns(pid: u32) -> Result<u64, Errno> {
     if let Some(shown) = crate::faults::kernel::cpu_clock_ns(pid) {
         return shown;
     }
-    /// Low bits of a clock's id: the scheduler's clock, of a whole process.
+    /// Low bits of a clock id: the CPU clock of a whole process, as the scheduler counts it.
     const CPUCLOCK_SCHED: i32 = 2;
-    /// Valid pids: the kernel has no higher ones, and 0 would be this process.
+    /// Valid pids: the kernel has no higher pids, and 0 would mean this process.
     const PIDS: RangeInclusive<u32> = 1..=1 << 22;
     let pid = i32::try_from(pid).ok().filter(|_| PIDS.contains(&pid)).ok_or(Errno::INVAL)?;
     // As in the kernel's `make_process_cpuclock`. The inverted pid makes the id negative; ordinary clocks

@@ -1,6 +1,6 @@
 //! Control of freed memory that the allocator keeps.
 
-/// Returns freed memory that the allocator keeps for later to the system, in whole free pages. Only glibc has a
+/// Gives freed memory that the allocator keeps for later back to the system, in whole free pages. Only glibc has a
 /// function for that; elsewhere nothing happens.
 pub fn release_memory() {
     #[cfg(target_env = "gnu")]
@@ -18,7 +18,7 @@ pub fn release_memory() {
 pub fn return_large_pieces() {
     #[cfg(target_env = "gnu")]
     {
-        /// Minimum size of a block, in bytes, that is a mapping of its own.
+        /// Minimum size of a block, in bytes, that gets a memory mapping of its own.
         const LARGE: libc::c_int = 256 << 10;
         // SAFETY: it takes two numbers and no pointer, and changes what later calls of the allocator do.
         #[expect(unsafe_code, reason = "no crate of ours in use has this call")]
@@ -31,13 +31,13 @@ pub fn return_large_pieces() {
 mod tests {
     use super::*;
 
-    /// Resident memory of this process in bytes.
+    /// Returns the resident memory of this process, in bytes.
     fn resident() -> usize {
         let text = std::fs::read_to_string("/proc/self/statm").unwrap();
         text.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * rustix::param::page_size()
     }
 
-    /// Small pieces between which others live: without the call they stay resident.
+    /// Checks that freed pages between blocks in use are returned: without the call they stay resident.
     #[test]
     fn pages_between_living_pieces_are_returned() {
         const PIECES: usize = 20_000;

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-/// Paths of the two trees of kernel files: another machine's in a container that sees its host's, or fixtures in
-/// tests.
+/// Paths of the two trees of kernel files. They may belong to another system, such as a container's host, or to
+/// fixtures in tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Roots {
     /// Path of the procfs, usually `/proc`.
@@ -19,15 +19,15 @@ impl Default for Roots {
 }
 
 impl Roots {
-    /// Returns `true` if `self` in these trees is this process: then paths in their files, such as mount points, are
+    /// Returns `true` if this process is `self` in these trees: then paths in their files, such as mount points, are
     /// valid here.
     #[must_use]
     pub fn are_own(&self) -> bool {
         self.proc == Self::default().proc
     }
 
-    /// Returns the roots from the variables `PERFSET_PROC` and `PERFSET_SYS`; the usual path where a variable is
-    /// unset or empty.
+    /// Returns the roots from the environment variables `PERFSET_PROC` and `PERFSET_SYS`; the usual path where a
+    /// variable is unset or empty.
     #[must_use]
     pub fn from_env() -> Self {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -38,9 +38,9 @@ impl Roots {
         }
     }
 
-    /// Returns the path of a file of `/proc/net`, a link that leads to the network namespace of the reader. If
-    /// `/proc` is that of another system, such as a container's host, the reader is not in it; then the file of
-    /// process 1 is used.
+    /// Returns the path of a file of `/proc/net`, a link that leads to the network namespace of the reader. If `/proc`
+    /// is that of another system, such as a container's host, this process has no entry there; then the file of process
+    /// 1 is used.
     #[cfg(target_os = "linux")]
     pub(crate) fn net(&self, name: &str) -> PathBuf {
         // A copy of a few files has no process 1: then `net` itself is meant.

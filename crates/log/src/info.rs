@@ -20,7 +20,7 @@ pub struct Info {
     pub machines: BTreeSet<String>,
     /// Times of the first and the last sample, in 100 ns since 1601, local; `None` without samples.
     pub span: Option<(i64, i64)>,
-    /// Minutes to be added to the times of the log for UTC, if the log contains them.
+    /// Minutes to add to the times of the log to get UTC; `None` if the log does not contain this number.
     pub bias_minutes: Option<i32>,
     /// Number of samples in the log.
     pub samples: u64,
@@ -32,11 +32,11 @@ pub struct Info {
     pub counters: Vec<Counters>,
     /// Damage found in the log.
     pub damages: Damages,
-    /// Annotations, by time, which is local; only recordings have some.
+    /// Annotations, sorted by their local time; only recordings have annotations.
     pub annotations: Vec<Annotation>,
     /// Samples that a recorder could not write, with local times.
     pub missed: Vec<MissedTicks>,
-    /// Number of bytes at the end of files that are no whole sample: a recorder was ended while it wrote one.
+    /// Number of bytes of incomplete samples at the ends of files: a recorder was ended while it wrote a sample.
     pub torn: u64,
 }
 

@@ -89,7 +89,7 @@ impl From<LogError> for SourceError {
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
 impl Log<Box<dyn Read + Send>> {
-    /// Opens a log file: like [`open`](Log::open), and also SQLite files, with the feature `sqlite`.
+    /// Opens a log file as [`open`](Log::open) does, and also a SQLite file if the feature `sqlite` is enabled.
     ///
     /// # Errors
     /// Errors of [`open`](Log::open).
@@ -98,7 +98,7 @@ impl Log<Box<dyn Read + Send>> {
         Self::open_named(file, opened)
     }
 
-    /// Opens a log of which the path and the opened file are known.
+    /// Opens a log from its path and its opened file.
     pub(crate) fn open_named(file: &Path, opened: Box<dyn Read + Send>) -> Result<Self, LogError> {
         match Self::open(opened) {
             #[cfg(feature = "sqlite")]

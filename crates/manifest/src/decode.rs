@@ -10,13 +10,13 @@ const MOST: usize = Manifest::BYTES_MAX;
 /// Error for bytes that are not valid in their encoding.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DecodeError {
-    /// Text before the invalid bytes.
+    /// Decoded text before the invalid bytes.
     pub before: String,
     pub what: String,
     pub right: String,
 }
 
-/// Decodes a file without its byte order mark.
+/// Decodes the bytes of a manifest file to text without a byte order mark.
 pub(crate) fn decode(bytes: &[u8]) -> Result<String, DecodeError> {
     let wrong = |before, what, right: &str| DecodeError { before, what, right: right.to_owned() };
     if bytes.len() > MOST {

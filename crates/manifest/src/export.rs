@@ -22,7 +22,7 @@ pub enum ExportError {
     /// The list of countersets is empty.
     #[error("no counterset to export")]
     Empty,
-    /// The countersets have different providers; a manifest has one.
+    /// The countersets have different providers, although a manifest has only one provider.
     #[error("\"{0}\" and \"{1}\" have different providers, but a manifest has only one")]
     Providers(String, String),
     /// No manifest keyword exists for the counterset's number of instances.
@@ -167,7 +167,7 @@ fn add_clocks(counters: &mut Vec<Counter>) {
     }
 }
 
-/// Returns the id after the greatest, or any free id.
+/// Returns the id after the greatest id of the counters or, if that is impossible, any free id.
 fn free_id(counters: &[Counter]) -> Option<CounterId> {
     let taken: BTreeSet<u32> = counters.iter().map(|counter| counter.id.0).collect();
     let next = taken.last().and_then(|last| last.checked_add(1)).into_iter();
@@ -176,7 +176,7 @@ fn free_id(counters: &[Counter]) -> Option<CounterId> {
     next.chain(0..=u32::MAX).find(is_free).map(CounterId)
 }
 
-/// Returns an unused C name: the wanted one, or one with a number appended.
+/// Returns an unused C name: the wanted name, or a name with a number appended.
 fn unique(taken: &mut BTreeSet<String>, wanted: &str, otherwise: &str, number: u128) -> String {
     let is_good =
         |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && !is_word_of_c(name);

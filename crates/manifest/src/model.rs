@@ -14,24 +14,24 @@ use perfset_core::{
 /// Source: MS Learn, "Performance Counters Schema".
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {
-    /// Version of the schema.
+    /// Version of the manifest schema.
     pub schema_version: SchemaVersion,
     /// Provider of the countersets.
     pub provider: Provider,
 }
 
 impl Manifest {
-    /// Maximum number of bytes of a file. The manifests of Windows itself have less than 1 MiB.
+    /// Maximum number of bytes of a manifest file. The manifests of Windows itself have less than 1 MiB.
     pub const BYTES_MAX: usize = 16 << 20;
 
-    /// Returns the countersets as used elsewhere in perfset. Their help texts are the descriptions.
+    /// Returns the countersets in the type that other parts of perfset use. Their help texts are the descriptions.
     #[must_use]
     pub fn countersets(&self) -> Vec<Counterset> {
         self.provider.sets.iter().map(|set| set.counterset(&self.provider)).collect()
     }
 }
 
-/// Version of the schema: 1.1, or 2.0 if texts have resource ids.
+/// Version of the manifest schema: 1.1, or 2.0 if texts have resource ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SchemaVersion {
     /// Number before the dot.
@@ -41,12 +41,12 @@ pub struct SchemaVersion {
 }
 
 impl SchemaVersion {
-    /// Version in which the compiler numbers the texts.
+    /// Schema version 1.1, in which the manifest compiler chooses the resource ids of texts.
     pub const V1_1: Self = Self { major: 1, minor: 1 };
-    /// Version in which the manifest contains the numbers of texts.
+    /// Schema version 2.0, in which the manifest contains the resource ids of texts.
     pub const V2_0: Self = Self { major: 2, minor: 0 };
 
-    /// Returns `true` if texts have resource ids.
+    /// Returns `true` if texts of this schema version have resource ids.
     #[must_use]
     pub fn has_ids(self) -> bool {
         self >= Self::V2_0
@@ -64,23 +64,23 @@ impl fmt::Display for SchemaVersion {
 pub struct Provider {
     /// GUID that identifies the provider.
     pub guid: Guid,
-    /// Display name; "Counters" if the file contains none.
+    /// Display name of the provider; "Counters" if the manifest contains none.
     pub name: String,
     /// C variable of the provider's handle; optional in kernel mode.
     pub symbol: Option<String>,
-    /// Binary that contains the texts on Windows.
+    /// Binary file that contains the names and descriptions as resources on Windows.
     pub application: String,
     /// Mode in which the provider runs.
     pub mode: Mode,
     /// `true` if the generated code accepts a callback of the publisher.
     pub has_callback: bool,
-    /// Number of the first text resource.
+    /// Resource id of the first text of the provider.
     pub resource_base: Option<u32>,
     /// Countersets of the provider.
     pub sets: Vec<ManifestSet>,
 }
 
-/// Name of a provider without a name.
+/// Default name of a provider whose manifest contains no name.
 pub(crate) const DEFAULT_NAME: &str = "Counters";
 
 /// Mode in which a provider runs.
@@ -108,13 +108,13 @@ pub struct ManifestSet {
     pub description: String,
     /// Prefix of the counterset's C variables.
     pub symbol: String,
-    /// Globally unique alternative name.
+    /// Globally unique alternative name of the counterset.
     pub uri: String,
     /// Resource ids of name and description.
     pub resources: Resources,
     /// Number of instances that the counterset may have, and their aggregation.
     pub instances: InstanceType,
-    /// Structs of a driver that contain the values.
+    /// Structs of a driver that contain the values of the counters.
     pub structs: Vec<Struct>,
     /// Counters of the counterset.
     pub counters: Vec<ManifestCounter>,
@@ -130,7 +130,7 @@ impl ManifestSet {
     }
 }
 
-/// Resource ids of texts, if the schema version requires them.
+/// Resource ids of name and description, if the schema version requires them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resources {
     /// Resource id of the name; the next id is that of the English name.
@@ -139,7 +139,7 @@ pub struct Resources {
     pub description: Option<u32>,
 }
 
-/// Struct of a driver.
+/// Struct of a driver that contains counter values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Struct {
     /// C variable of the struct.
@@ -155,17 +155,17 @@ pub struct ManifestCounter {
     pub counter: Counter,
     /// C macro for the counter's id.
     pub symbol: Option<String>,
-    /// Globally unique alternative name.
+    /// Globally unique alternative name of the counter.
     pub uri: String,
     /// Resource ids of name and description.
     pub resources: Resources,
-    /// Struct of a driver that contains the value.
+    /// Struct of a driver that contains the value of the counter.
     pub of_struct: Option<String>,
     /// Field of the driver's struct that contains the value.
     pub field: Option<String>,
 }
 
-/// Keywords for numbers of instances; type 22 has none.
+/// Keywords of manifests for numbers of instances; instance type 22 has none.
 pub(crate) const INSTANCES: [(&str, InstanceType); 5] = [
     ("single", InstanceType::Single),
     ("multiple", InstanceType::Multiple),
@@ -174,11 +174,11 @@ pub(crate) const INSTANCES: [(&str, InstanceType); 5] = [
     ("globalAggregateHistory", InstanceType::SingleAggregateHistory),
 ];
 
-/// Keywords for levels of detail.
+/// Keywords of manifests for levels of detail.
 pub(crate) const DETAILS: [(&str, DetailLevel); 2] =
     [("standard", DetailLevel::NOVICE), ("advanced", DetailLevel::ADVANCED)];
 
-/// Keywords for aggregation functions.
+/// Keywords of manifests for aggregation functions.
 pub(crate) const AGGREGATES: [(&str, Aggregate); 5] = [
     ("undefined", Aggregate::Undefined),
     ("sum", Aggregate::Total),
@@ -187,7 +187,7 @@ pub(crate) const AGGREGATES: [(&str, Aggregate); 5] = [
     ("max", Aggregate::Max),
 ];
 
-/// Keywords for attributes of a counter.
+/// Keywords of manifests for attributes of a counter.
 pub(crate) const ATTRIBUTES: [(&str, Attributes); 5] = [
     ("reference", Attributes::BY_REFERENCE),
     ("noDisplay", Attributes::NO_DISPLAYABLE),
@@ -206,7 +206,8 @@ pub(crate) fn word_of<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> O
     words.iter().find(|(_, known)| known == value).map(|(word, _)| *word)
 }
 
-/// Counter types without a keyword in manifests: no value, never defined, or only used in text logs.
+/// Counter types without a keyword in manifests, because they have no value, were never defined, or occur in text logs
+/// only.
 const WORDLESS: [CounterType; 3] = [
     CounterType::PERF_COUNTER_NODATA,
     CounterType::PERF_COUNTER_HISTOGRAM_TYPE,

@@ -11,7 +11,7 @@ const KEPT: usize = 1_000;
 pub enum Rule {
     /// The file must be well-formed XML without a document type, in a known encoding, and not too large.
     Xml,
-    /// Elements must be known, correctly placed, and as many as allowed.
+    /// Elements must be known and correctly placed, and their number must be allowed.
     Element,
     /// Attributes must be known, and required attributes present.
     Attribute,
@@ -56,7 +56,7 @@ impl Rule {
         Self::Limit,
     ];
 
-    /// Returns the keyword at the end of messages.
+    /// Returns the keyword of the rule, which messages contain at their end.
     #[must_use]
     pub const fn keyword(self) -> &'static str {
         match self {
@@ -104,7 +104,7 @@ pub struct Problem {
     pub column: usize,
     /// Severity of the problem.
     pub severity: Severity,
-    /// Rule that is broken.
+    /// Rule that the manifest breaks.
     pub rule: Rule,
     /// Description of the problem.
     pub what: String,
@@ -123,7 +123,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All problems of a manifest, in the order of the file.
+/// All problems of a manifest, in the order of the manifest's text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems {
     list: Vec<Problem>,
@@ -172,7 +172,7 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// Problem at a byte offset of the text.
+/// Problem at a byte offset of the manifest's text.
 #[derive(Debug)]
 struct RawProblem {
     offset: usize,
@@ -182,7 +182,7 @@ struct RawProblem {
     right: String,
 }
 
-/// Collector of the problems found while a text is read.
+/// Collector of the problems found while the text of a manifest is read.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     found: Vec<RawProblem>,
@@ -235,7 +235,7 @@ impl Report {
         self.errors > 0
     }
 
-    /// Converts offsets to lines and columns, in the order of the text.
+    /// Converts byte offsets to lines and columns, and sorts the problems in the order of the text.
     pub fn finish(mut self, text: &str) -> Problems {
         // Rules about several elements report last. The sort is stable: problems at one offset keep their
         // order.

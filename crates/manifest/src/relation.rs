@@ -14,7 +14,7 @@ pub(crate) enum Relation {
 impl Relation {
     pub const ALL: [Self; 4] = [Self::Base, Self::PerfTime, Self::PerfFreq, Self::Multi];
 
-    /// Returns the attribute that refers to the auxiliary counter.
+    /// Returns the name of the manifest attribute that refers to the auxiliary counter.
     pub const fn attribute(self) -> &'static str {
         match self {
             Self::Base => "baseID",
@@ -43,7 +43,7 @@ impl Relation {
         }
     }
 
-    /// Returns the need of a counter type for this relation, and the type of the auxiliary counter.
+    /// Returns the requirement of a counter type for this relation, with the type of the auxiliary counter.
     pub fn needs(self, counter_type: T) -> Requirement {
         let is_multi = matches!(
             counter_type,
@@ -81,13 +81,13 @@ impl Relation {
     }
 }
 
-/// Need of a counter type for a relation.
+/// Requirement of a counter type for an auxiliary counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Requirement {
-    /// The auxiliary counter would not be used.
+    /// No auxiliary counter is needed, and none would be used.
     No,
     /// An auxiliary counter of this type is optional.
     May(T),
-    /// An auxiliary counter of this type is required for a value.
+    /// An auxiliary counter of this type is required to compute a value.
     Must(T),
 }

@@ -179,7 +179,7 @@ fn counterset(set: &ParsedSet<'_, '_>, mode: Mode, report: &mut Report) {
     }
 }
 
-/// Checks the structs and returns their names.
+/// Checks the structs of a counterset and returns their names.
 fn structs<'e>(set: &ParsedSet<'e, '_>, report: &mut Report) -> BTreeSet<&'e str> {
     let mut names = BTreeSet::new();
     for element in &set.structs {
@@ -196,7 +196,7 @@ fn structs<'e>(set: &ParsedSet<'e, '_>, report: &mut Report) -> BTreeSet<&'e str
     names
 }
 
-/// Checks the attributes that only drivers have.
+/// Checks the counter attributes `struct` and `field`, which only drivers have.
 fn members(read: &ParsedCounter<'_, '_>, mode: Mode, structs: &BTreeSet<&str>, report: &mut Report) {
     let element = read.element;
     match mode {

@@ -153,7 +153,7 @@ impl XmlWriter {
         let _ = writeln!(self.text, "{:indent$}</{name}>", ""); // a String takes everything
     }
 
-    /// Writes a tag with its attributes, wrapping lines at the maximum width.
+    /// Writes an XML tag with its attributes, wrapping lines at the maximum width.
     fn tag(&mut self, name: &str, pairs: &[Pair<'_>], end: &str) {
         const WIDTH: usize = 110;
         let indent = self.depth.saturating_mul(2);
@@ -172,7 +172,7 @@ impl XmlWriter {
     }
 }
 
-/// Escapes a text for use as an attribute value.
+/// Escapes a text for use as an XML attribute value.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -40,16 +40,16 @@ impl Namespace {
     }
 }
 
-/// XML element. For elements of other namespaces only name and offset are stored.
+/// XML element of a manifest. For elements of other namespaces only name and offset are stored.
 #[derive(Debug)]
 pub(crate) struct Element<'a> {
     pub namespace: Namespace,
     pub name: &'a str,
-    /// Offset of the tag.
+    /// Byte offset of the element's start tag.
     pub offset: usize,
     pub attributes: Vec<Attribute<'a>>,
     pub children: Vec<Element<'a>>,
-    /// Offset of the first text that is not blank, if any.
+    /// Byte offset of the first text in the element that is not blank, if any.
     pub text: Option<usize>,
 }
 
@@ -59,13 +59,13 @@ impl<'a> Element<'a> {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
-    /// Returns the offset of an attribute's value, or of the element if the attribute is missing.
+    /// Returns the byte offset of an attribute's value, or of the element if the attribute is missing.
     pub fn offset(&self, name: &str) -> usize {
         self.attribute(name).map_or(self.offset, |attribute| attribute.value_offset)
     }
 }
 
-/// Attribute without a prefix.
+/// XML attribute whose name has no prefix.
 #[derive(Debug)]
 pub(crate) struct Attribute<'a> {
     pub name: &'a str,
@@ -88,10 +88,10 @@ impl XmlError {
     }
 }
 
-/// Prefix and local name; the prefix is empty if there is none.
+/// Prefix and local name of an element or attribute; the prefix is empty if there is none.
 type Qualified<'a> = (&'a str, &'a str);
 
-/// Element whose end tag has not been read yet.
+/// XML element whose end tag has not been read yet.
 struct Open<'a> {
     name: Qualified<'a>,
     element: Element<'a>,
@@ -101,7 +101,7 @@ struct Open<'a> {
     namespaces: usize,
 }
 
-/// Tag whose end has not been read yet.
+/// XML tag whose end has not been read yet.
 struct Tag<'a> {
     name: Qualified<'a>,
     offset: usize,
@@ -109,7 +109,7 @@ struct Tag<'a> {
     attributes: Vec<(Qualified<'a>, Attribute<'a>)>,
 }
 
-/// Parses a text and returns its root element.
+/// Parses an XML text and returns its root element.
 pub(crate) fn parse(text: &str) -> Result<Element<'_>, XmlError> {
     let mut reader = XmlReader { namespaces: Vec::new(), open: Vec::new(), root: None };
     let mut tag: Option<Tag<'_>> = None;
@@ -164,7 +164,7 @@ pub(crate) fn parse(text: &str) -> Result<Element<'_>, XmlError> {
 }
 
 struct XmlReader<'a> {
-    /// Prefixes and their namespaces, the innermost last.
+    /// Namespace prefixes in scope and their namespaces, the innermost last.
     namespaces: Vec<(&'a str, Namespace)>,
     open: Vec<Open<'a>>,
     root: Option<Element<'a>>,
@@ -297,7 +297,7 @@ fn syntax(text: &str, seen: usize, error: &xmlparser::Error) -> XmlError {
     XmlError::new(offset(text, seen, error.pos()), format!("{what} is not well-formed{cause}"), "")
 }
 
-/// Returns the byte offset of a line and column, at least `seen`.
+/// Returns the byte offset of a line and column; the result is at least `seen`.
 fn offset(text: &str, seen: usize, place: xmlparser::TextPos) -> usize {
     let row = usize::try_from(place.row).unwrap_or(1).saturating_sub(1);
     let column = usize::try_from(place.col).unwrap_or(1).saturating_sub(1);
@@ -311,7 +311,7 @@ fn offset(text: &str, seen: usize, place: xmlparser::TextPos) -> usize {
     start.saturating_add(in_line).max(seen).min(text.len())
 }
 
-/// Resolves the references in a text. In attributes, each kind of whitespace becomes a blank.
+/// Resolves the character references in an XML text. In attributes, each kind of whitespace becomes a blank.
 fn resolved(span: StrSpan<'_>, is_attribute: bool) -> Result<Cow<'_, str>, XmlError> {
     let raw = span.as_str();
     let is_plain = |c: char| c != '&' && !(is_attribute && matches!(c, '\t' | '\r' | '\n'));
@@ -346,7 +346,7 @@ fn resolved(span: StrSpan<'_>, is_attribute: bool) -> Result<Cow<'_, str>, XmlEr
     Ok(Cow::Owned(out))
 }
 
-/// Returns the character for a reference.
+/// Returns the character that an XML reference such as `amp` or `#x41` denotes.
 fn referred(name: &str) -> Option<char> {
     let number = match (name, name.strip_prefix("#x"), name.strip_prefix('#')) {
         ("amp", ..) => return Some('&'),

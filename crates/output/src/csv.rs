@@ -18,7 +18,7 @@ pub struct CsvLines<'w> {
 }
 
 impl<'w> CsvLines<'w> {
-    /// Creates the output. `on_terminal`: `true` to escape control characters in names.
+    /// Creates the output of CSV lines. `on_terminal`: `true` to escape control characters in names.
     #[must_use]
     pub fn new(out: SampleWriter<'w>, on_terminal: bool) -> Self {
         Self { out, on_terminal, has_header: false }

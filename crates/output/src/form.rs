@@ -39,7 +39,7 @@ impl NumberForm {
         }
     }
 
-    /// Appends the number for users: `-` if it is missing.
+    /// Appends the displayed number of a value for users, or `-` if the number is missing.
     pub fn push_cell(self, v: &PathValue<'_>, out: &mut String) {
         let counter = v.value.counter;
         match (v.value.counted(), counter.counter_type.decode().kind) {
@@ -73,14 +73,14 @@ impl NumberForm {
         }
     }
 
-    /// Returns `true` if the raw value is a double and not a count.
+    /// Returns `true` if the displayed number of a counter is a double and not a count.
     fn is_real(self, counter: &Counter) -> bool {
         counter.counter_type == CounterType::PERF_DOUBLE_RAW && self == Self::Formatted
     }
 
     /// Returns `true` for a whole number of a text log that was probably a count when it was written.
     fn is_whole(self, counter: &Counter, number: f64) -> bool {
-        /// Bound of the doubles that hold each integer.
+        /// Bound below which a double can store every integer: 2^53.
         const EXACT: f64 = 9_007_199_254_740_992.0;
         number.fract() == 0.0 && number.abs() < EXACT && self.is_recorded_count(counter)
     }
@@ -118,8 +118,8 @@ pub(crate) struct CellForm {
 }
 
 impl CellForm {
-    /// Returns the text of a value, `-` if it is missing. With `has_unit`, the unit is printed beside the number, so
-    /// that a short form needs its unit only if it has a prefix.
+    /// Appends the text of a value, or `-` if the value is missing. With `has_unit`, the unit is printed beside the
+    /// number, so that a short form needs its unit only if it has a prefix.
     pub fn push_cell(self, v: &PathValue<'_>, has_unit: bool, out: &mut String) {
         let counter = v.value.counter;
         // The exact form comes first, because logs have many numbers.
@@ -156,7 +156,7 @@ impl CellForm {
         }
     }
 
-    /// Returns `true` for the short form. Raw values are always exact.
+    /// Returns `true` if numbers are printed in short form. Raw values are always exact.
     pub fn is_short(self) -> bool {
         self.is_human && self.form == NumberForm::Formatted
     }

@@ -10,7 +10,7 @@ use crate::text::{csv_cell, escaped};
 pub struct FoundRecord<'a> {
     /// Position among the counters found; the best is 1.
     pub rank: usize,
-    /// Counter path of all instances.
+    /// Counter path that selects the counter of all instances.
     pub path: String,
     /// English name of the counterset.
     pub counterset: &'a str,
@@ -30,10 +30,10 @@ pub struct FoundRecord<'a> {
 }
 
 impl<'a> FoundRecord<'a> {
-    /// Header of the lines of CSV.
+    /// Header line of the CSV output of a search.
     pub const CSV_HEADER: &'static str = "rank,path,counterset,counter,type,unit,help,matched,is_available";
 
-    /// Converts the counters that a search found.
+    /// Converts the counters that a search found to records.
     pub fn all(found: impl IntoIterator<Item = &'a CounterMatch>) -> impl Iterator<Item = Self> {
         let found = found.into_iter().filter_map(|found| Some((found, found.counter()?)));
         (1..).zip(found).map(|(rank, (found, counter))| Self {

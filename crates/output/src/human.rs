@@ -124,7 +124,8 @@ fn push_bytes(out: &mut String, value: f64, per: &str) {
 /// Appends a number divided by a power of `base` so that it is below `base`, and returns the prefix of that power.
 /// Without a division, the number has as many decimals as it needs.
 fn push_scaled<'p>(out: &mut String, value: f64, base: f64, prefixes: &[&'p str]) -> &'p str {
-    /// Half of the last digit: 1,023.96 would be rounded to 1,024.0.
+    /// Half a unit of the last displayed digit; a number such as 1,023.96 would be rounded to 1,024.0 without the next
+    /// prefix.
     const HALF: f64 = 0.05;
     let (mut scaled, mut prefix) = (value, 0_usize);
     while scaled.abs() >= base - HALF && prefix.saturating_add(1) < prefixes.len() {

@@ -16,7 +16,7 @@ use crate::text::escaped;
 pub struct LeftOut<'v> {
     counters: Vec<OfCounter>,
     indexes: HashMap<(usize, CounterId), usize>,
-    /// First value of the sample that is missing for each reason of each counter.
+    /// First missing value of the sample, for each reason of each counter.
     firsts: Vec<PathValue<'v>>,
 }
 
@@ -32,10 +32,10 @@ struct OfCounter {
     reasons: Vec<(NoValue, usize, usize)>,
 }
 
-/// Fields for all instances that have no value for the same reason: those of a value, and three more.
+/// Fields for all instances of a counter that have no value for the same reason: the fields of a value, and three more.
 #[derive(Clone, Debug, Serialize)]
 pub struct LeftOutRecord<'a> {
-    /// Fields of the first such value.
+    /// Fields of the first value that is missing for this reason.
     #[serde(flatten)]
     pub record: Record<'a>,
     /// Number of instances without a value for this reason.
@@ -129,7 +129,8 @@ impl OfCounter {
         Self { path, has_instances, all: 0, reasons: Vec::new() }
     }
 
-    /// Counts an instance. Returns `true` for the first one that is missing for that reason; then `first` is stored.
+    /// Counts an instance and the reason why its value is missing, if any. Returns `true` for the first instance with
+    /// that reason; then `first` is stored.
     fn add(&mut self, first: usize, reason: Option<&NoValue>) -> bool {
         let one = usize::from(reason != Some(&NoValue::NoInstance)); // that is a path without instances
         self.all = self.all.saturating_add(one);
@@ -252,8 +253,8 @@ fn sentences(counters: &[OfCounter]) -> Vec<String> {
     counters.iter().filter(|counter| !counter.reasons.is_empty()).map(OfCounter::sentence).collect()
 }
 
-/// Returns the first ten sentences, one a counter, and one more about the rest: values of more counters "are missing",
-/// or whatever `what` is.
+/// Returns the first ten sentences and, if there are more, one about the rest: `values of N more counters`, followed by
+/// `what`. Each sentence is about one counter.
 #[must_use]
 pub fn first_sentences(mut sentences: Vec<String>, what: &str) -> Vec<String> {
     const MOST: usize = 10;
@@ -271,7 +272,7 @@ pub(crate) fn is_same(a: &NoValue, b: &NoValue) -> bool {
     a == b || matches!((a, b), (Fell { .. }, Fell { .. }) | (Wrapped { .. }, Wrapped { .. }))
 }
 
-/// Returns the text of a reason that several instances have, without the numbers of one of them.
+/// Returns the text of a reason; for several instances, without numbers that only one of them has.
 pub(crate) fn reason_text(reason: &NoValue, count: usize) -> String {
     match reason {
         NoValue::NegativeValue { .. } if count > 1 => "the raw values fell".into(),

@@ -23,7 +23,7 @@ struct MarkedCounter {
     path: CounterPath,
     kind: MarkKind,
     count: u64,
-    /// Largest number of instances that one of these values lacks.
+    /// Largest number of instances that a partial sum among these values lacks.
     missing: u32,
     /// Age of the oldest of these values.
     age: Duration,
@@ -40,7 +40,7 @@ enum MarkKind {
 }
 
 impl MarkedValues {
-    /// Counts the marked ones of these values.
+    /// Counts those of the given values that are marked.
     pub fn add<'a, 'b: 'a>(&mut self, values: impl IntoIterator<Item = &'a PathValue<'b>>) {
         for v in values {
             self.add_one(v);
@@ -82,7 +82,7 @@ impl MarkedValues {
         self.counters.iter().map(MarkedCounter::sentence).collect()
     }
 
-    /// Returns the sentences for a warning; of many, only the first ones.
+    /// Returns the sentences for a warning; if there are many, the first ones and a summary of the rest.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         first_sentences(self.sentences(), "are marked")

@@ -129,7 +129,7 @@ fn counters_text(counters: &[String], all: usize) -> String {
     }
 }
 
-/// Returns counter and note of each value that has one; equal ones once.
+/// Returns the counter name and the note of each value that has a note; equal pairs occur once.
 pub(crate) fn notes_by_counter(form: NumberForm, values: &[&PathValue<'_>]) -> Vec<(String, String)> {
     let mut notes: Vec<(String, String)> = Vec::new(); // takes no memory while nothing is missing
     for v in values {

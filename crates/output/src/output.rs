@@ -121,7 +121,7 @@ impl<'a> OutputSample<'a> {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct MachineValues<'a> {
-    /// Name of the machine, if values of several machines can come; `None` if the reader knows it.
+    /// Name of the machine; `None` if the output can contain one machine only, which the reader knows.
     pub name: Option<&'a str>,
     /// Values in the order of the paths.
     pub values: &'a [PathValue<'a>],
@@ -130,7 +130,7 @@ pub struct MachineValues<'a> {
 }
 
 impl<'a> MachineValues<'a> {
-    /// Creates values of a machine that the reader knows.
+    /// Creates the values of a machine without its name, because the reader knows the machine.
     #[must_use]
     pub fn new(values: &'a [PathValue<'a>]) -> Self {
         Self { name: None, values, query: None }

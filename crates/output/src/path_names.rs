@@ -7,10 +7,10 @@ use crate::text::escaped;
 /// Spelling of instances in paths of log files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PathNames {
-    /// Characters that PDH's grammar needs are replaced, for names of a machine.
+    /// Spelling for names of a machine, in which characters that PDH's grammar needs are replaced.
     #[default]
     Pdh,
-    /// Unchanged, for names that already have PDH's form, such as those of a log.
+    /// Unchanged spelling, for names that already have PDH's form, such as those of a log.
     Own,
 }
 

@@ -12,7 +12,7 @@ use crate::path_names::PathNames;
 use crate::series::{DistinctPaths, SeriesMap};
 use crate::writer::SampleWriter;
 
-/// Writer of samples as perfmon and relog read them.
+/// Writer of samples as text logs that perfmon and relog can read.
 ///
 /// The first line names the columns: all series of a log, which are [learned](Output::learn) before, or the series of a
 /// machine's first sample. Instances that appear later have no column then.
@@ -21,11 +21,11 @@ pub struct PdhCsv<'w> {
     options: PdhCsvOptions,
     columns: PdhCsvColumns,
     state: PdhCsvState<'w>,
-    /// Numbers of one line, by series.
+    /// Numbers of the current line, indexed by series.
     line: Vec<Option<TextNumber>>,
     /// Number of values that have no column.
     without_column: u64,
-    /// Marked values: the file cannot show marks.
+    /// Counts of marked values, because the file cannot show marks.
     marked: MarkedValues,
 }
 
@@ -34,7 +34,7 @@ pub struct PdhCsv<'w> {
 pub struct PdhCsvOptions {
     /// Separator of the fields.
     pub separator: Separator,
-    /// Time zone of the times.
+    /// Time zone of the times in the file.
     pub zone: Zone,
     /// `true` if the first line names the zone; typeperf's standard output does not.
     pub names_zone: bool,
@@ -42,7 +42,7 @@ pub struct PdhCsvOptions {
     pub decimals: Option<usize>,
     /// Form of the numbers.
     pub form: NumberForm,
-    /// `true` if series are known before the first sample: all those of a log.
+    /// `true` if all series of a log are learned before the first sample is written.
     pub is_learned: bool,
 }
 
@@ -60,24 +60,26 @@ impl Default for PdhCsvOptions {
     }
 }
 
-/// Progress of the file.
+/// State of the file: before or after its first line.
 #[derive(Debug)]
 enum PdhCsvState<'w> {
-    /// Nothing is written; `None` while the first line is being written, and after a failure of that.
+    /// Nothing is written yet; the writer is `None` while the first line is being written, and after a failure to write
+    /// it.
     New(Option<SampleWriter<'w>>),
     /// The first line is written. `order` contains the series of each column.
     Open { writer: TextLogWriter<SampleWriter<'w>>, order: Vec<usize> },
 }
 
 impl<'w> PdhCsv<'w> {
-    /// Creates the output with the given columns so far.
+    /// Creates the output with the columns that are known so far.
     #[must_use]
     pub fn new(out: SampleWriter<'w>, options: PdhCsvOptions, columns: PdhCsvColumns) -> Self {
         let state = PdhCsvState::New(Some(out));
         Self { options, columns, state, line: Vec::new(), without_column: 0, marked: MarkedValues::default() }
     }
 
-    /// Writes the first line, with the columns of all series so far. Otherwise it is written before the first sample.
+    /// Writes the first line, with the columns of all series so far. Without this call, the line is written before the
+    /// first sample.
     ///
     /// # Errors
     /// If writing fails.
@@ -156,7 +158,7 @@ impl Output for PdhCsv<'_> {
 /// Columns of a text log, one for each series.
 #[derive(Debug, Default)]
 pub struct PdhCsvColumns {
-    /// Machine of values that name none.
+    /// Name of the machine for values without a machine name.
     host: String,
     names: PathNames,
     grouping: Grouping,
@@ -165,7 +167,7 @@ pub struct PdhCsvColumns {
     columns: Vec<CsvColumn>,
 }
 
-/// Source that series belong to.
+/// Source that series are grouped by: a requested path or a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Grouping {
     /// Requested path: two paths for one counter give two columns, in the order of the paths.
@@ -193,7 +195,7 @@ impl PdhCsvColumns {
         Self { host, names, ..Self::default() }
     }
 
-    /// Creates columns for all counters of machines, which the samples name.
+    /// Creates columns for all counters of the machines whose names the samples contain.
     #[must_use]
     pub fn of_machines() -> Self {
         Self { names: PathNames::Own, grouping: Grouping::Machine, ..Self::default() }

@@ -62,7 +62,7 @@ impl ValueClass {
 }
 
 impl Percentiles {
-    /// Adds a value. NaN has no place among other numbers and is ignored.
+    /// Adds a value to the series. NaN has no place among other numbers and is ignored.
     pub fn add(&mut self, value: f64) {
         if value.is_nan() {
             return;
@@ -85,7 +85,7 @@ impl Percentiles {
         matches!(self, Self::Exact(_))
     }
 
-    /// Returns the smallest value that is not exceeded by `percent` percent of the values; `None` without values.
+    /// Returns the smallest value that at least `percent` percent of the values do not exceed; `None` without values.
     pub fn get(&self, percent: u64) -> Option<f64> {
         match self {
             Self::Exact(values) => {

@@ -20,7 +20,7 @@ pub(crate) struct RowKey<'v> {
 }
 
 impl<'v> RowKey<'v> {
-    /// Returns the row of a value, without a birth.
+    /// Returns the identity of the row that contains a value, without a birth.
     pub fn new(v: &PathValue<'v>) -> Self {
         Self {
             counterset: v.value.counterset.guid,
@@ -46,7 +46,7 @@ pub(crate) struct InstanceTable<'a> {
 /// Values of one instance.
 #[derive(Debug)]
 pub(crate) struct InstanceRow<'a> {
-    /// Some value of the row, which names the instance.
+    /// Any value of the row, from which the instance's name is taken.
     pub first: &'a PathValue<'a>,
     /// Value of each column; `None` where no path requests that counter of this instance.
     pub cells: Vec<Option<&'a PathValue<'a>>>,
@@ -55,17 +55,17 @@ pub(crate) struct InstanceRow<'a> {
 /// Order of the rows of instances.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RowOrder {
-    /// Greatest value of the first counter first.
+    /// Descending order of the values of the first counter.
     #[default]
     FirstCounter,
-    /// Greatest value of the counter with this name first.
+    /// Descending order of the values of the counter with this name.
     Counter(String),
-    /// Names of the instances, ascending.
+    /// Ascending order of the names of the instances.
     Instance,
 }
 
 impl RowOrder {
-    /// Parses the name of a counter, or `instance`.
+    /// Parses an order: the name of a counter, or `instance`.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         match text.trim() {
@@ -74,7 +74,7 @@ impl RowOrder {
         }
     }
 
-    /// Returns the counter that decides about the order, if one was named.
+    /// Returns the name of the counter that determines the order, if one was given.
     #[must_use]
     pub fn counter(&self) -> Option<&str> {
         match self {
@@ -84,7 +84,7 @@ impl RowOrder {
     }
 }
 
-/// Finds the counter that a text names: its whole name, or a part of one name only. Case is ignored.
+/// Finds the counter that a text names: by the whole name, or by a part that occurs in one name only. Case is ignored.
 ///
 /// # Errors
 /// The names that contain the text, if there are several; none if no name contains it.
@@ -165,7 +165,8 @@ impl<'a> InstanceTable<'a> {
         tables
     }
 
-    /// Sorts the rows. Rows without a value in the column that decides come last; equal ones keep their order.
+    /// Sorts the rows in an order. Rows without a value in the column that determines the order come last; equal rows
+    /// keep their order.
     pub fn sort(&mut self, order: &RowOrder, form: NumberForm) {
         if *order == RowOrder::Instance {
             let name = |row: &InstanceRow<'_>| row.first.value.instance.to_string();
@@ -193,7 +194,7 @@ impl<'a> InstanceTable<'a> {
         self.rows.truncate(most);
     }
 
-    /// Returns the column that decides about an order: the first one if no other is named.
+    /// Returns the index of the column that determines an order: the first column if the order names no other.
     fn column(&self, order: &RowOrder) -> usize {
         let names: Vec<_> = self.columns.iter().map(|counter| counter.shown_name()).collect();
         let named =

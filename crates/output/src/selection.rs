@@ -21,7 +21,8 @@ pub struct ValueFilter {
 }
 
 impl ValueFilter {
-    /// Parses a condition: a sign and a number, with the name of a counter before it if it is about that counter.
+    /// Parses a condition: a comparison sign and a number, after the name of a counter if the condition is about that
+    /// counter.
     ///
     /// # Errors
     /// A sentence for users, if the text has no sign or the rest is no number.
@@ -76,7 +77,7 @@ pub struct ValueSelection {
     /// Conditions that values must fulfil. A condition about a counter removes all values of the instances for which
     /// it does not hold.
     pub filters: Vec<ValueFilter>,
-    /// Maximum number of values for each counter of a path, the greatest ones, or of instances in each counterset.
+    /// Maximum number of greatest values for each counter of a path or, with `rows`, of instances in each counterset.
     pub top: Option<usize>,
     /// Order of the instances of which `top` keeps the first ones. With `None`, it keeps values of each counter.
     pub rows: Option<RowOrder>,
@@ -101,7 +102,8 @@ impl ValueSelection {
         values.iter().any(|v| self.form.number(v).is_none())
     }
 
-    /// Applies conditions and ranking. Returns the missing values that they remove; `None` without both.
+    /// Applies the conditions and the ranking to the values. Returns the missing values that they remove; `None` if
+    /// there is no condition and no ranking.
     pub fn apply<'v>(&self, values: &mut Vec<PathValue<'v>>) -> Option<LeftOut<'v>> {
         if self.filters.is_empty() && self.top.is_none() {
             return None;

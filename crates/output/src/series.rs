@@ -34,7 +34,7 @@ impl SeriesKey {
         }
     }
 
-    /// Returns the index of the path, and the counter.
+    /// Returns the index of the requested path, and the id of the counter.
     pub fn counter_of_path(&self) -> (usize, CounterId) {
         (self.source, self.counter)
     }
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(distinct(0, r"\\h\System\Threads"), r"\\h\System\Threads");
     }
 
-    /// With a search from the first number on, this took minutes.
+    /// Checks that many equal paths are numbered quickly: a search from the first number on took minutes.
     #[test]
     fn many_equal_paths_take_linear_time() {
         let mut paths = DistinctPaths::default();

@@ -19,11 +19,12 @@ pub struct SqlLog {
     /// Writer; `None` once the log set is complete.
     writer: Option<SqlWriter>,
     series: SeriesMap,
-    /// Counter of each series and the last record with a value of it, indexed by the series' number.
+    /// Counter id of each series and number of the last record with a value of the series, indexed by the series'
+    /// number.
     counters: Vec<(CounterId, u64)>,
     /// Number of records written.
     records: u64,
-    /// Marked values: the tables cannot show marks.
+    /// Counts of marked values, because the tables cannot show marks.
     marked: MarkedValues,
 }
 
@@ -95,7 +96,7 @@ fn time_bases_of(query: Option<&PathQuery>, values: &[PathValue<'_>]) -> TimeBas
     bases
 }
 
-/// Registers the counter of a value.
+/// Registers the counter of a value in the database and returns its id.
 fn counter(
     writer: &mut SqlWriter,
     machine: &str,

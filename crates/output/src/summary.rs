@@ -30,12 +30,12 @@ pub struct Summary<'w> {
     run: Run,
     percentiles: HashMap<SeriesKey, Percentiles>,
     never_there: NeverThere,
-    /// Marked values: the lines cannot show marks.
+    /// Counts of marked values, because the lines cannot show marks.
     marked: MarkedValues,
     counters: HashMap<(usize, CounterId), SummaryCounter>,
 }
 
-/// Properties of a counter that its lines show.
+/// Properties of a counter that are needed to write its lines.
 #[derive(Debug)]
 struct SummaryCounter {
     name: String,
@@ -53,7 +53,7 @@ impl SummaryCounter {
         Self { name, unit, is_share, is_measured, is_identifier: is_identifier(counter) }
     }
 
-    /// Returns the text of a number.
+    /// Returns the text of a number in the form of this counter.
     fn number(&self, value: f64, is_human: bool) -> String {
         match (self.is_identifier, is_human) {
             (true, _) => value.to_string(),

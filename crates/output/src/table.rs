@@ -37,15 +37,15 @@ pub struct Table<'w> {
     text: String,
     /// Buffer for one cell.
     cell: String,
-    /// Columns, once their head is printed.
+    /// Columns of the table; `None` if their head is not printed.
     columns: Option<TableHead>,
-    /// Reasons below the line of the last sample, not repeated below every line.
+    /// Reasons printed below the line of the last sample; equal ones are not printed again.
     printed_reasons: Vec<(String, String)>,
     /// Last notes below the block of each counterset; equal ones are not printed again.
     notes: HashMap<Guid, Vec<String>>,
     /// Last sentences about values that are left out; equal ones are not printed again.
     left_out: Vec<String>,
-    /// A minute of UTC, and the beginning of local times in it.
+    /// Minute of UTC, and the text with which local times in that minute begin.
     minute: Option<(i64, String)>,
 }
 
@@ -55,7 +55,7 @@ struct TableHead {
     columns: Vec<TableColumn>,
     /// Lines of the head, which are printed again for each screenful.
     text: String,
-    /// Number of lines printed since the head, with the head.
+    /// Number of lines printed since the last head, including the head.
     lines: usize,
 }
 
@@ -131,7 +131,7 @@ impl<'w> Table<'w> {
         CellForm { form: self.options.form, is_human: self.options.is_human }
     }
 
-    /// Appends the lines of a sample.
+    /// Appends a sample as one line of the table or, if that is not possible, as blocks.
     fn table(&mut self, sample: &OutputSample<'_>, values: &[&PathValue<'_>], text: &mut String) {
         /// Minimum width of a column.
         const COLUMN_LEN: usize = 16;
@@ -240,7 +240,7 @@ impl<'w> Table<'w> {
         true
     }
 
-    /// Appends the reasons for missing values, and marks: each once, and again only after a change.
+    /// Appends the reasons for missing values, and the marks, if they differ from those of the previous line.
     fn reasons(&mut self, values: &[&PathValue<'_>], text: &mut String) {
         let reasons = notes_by_counter(self.options.form, values);
         if reasons != self.printed_reasons {
@@ -327,7 +327,7 @@ mod tests {
     use super::*;
     use crate::output::MachineValues;
 
-    /// Counterset with a size, a rate and an id.
+    /// Returns a counterset with a size, a rate and an id.
     fn things() -> Counterset {
         let counter = |id, counter_type, name: &'static str, unit: &'static str| {
             perfset_core::Counter::new(CounterId(id), counter_type).name(name).unit(unit).source("a test")
@@ -361,7 +361,7 @@ mod tests {
         String::from_utf8(out).unwrap().lines().skip(1).map(str::to_owned).collect()
     }
 
-    /// Two things have the same name, one has a hostile name, one a long name, and one no values.
+    /// Returns rows in which two things have the same name, one has a hostile name, one a long name, and one no values.
     fn rows(second: u64) -> Vec<ScriptRow> {
         let row = |name, id: u32, size| (name, id, vec![Ok(size), Ok(second * 1_234), Ok(u64::from(id))]);
         vec![
@@ -412,7 +412,7 @@ mod tests {
         );
     }
 
-    /// Columns that do not fit go on below, for the same instances in the same order.
+    /// Checks that columns that do not fit follow below, for the same instances in the same order.
     #[test]
     fn narrow_tables_are_divided() {
         let options = TableOptions { width: 40, ..TableOptions::default() };

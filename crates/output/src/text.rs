@@ -27,8 +27,8 @@ fn escape(out: &mut String, text: &str, harms: impl Fn(char) -> bool, instead: i
     out.push_str(rest);
 }
 
-/// Returns `true` for a character that controls a terminal, ends a line, changes the order of others, is invisible, or
-/// looks different or like nothing from font to font. These are Unicode's categories Cc, Cf, Zl, Zp and Co,
+/// Returns `true` for a character that controls a terminal, ends a line, changes the order of other characters, is
+/// invisible, or has no look that is common to all fonts. These are Unicode's categories Cc, Cf, Zl, Zp and Co,
 /// noncharacters, blank symbols, and other characters that are ignored if they cannot be drawn. Variation selectors 1
 /// to 16 are allowed: they only select a form of the character before them. So are combining marks, which many
 /// languages need.
@@ -133,11 +133,12 @@ pub fn push_grouped(out: &mut String, number: f64, decimals: usize) {
     group(out, start);
 }
 
-/// Returns a non-negative number as a count of units of its last decimal. Returns `None` if the number is negative or
-/// too large, or if the rounding is in doubt.
+/// Returns a non-negative number as a count of units of its last decimal: with two decimals, 1.25 is 125 units. Returns
+/// `None` if the number is negative or too large, or if the rounding is in doubt.
 fn in_units(number: f64, decimals: usize) -> Option<u32> {
     const TENS: [f64; 10] = [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
-    /// Minimum distance from the middle between two units; the error of the product is far smaller.
+    /// Minimum distance from the midpoint between two units at which rounding is safe; the error of the product is far
+    /// smaller.
     const DOUBT: f64 = 1e-6;
     let units = number * TENS.get(decimals)?;
     let is_safe = number.is_sign_positive() && units < 1e9 && (units.fract() - 0.5).abs() > DOUBT;
@@ -146,7 +147,7 @@ fn in_units(number: f64, decimals: usize) -> Option<u32> {
     is_safe.then(|| units.round() as u32)
 }
 
-/// Appends a number that is given as a count of units of its last decimal.
+/// Appends a number that is given as a count of units of its last decimal: with two decimals, 125 units are 1.25.
 fn push_units(out: &mut String, units: u32, decimals: usize) {
     let mut digits = [b'0'; 11];
     let mut left = units;
@@ -328,7 +329,7 @@ mod tests {
         }
     }
 
-    /// Variation selectors, blanks and letters are no control characters.
+    /// Checks that control characters are escaped, and that variation selectors, blanks and letters are not.
     #[test]
     fn every_control_character_is_escaped() {
         let is_left_alone = |c: char| matches!(c, '\u{FE00}'..='\u{FE0F}');
@@ -361,7 +362,7 @@ mod tests {
         }
     }
 
-    /// The quick way rounds as the slow one does.
+    /// Checks that the fast way to format a number rounds exactly like the slow one.
     #[test]
     fn rounding_is_exact() {
         let mut seed = 88_172_645_463_325_252_u64;

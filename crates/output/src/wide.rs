@@ -24,7 +24,7 @@ pub struct WideOptions {
     pub form: NumberForm,
     /// Order of the instances; `None` is the order of the source.
     pub order: Option<RowOrder>,
-    /// `true` if all series are known before the first sample: those of a log. Only CSV needs them.
+    /// `true` if all series of a log are learned before the first sample is written. Only CSV needs them.
     pub is_learned: bool,
     /// `true` if a terminal shows the output: then control characters in names are escaped.
     pub on_terminal: bool,
@@ -47,7 +47,7 @@ struct WideRecord {
     missing: Pairs<u32>,
 }
 
-/// Number without a loss of digits.
+/// Number of a value that is written without a loss of digits.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(untagged)]
 enum WideNumber {
@@ -212,9 +212,9 @@ struct WideColumn {
 }
 
 impl<'w> WideCsv<'w> {
-    /// Fields before those of the counters.
+    /// Names of the CSV fields before the fields of the counters.
     const BEFORE: [&'static str; 4] = ["time", "counterset", "instance", "instance_id"];
-    /// Fields behind those of the counters.
+    /// Names of the CSV fields behind the fields of the counters.
     const BEHIND: [&'static str; 3] = ["status", "mark", "missing"];
 
     /// Creates the output for values of these paths.

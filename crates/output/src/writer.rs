@@ -19,7 +19,7 @@ impl fmt::Debug for SampleWriter<'_> {
 }
 
 impl<'w> SampleWriter<'w> {
-    /// Creates a writer that writes and flushes each sample at once.
+    /// Creates a writer that writes and flushes each sample as soon as it is complete.
     pub fn live(out: impl Write + 'w) -> Self {
         Self { out: Box::new(out), is_live: true, text: Vec::new() }
     }
@@ -30,7 +30,7 @@ impl<'w> SampleWriter<'w> {
         Self { is_live: false, ..Self::live(out) }
     }
 
-    /// Appends to the text of the current sample.
+    /// Appends a text to the text of the current sample.
     pub fn push(&mut self, text: &str) {
         self.text.extend_from_slice(text.as_bytes());
     }
@@ -48,7 +48,7 @@ impl<'w> SampleWriter<'w> {
         }
     }
 
-    /// Writes the rest of the text.
+    /// Writes the text that is not written yet, and flushes the output.
     ///
     /// # Errors
     /// If writing fails.

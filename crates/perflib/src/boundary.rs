@@ -10,21 +10,21 @@ use perfset::Status;
 use crate::process::process;
 use crate::wide::{TextUnit, push_utf16};
 
-/// Query handle as a C program has it: `HANDLE`.
+/// Handle of a query, a provider or a registry key in a C program: `HANDLE`.
 pub type Handle = *mut std::ffi::c_void;
 
 /// Error code for a panic inside this library.
 pub const ERROR_INTERNAL_ERROR: Status = Status(1359);
 
-/// Maximum number of units that are read of a machine's name; no network has longer names.
+/// Maximum number of text units that are read from a machine name; no network has longer names.
 const MACHINE_NAME_MOST: usize = 1_024;
 
-/// Runs a function's body and returns its code; a panic becomes a code too.
+/// Runs the body of an exported function and returns its error code; a panic becomes an error code too.
 pub fn guard(body: impl FnOnce() -> Result<(), Status>) -> u32 {
     guarded(body).err().unwrap_or(Status::ERROR_SUCCESS).0
 }
 
-/// Runs the body of a function that returns something other than a code. A panic becomes an error.
+/// Runs the body of an exported function that returns something other than an error code. A panic becomes an error.
 ///
 /// The thread cannot be cancelled meanwhile: cancellation would unwind it in the middle, and Rust code must not stop
 /// that unwinding.
@@ -37,7 +37,7 @@ pub fn guarded<T>(body: impl FnOnce() -> Result<T, Status>) -> Result<T, Status>
     result
 }
 
-/// PTHREAD_CANCEL_DISABLE: the same in every C library of Linux.
+/// Value of PTHREAD_CANCEL_DISABLE, which is the same in every C library of Linux.
 #[cfg(unix)]
 const CANCEL_DISABLE: c_int = 1;
 
@@ -134,7 +134,7 @@ impl Buffer {
         buffer
     }
 
-    /// Returns an error unless `actual` is not null, and `start` is not null or the length is 0.
+    /// Returns an error if `actual` is null, or if `start` is null and the length is not 0.
     pub fn check(&self) -> Result<(), Status> {
         let is_bad = self.actual.is_null() || (self.start.is_null() && self.len != 0);
         if is_bad { Err(Status::ERROR_INVALID_PARAMETER) } else { Ok(()) }
@@ -162,7 +162,7 @@ impl Buffer {
     }
 }
 
-/// Returns an error unless the machine that a caller names is this one.
+/// Returns an error unless the machine that a caller names is this machine or the recorded one.
 ///
 /// # Safety
 /// `name` is null, or a string whose units may be read up to its NUL, or the first 1,024 of them.

@@ -171,7 +171,7 @@ unsafe fn open(wide: TextUnit, machine: *const u8, query: *mut Handle) -> Result
     Ok(())
 }
 
-/// Closes a query. ERROR_INVALID_HANDLE if the handle was never opened or is already closed.
+/// Closes a query handle. ERROR_INVALID_HANDLE if the handle was never opened or is already closed.
 #[unsafe(no_mangle)]
 pub extern "system" fn PerfCloseQueryHandle(query: Handle) -> u32 {
     guard(|| match process().queries.close(number(query)) {

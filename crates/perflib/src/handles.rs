@@ -85,13 +85,13 @@ impl<T> HandleTable<T> {
     }
 }
 
-/// Locks a value. A panic under the lock was caught at the boundary, and left the value consistent.
+/// Locks the value of a handle. A panic under the lock was caught at the boundary, and left the value consistent.
 fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the next generation. Counting continues in forked processes: a handle of the parent is never one of the
-/// child's.
+/// Returns the next generation number for a handle. Counting continues in forked processes: a handle of the parent is
+/// never one of the child's.
 fn next_generation() -> usize {
     static LAST: AtomicUsize = AtomicUsize::new(0);
     loop {

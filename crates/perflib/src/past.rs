@@ -9,14 +9,14 @@ use perfset::log::recording::SteppedRecording;
 use perfset::v1::{ValueName, query};
 use perfset::{Entry, Machine, NextOutcome, Query, QueryHandle, Snapshot, Source, SourceError, Status};
 
-/// Code of a query after the last sample of a log.
+/// Error code for a query that has read the last sample of a log.
 pub const ERROR_HANDLE_EOF: Status = Status(38);
 
 /// Log that a process reads instead of the machine.
 #[derive(Debug)]
 pub struct PastLog {
     path: PathBuf,
-    /// Log as it was at the first call.
+    /// Log as it was at the first call of a function of this library.
     logs: Logs,
     blocks: Mutex<V1Blocks>,
 }
@@ -25,12 +25,13 @@ pub struct PastLog {
 #[derive(Debug, Default)]
 struct V1Blocks {
     stepped: Option<SteppedRecording>,
-    /// Request and response that did not fit into its buffer: the next such request gets it again.
+    /// Request and its response that did not fit into the caller's buffer; the next equal request gets the response
+    /// again.
     unread: Option<(ValueName, Vec<u8>)>,
 }
 
 impl PastLog {
-    /// Opens the log that a variable names.
+    /// Opens the log at the path that the variable `PERFSET_LOG` contains.
     ///
     /// # Errors
     /// ERROR_FILE_NOT_FOUND if there is none, ERROR_ACCESS_DENIED, or ERROR_INVALID_DATA if it cannot be read as a log.
@@ -56,8 +57,8 @@ impl PastLog {
         name.trim_start_matches('\\').eq_ignore_ascii_case(self.logs.machine_name())
     }
 
-    /// Opens a query that begins at the first sample, and the empty query whose entries it will have. It reads up to
-    /// the sample that is the newest now.
+    /// Opens a query of the log that begins at the first sample, and an empty query that collects the entries for it.
+    /// The query of the log reads up to the sample that is the newest now.
     ///
     /// # Errors
     /// If the log cannot be read any more.
@@ -99,18 +100,18 @@ impl PastLog {
         }
     }
 
-    /// Keeps a block that did not fit into its buffer, for the next such request.
+    /// Keeps a block that did not fit into the caller's buffer, for the next equal request.
     pub fn keep(&self, name: ValueName, block: Vec<u8>) {
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner).unread = Some((name, block));
     }
 }
 
-/// Query of a log behind a query handle.
+/// Query of a log that belongs to a query handle.
 pub struct PastQuery {
     handle: Box<dyn QueryHandle>,
-    /// Entries that the query of the log has, in their order.
+    /// Entries of the query of the log, in the order in which they were added.
     entries: Vec<Entry>,
-    /// `true` if the last sample did not fit into its buffer: the next call gets it again.
+    /// `true` if the last sample did not fit into the caller's buffer: the next call gets the same sample again.
     is_unread: bool,
 }
 
@@ -144,7 +145,7 @@ impl PastQuery {
         *is_unread &= had == first_new && had == entries.len();
     }
 
-    /// Reads the next sample, or again the last one if it did not fit.
+    /// Reads the next sample into `snapshot`, or leaves the last one there if it did not fit into the caller's buffer.
     ///
     /// # Errors
     /// The end of the log is ERROR_HANDLE_EOF.

@@ -13,7 +13,8 @@ use crate::past::{PastLog, PastQuery};
 pub struct ProcessState {
     /// Machine on which the process runs, or the recorded one.
     pub machine: Machine,
-    /// Log that is read instead of the machine, or the code of all functions if it cannot be opened.
+    /// Log that is read instead of the machine, or the error code that all functions return because the log cannot be
+    /// opened.
     past: Option<Result<PastLog, Status>>,
     /// Open queries, by query handle.
     pub queries: HandleTable<OpenQuery>,
@@ -27,7 +28,7 @@ pub struct ProcessState {
 pub struct OpenQuery {
     /// Query with its entries.
     pub query: Query,
-    /// Query of a log with the same entries, if one is read.
+    /// Query of the log with the same entries, if a log is read instead of the machine.
     pub past: Option<PastQuery>,
     /// Buffer of the last collection, reused by the next.
     pub snapshot: Snapshot,
@@ -38,7 +39,7 @@ pub struct OpenQuery {
 /// Maximum number of handles that may be open at once.
 const MOST_HANDLES: usize = 65_536;
 
-/// Returns the state of this process, which its first call creates.
+/// Returns the state of this process, and creates it at the first call.
 ///
 /// Uses no lock. A forked process begins again: the inherited state may be locked by threads that the child does not
 /// have, and is not touched.
@@ -67,7 +68,8 @@ pub fn begin_with(machine: Machine) {
     process_of(|| (machine, None));
 }
 
-/// Returns the state of this process, which its first call creates from a machine, and a log.
+/// Returns the state of this process, and creates it at the first call from the machine and the log that `begin`
+/// returns.
 fn process_of(begin: impl FnOnce() -> (Machine, Option<Result<PastLog, Status>>)) -> &'static ProcessState {
     static LATEST: AtomicPtr<ProcessState> = AtomicPtr::new(null_mut());
     let own = own_place();
@@ -102,13 +104,14 @@ fn trusts_environment() -> bool {
     !perfset_shm::folder::has_more_rights()
 }
 
-/// Returns `true`: on Windows a process has no more privileges than its starter, unless that user was asked for them.
+/// Returns `true`: on Windows a process has no more privileges than the user who started it, unless the user agreed to
+/// them.
 #[cfg(not(target_os = "linux"))]
 fn trusts_environment() -> bool {
     true
 }
 
-/// Returns the location of the pointer to the process's state, where processes cannot be forked.
+/// Returns the location of the pointer to the process's state, on systems where processes cannot be forked.
 #[cfg(not(unix))]
 fn own_place() -> &'static AtomicPtr<ProcessState> {
     static PLACE: AtomicPtr<ProcessState> = AtomicPtr::new(null_mut());

@@ -21,10 +21,10 @@ const REG_BINARY: u32 = 3;
 const REG_DWORD: u32 = 4;
 const REG_MULTI_SZ: u32 = 7;
 
-/// Maximum number of units that are read of a name: the longest value name of a registry.
+/// Maximum number of text units that are read from a name: the length of the longest value name of a registry.
 const NAME_MOST: usize = 16_384;
 
-/// Existing keys. Their handles are numbers that Windows fixes, except the last one.
+/// Registry keys that exist in this library. Their handles are numbers that Windows fixes, except the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RegistryKey {
     LocalMachine,
@@ -36,7 +36,7 @@ enum RegistryKey {
 }
 
 impl RegistryKey {
-    /// Bits above 32 of a header's `(HKEY)(ULONG_PTR)((LONG)0x80000004)`.
+    /// Bits above the lower 32 bits of a key handle, as C headers set them: `(HKEY)(ULONG_PTR)((LONG)0x80000004)`.
     const SIGN: usize = usize::MAX & !0xFFFF_FFFF;
 
     const ALL: [(usize, Self); 5] = [
@@ -47,7 +47,7 @@ impl RegistryKey {
         (0x8000_7066, Self::Perflib),
     ];
 
-    /// Returns the key of a handle, with the sign of 32 bits extended or not.
+    /// Returns the key of a handle, whose 32-bit number may be sign-extended or not.
     fn from_handle(key: Handle) -> Result<Self, Status> {
         let is_key = |value: usize| number(key) == value || number(key) == value | Self::SIGN;
         let found = Self::ALL.into_iter().find(|(value, _)| is_key(*value));
@@ -63,7 +63,7 @@ impl RegistryKey {
         matches!(self, Self::PerformanceData | Self::PerformanceText | Self::PerformanceNlsText)
     }
 
-    /// Returns a key below this one.
+    /// Returns the key at a path below this key.
     fn open(self, path: &str) -> Result<Self, Status> {
         const PERFLIB: [&str; 5] = ["software", "microsoft", "windows nt", "currentversion", "perflib"];
         let path = path.to_ascii_lowercase();
@@ -85,7 +85,7 @@ impl RegistryKey {
         }
     }
 
-    /// Returns the language of a table of names whose value name contains none.
+    /// Returns the language of a table of names if the value name contains no language.
     fn language(self) -> Language {
         if self == Self::PerformanceNlsText { Language::DEFAULT } else { Language::ENGLISH }
     }
@@ -106,7 +106,7 @@ const UTF16: Text = Text { is_narrow: false, wide: TextUnit::Utf16 };
 const UTF32: Text = Text { is_narrow: false, wide: TextUnit::Utf32 };
 
 impl Text {
-    /// Reads a string of the program; null is empty.
+    /// Reads a string of the program; a null pointer is an empty string.
     ///
     /// # Safety
     /// `start` is null, or a string.
@@ -235,8 +235,8 @@ pub extern "system" fn perflib_RegCloseKey(key: Handle) -> u32 {
 }
 
 export! {
-    /// `RegQueryValueEx`: writes a PERF_DATA_BLOCK (REG_BINARY), or for `Counter` and `Help`, with or without a
-    /// language, a table of names (REG_MULTI_SZ).
+    /// `RegQueryValueEx` for HKEY_PERFORMANCE_DATA: writes a PERF_DATA_BLOCK (REG_BINARY), or a table of names
+    /// (REG_MULTI_SZ) for values such as `Counter` and `Help 009`.
     ///
     /// A block whose buffer is too small or missing gives ERROR_MORE_DATA and leaves the size as it was: the next
     /// block may be larger. An unknown value name gives a block without objects.
@@ -291,7 +291,7 @@ unsafe fn query_value(
 /// Value of a registry key.
 struct RegistryValue {
     kind: u32,
-    /// Bytes of the value; `None` if it was not collected, because there is no room for it.
+    /// Bytes of the value; `None` if the value was not collected, because the caller has no buffer for it.
     bytes: Option<Vec<u8>>,
 }
 
@@ -380,9 +380,9 @@ fn perflib_value(name: &str) -> Result<u32, Status> {
 }
 
 export! {
-    /// `RegQueryInfoKey`: a performance key has no keys and two values; the longer of these needs no more room than
-    /// the size that is written. `Perflib` cannot be enumerated and has neither keys nor values. There is no class:
-    /// its text is empty.
+    /// `RegQueryInfoKey`: writes that a performance key has no subkeys and two values, and a size that is enough for
+    /// the longer value. `Perflib` cannot be enumerated and has neither keys nor values. There is no class: its text is
+    /// empty.
     ///
     /// # Safety
     /// Each pointer is null or may be written; `class` has room for `class_len` units.
@@ -457,8 +457,8 @@ unsafe fn query_info_key(
     Ok(())
 }
 
-/// `RegEnumValue`: a performance key has two values, whose size cannot be known: ERROR_MORE_DATA, and nothing is
-/// written.
+/// `RegEnumValue`: returns ERROR_MORE_DATA for the two values of a performance key, because their size cannot be known,
+/// and writes nothing.
 #[unsafe(no_mangle)]
 pub extern "system" fn perflib_RegEnumValue(key: Handle, index: u32) -> u32 {
     guard(|| match (RegistryKey::from_handle(key)?.is_performance(), index) {
@@ -467,7 +467,7 @@ pub extern "system" fn perflib_RegEnumValue(key: Handle, index: u32) -> u32 {
     })
 }
 
-/// `RegEnumKeyEx`: there are no keys to enumerate.
+/// `RegEnumKeyEx`: fails, because there are no keys to enumerate.
 #[unsafe(no_mangle)]
 pub extern "system" fn perflib_RegEnumKeyEx(key: Handle) -> u32 {
     guard(|| match RegistryKey::from_handle(key)? {
@@ -476,7 +476,7 @@ pub extern "system" fn perflib_RegEnumKeyEx(key: Handle) -> u32 {
     })
 }
 
-/// `RegSetValueEx`: nothing can be written.
+/// `RegSetValueEx`: fails, because nothing can be written.
 #[unsafe(no_mangle)]
 pub extern "system" fn perflib_RegSetValueEx(key: Handle) -> u32 {
     guard(|| match RegistryKey::from_handle(key)? {
@@ -486,13 +486,13 @@ pub extern "system" fn perflib_RegSetValueEx(key: Handle) -> u32 {
     })
 }
 
-/// `RegQueryValue`: the value of a key itself, which no key has.
+/// `RegQueryValue`: fails, because no key has a value of its own.
 #[unsafe(no_mangle)]
 pub extern "system" fn perflib_RegQueryValue(key: Handle) -> u32 {
     no_own_value(key)
 }
 
-/// `RegSetValue`: nothing can be written.
+/// `RegSetValue`: fails, because nothing can be written.
 #[unsafe(no_mangle)]
 pub extern "system" fn perflib_RegSetValue(key: Handle) -> u32 {
     no_own_value(key)

@@ -23,7 +23,7 @@ pub enum TextUnit {
 pub enum TextLocation {
     /// No text, only numbers.
     Numbers,
-    /// Only text and NULs.
+    /// Text and NULs in the whole response.
     Text,
     /// Strings behind a PERF_STRING_BUFFER_HEADER.
     Strings,
@@ -278,7 +278,7 @@ fn until_nul(utf16: &[u8]) -> &[u8] {
     perfset::Name::until_nul(utf16).as_bytes()
 }
 
-/// Returns the first structure of a list, whose size is in it at `size_at`, and the bytes that follow it.
+/// Returns the first structure of a list, whose size field is at `size_at`, and the bytes that follow the structure.
 fn sized(list: &[u8], size_at: usize) -> Option<(&[u8], &[u8])> {
     let size = len_at(list, size_at)?;
     // A structure whose size is smaller than its own size field would never end.
@@ -289,7 +289,7 @@ fn len_at(bytes: &[u8], at: usize) -> Option<usize> {
     u32_at(bytes, at).and_then(|len| usize::try_from(len).ok())
 }
 
-/// Returns a field of 4 bytes.
+/// Returns the 4-byte number at an offset.
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     let field = bytes.get(at..)?.first_chunk()?;
     Some(u32::from_le_bytes(*field))
@@ -322,7 +322,8 @@ mod tests {
 
     use super::*;
 
-    /// One counter of two instances: the worked example of PERF_MULTIPLE_INSTANCES, with one name beyond 16 bits.
+    /// Checks a block with one counter of two instances: the worked example of PERF_MULTIPLE_INSTANCES, with one name
+    /// beyond 16 bits.
     #[test]
     fn a_block_of_counter_data() {
         let mut builder = BlockBuilder::new(&ClockReading::default());

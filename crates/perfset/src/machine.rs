@@ -69,7 +69,7 @@ impl Environment {
         if self == Self::Ignored { None } else { env::var_os(name).filter(|value| !value.is_empty()) }
     }
 
-    /// Returns the library whose functions replace those of the system.
+    /// Returns the path of the library whose functions replace those of the system.
     fn library(self) -> Option<PathBuf> {
         if cfg!(windows) && self == Self::Trusted {
             self.get("PERFSET_PERFLIB").map(PathBuf::from)
@@ -261,10 +261,10 @@ mod backend {
 
     pub use perfset_linux::has_more_rights;
 
-    /// Collection method set by the program.
+    /// Collection method for processes and threads that the program has set.
     pub static PROCESS_SOURCE: OnceLock<ProcessSource> = OnceLock::new();
 
-    /// Deadline set by the program.
+    /// Maximum time of a collection that the program has set.
     pub static DEADLINE: OnceLock<Duration> = OnceLock::new();
 
     fn deadline(trusts_environment: bool) -> Duration {

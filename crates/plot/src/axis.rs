@@ -89,7 +89,7 @@ mod tests {
         }
     }
 
-    /// Whatever the numbers, there are few ticks, in order, from end to end.
+    /// Checks that any range of numbers gets few ticks, in order, and inside of the axis.
     #[test]
     fn every_range_has_an_axis() {
         for exponent in -300..=300 {

@@ -21,7 +21,7 @@ pub struct Bucket {
     pub last: Point,
     pub mean: f64,
     pub count: i64,
-    /// `true` if the sample before `first` also had a value, so that a line leads here.
+    /// `true` if the sample before `first` also had a value, so that a line connects both.
     pub is_joined: bool,
 }
 
@@ -31,7 +31,7 @@ impl Bucket {
         Self { cell, first, least, greatest, last, mean: point.value, count: 1, is_joined }
     }
 
-    /// Merges later values into this stretch.
+    /// Merges the summary of later values into this one.
     pub fn add(&mut self, later: &Self) {
         if later.least.value < self.least.value {
             self.least = later.least;
@@ -54,7 +54,8 @@ impl Bucket {
     }
 }
 
-/// Adds a stretch in order of cells. It is not the last one only if the clock was set back.
+/// Adds the summary of a stretch of values, in the order of cells. It is not the last one only if the clock was set
+/// back.
 pub fn add(stretches: &mut Vec<Bucket>, new: Bucket) {
     match stretches.last_mut() {
         Some(last) if last.cell == new.cell => last.add(&new),
@@ -105,7 +106,7 @@ mod tests {
         assert_eq!((second.cell, second.points().len(), second.mean), (1, 1, 7.0));
     }
 
-    /// The clock may be set back.
+    /// Checks that values with earlier times, as after the clock was set back, are sorted into their cells.
     #[test]
     fn earlier_times_have_their_place() {
         let mut kept = Vec::new();

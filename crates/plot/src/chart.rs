@@ -61,7 +61,7 @@ pub struct Chart {
     /// Length of a cell, and start time of cell 0, in µs.
     cell: i64,
     origin: i64,
-    /// First and last cell, then first and last time.
+    /// First and last cell with samples; `span` contains the first and the last time.
     cells: Option<(i64, i64)>,
     pub(crate) span: Option<(i64, i64)>,
     pub(crate) samples: u64,
@@ -102,7 +102,7 @@ impl Chart {
         }
     }
 
-    /// Adds a line. Returns `None` if the chart has too many lines to choose from.
+    /// Adds a line to the chart. Returns `None` if the chart has too many lines to choose from.
     pub fn line(&mut self, label: &Label<'_>) -> Option<LineId> {
         if self.lines.len() >= Self::LINES {
             self.refused = self.refused.saturating_add(1);

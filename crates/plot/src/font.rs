@@ -3,7 +3,8 @@
 use tiny_skia::{Path, PathBuilder, Transform};
 use ttf_parser::{Face, OutlineBuilder};
 
-/// Latin, Greek and Cyrillic letters of Arimo, which is as wide as Arial; `font/OFL.txt` is its licence.
+/// Font file with the Latin, Greek and Cyrillic letters of Arimo, a font as wide as Arial; `font/OFL.txt` is its
+/// licence.
 const BYTES: &[u8] = include_bytes!("../font/perfset-sans.ttf");
 
 /// Font used to lay out pictures.
@@ -76,7 +77,7 @@ impl Font {
     }
 }
 
-/// Converts a position in a picture, which has at most a few thousand pixels.
+/// Converts a coordinate in pixels to `f32`, which is exact enough for a picture of a few thousand pixels.
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "rounding is what is wanted")]
 pub fn small(place: f64) -> f32 {
     place as f32
@@ -110,7 +111,7 @@ impl OutlineBuilder for Letter {
 mod tests {
     use super::*;
 
-    /// Widths are those of Arial, in 2,048ths.
+    /// Checks the widths of letters against those of Arial, in 2,048ths of the font size.
     #[test]
     fn the_font_can_be_read() {
         let font = Font::new();

@@ -62,14 +62,14 @@ const TEXT: f64 = 12.0;
 const SMALL: f64 = 11.0;
 /// Height of a line of the legend.
 const ROW: f64 = 18.0;
-/// Widths in the legend: a column, the picture width below which columns are narrower and the column's width there,
-/// and the sample of a line.
+/// Widths in the legend, in pixels: a column of numbers, the picture width below which columns are narrower and the
+/// narrower column width, and the colour sample of a line.
 const COLUMN: f64 = 86.0;
 const NARROW: (f64, f64) = (700.0, 68.0);
 const SWATCH: f64 = 22.0;
-/// Height of the times below a panel: time of day, and day.
+/// Height in pixels of the time labels below a panel: one line for the time of day, one for the day.
 const TIMES: f64 = 34.0;
-/// Heights of a panel if none is requested: alone, among others, and minimum.
+/// Heights of a panel in pixels if the user requests none: the only panel, one of several panels, and the minimum.
 const ALONE: f64 = 300.0;
 const AMONG: f64 = 180.0;
 const LEAST: f64 = 60.0;
@@ -135,9 +135,9 @@ struct Plot<'a> {
     head: String,
     names: Vec<String>,
     height: f64,
-    /// First and last time.
+    /// First and last time on the time axis.
     span: (i64, i64),
-    /// Longest interval over which a line is drawn.
+    /// Longest interval between two samples that a line still connects.
     longest: f64,
     /// Upper edges of stacked lines, each at the times of its cells.
     stack: Option<Vec<Vec<Level>>>,
@@ -326,7 +326,7 @@ impl Drawing {
         self.shapes.push(Shape::Line { runs: vec![run], colour, width: 1.0, dashes: &[] });
     }
 
-    /// Draws the times below a panel.
+    /// Draws the time labels below a panel.
     fn times(&mut self, frame: &Frame, look: &PictureOptions, faint: Colour) {
         let (from, to) = frame.span;
         let width = self.font.width("2026-11-22", SMALL) + 5.0 * GAP;
@@ -491,7 +491,7 @@ impl Frame {
     }
 }
 
-/// Merges the stretches of a line into one per column of pixels.
+/// Merges adjacent stretches of a line that begin in the same column of pixels.
 fn columns(line: &ChartLine, frame: &Frame) -> Vec<Bucket> {
     let column = |stretch: &Bucket| whole(frame.x(stretch.first.time).floor());
     let mut columns: Vec<Bucket> = Vec::new();

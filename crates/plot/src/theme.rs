@@ -65,7 +65,7 @@ impl Palette {
 mod tests {
     use super::*;
 
-    /// By the definition of WCAG 2, section "relative luminance".
+    /// Returns the relative luminance of a colour, as WCAG 2 defines it in the section "relative luminance".
     fn luminance(Colour(rgb): Colour) -> f64 {
         let part = |shift: u32| {
             let part = f64::from(rgb >> shift & 0xFF) / 255.0;

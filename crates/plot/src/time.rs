@@ -11,7 +11,7 @@ pub struct Tick {
     pub time: i64,
     /// Text of the tick: time of day, day, month or year.
     pub label: String,
-    /// Day of a time of day, if it differs from the day of the previous tick.
+    /// Date shown below the time of day, if it differs from the date of the previous tick.
     pub day: Option<String>,
 }
 
@@ -19,7 +19,7 @@ pub struct Tick {
 enum Step {
     /// Fixed number of µs that divides an hour; all hours have the same length.
     Fixed(i64),
-    /// Interval of local time, whose clock may be put forward or back.
+    /// Interval in local time, for which hours and days can have different lengths when clocks are put forward or back.
     Civil(Span),
 }
 
@@ -70,7 +70,7 @@ pub fn civil(time: i64, zone: &TimeZone) -> Option<DateTime> {
     Some(zone.to_datetime(Timestamp::from_microsecond(time).ok()?))
 }
 
-/// Returns the UTC offset of a zone at a time: `UTC`, `UTC+01:00`.
+/// Returns the UTC offset of a zone at a time in µs since 1970, as text: `UTC`, `UTC+01:00`.
 pub fn offset(time: i64, zone: &TimeZone) -> String {
     match Timestamp::from_microsecond(time).map(|time| zone.to_offset(time)) {
         Ok(offset) if offset.seconds() != 0 => {
@@ -226,7 +226,8 @@ mod tests {
         }
     }
 
-    /// When clocks are put forward or back, no time is shown that was not, and none where it was not.
+    /// Ticks omit local times that do not exist, and repeat those that occur twice, when clocks are put forward or
+    /// back.
     #[test]
     fn clocks_may_be_put_forward_and_back() {
         let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
@@ -249,7 +250,7 @@ mod tests {
         }
     }
 
-    /// No times take long, whatever they are.
+    /// Any range of times, even the largest, has at most the requested number of ticks.
     #[test]
     fn every_span_has_few_moments() {
         let most = i64::MAX / 40;

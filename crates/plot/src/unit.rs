@@ -13,13 +13,13 @@ pub struct Unit {
 /// Position and kind of the size prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Prefixes {
-    /// Before the unit, in powers of 1,024.
+    /// Prefix before the unit, in powers of 1,024.
     Binary,
-    /// Before the unit, in powers of 1,000.
+    /// Prefix before the unit, in powers of 1,000.
     Metric,
-    /// Before the unit, in powers of 1,000, except above 1: kiloseconds are unusual.
+    /// Prefix before the unit, in powers of 1,000, except for values above 1, because kiloseconds are unusual.
     Small,
-    /// After the number, as in 20k/s.
+    /// Prefix after the number, as in 20k/s.
     OfNumber,
 }
 
@@ -67,7 +67,7 @@ impl Unit {
         }
     }
 
-    /// Returns the scale for numbers of this size.
+    /// Returns the prefix and unit for an axis whose numbers have about this size.
     pub fn scale(&self, size: f64) -> AxisScale {
         const METRIC: [(&str, f64); 11] = [
             ("p", 1e-12),

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-/// Part of the passing time that refills a stock, as a divisor: 2 %.
+/// Divisor for the part of the passing time that refills a stock: 1/50, which is 2 %.
 const REFILL: u32 = 50;
 
-/// Stock of time. Any number of collections within `t` seconds together spend at most the whole stock, 2 % of `t`,
-/// and the time by which their last step exceeded it.
+/// Stock of time that work uses up and that passing time refills. Any number of collections within `t` seconds together
+/// spend at most the whole stock, 2 % of `t`, and the time by which their last step exceeded it.
 #[derive(Clone, Debug)]
 pub(crate) struct Allowance {
     most: Duration,
@@ -17,19 +17,20 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// Creates a full stock.
+    /// Creates an allowance whose stock of time is full.
     pub fn new(most: Duration) -> Self {
         Self { most, left: most, debt: Duration::ZERO, refilled: Instant::now() }
     }
 
-    /// Returns the time that may be spent now. A small rest is saved, so that each use gets something done.
+    /// Returns the time that may be spent now, or zero if only a small rest is left. The rest is saved, so that each
+    /// use gets something done.
     pub fn left(&mut self) -> Duration {
         self.refill(Instant::now());
         self.usable()
     }
 
     fn usable(&self) -> Duration {
-        /// Part of the stock that counts as a small rest, as a divisor.
+        /// Divisor for the part of the stock below which the remaining time counts as a small rest.
         const SMALL: u32 = 16;
         if self.left < self.most.checked_div(SMALL).unwrap_or_default() { Duration::ZERO } else { self.left }
     }

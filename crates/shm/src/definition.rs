@@ -48,7 +48,8 @@ pub enum DefinitionError {
     Counters(&'static str),
 }
 
-/// Encodes a counterset. One without a name is visible only where it is registered.
+/// Encodes a counterset as the bytes of a definition. A counterset without a name is visible only where it is
+/// registered.
 #[must_use]
 pub fn encode(counterset: &Counterset) -> Vec<u8> {
     let mut out = Vec::new();
@@ -84,7 +85,7 @@ pub fn encode(counterset: &Counterset) -> Vec<u8> {
     out
 }
 
-/// Decodes a counterset. Unknown parts are ignored.
+/// Decodes a counterset from the bytes of a definition. Unknown parts are ignored.
 ///
 /// # Errors
 /// If a part is damaged, or the counterset has no counter, too many, or two with the same id.
@@ -182,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    /// What a definition carries of a counterset.
+    /// Returns the counterset with only the properties that a definition contains.
     fn carried(set: &Counterset) -> Counterset {
         let counter = |counter: &Counter| {
             let Counter { wraps, caps, cost_class, source, availability, v1_index, .. } =

@@ -273,7 +273,7 @@ mod tests {
         });
     }
 
-    /// The program has its own handler for that signal, and no other signal comes through.
+    /// Running work in a child leaves the program's own SIGBUS handler unchanged.
     #[test]
     fn the_programs_own_handlers_stay() {
         let current = || {

@@ -118,7 +118,7 @@ mod tests {
         assert!(!younger.is_another(own.namespace + 1, own.time_namespace), "its pid says nothing there");
     }
 
-    /// The start time of a process is another one in each time namespace, so it tells nothing in another.
+    /// A start time of another time namespace is not compared, because the same process has another start time there.
     #[test]
     fn start_times_of_other_time_namespaces() {
         let own = ProcessIdentity::own();

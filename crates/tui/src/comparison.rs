@@ -11,21 +11,21 @@ use crate::sample::{RowChange, RowIdentity, SampleRow, TableSample, TableValue};
 use crate::spans::{MeanRow, SpanMeans};
 use crate::tab::{ColumnPart, TableHeading};
 
-/// Log or range with which the shown one is compared.
+/// Log or range with which the shown log or range is compared.
 #[derive(Debug)]
 pub struct Baseline {
     feed: Feed,
     times: Vec<i64>,
-    /// Options that make `perfset get` read it.
+    /// Options that make `perfset get` read the baseline's log.
     pub(crate) options: String,
-    /// Words for it on the screen, without control characters.
+    /// Name of the baseline on the screen, without control characters.
     pub(crate) label: String,
-    /// Name of the machine, without control characters.
+    /// Name of the machine that recorded the baseline, without control characters.
     pub(crate) machine: String,
 }
 
 impl Baseline {
-    /// Creates a baseline of a feed of logs. `options` are those with which a command reads them, such as
+    /// Creates a baseline from a feed of logs. `options` are the options with which a command reads these logs, such as
     /// `--log before.csv`, and `label` is their name on the screen.
     ///
     /// # Errors
@@ -36,13 +36,13 @@ impl Baseline {
         Ok(Self { times: feed.times()?, feed, options, label, machine })
     }
 
-    /// Returns `true` if there is no sample to compare with.
+    /// Returns `true` if the baseline has no sample to compare with.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.times.is_empty()
     }
 
-    /// Compares a table of another feed with the same one of this log. `columns` are those of the table.
+    /// Compares a table of another feed with the same table of the baseline. `columns` are the columns of that table.
     ///
     /// # Errors
     /// If a log cannot be read.
@@ -67,7 +67,8 @@ impl Baseline {
         Ok(Comparison { sample: Arc::new(sample), sides, names: rows })
     }
 
-    /// Returns the means of the same table in this log, and the places of the plan's counters among its columns.
+    /// Returns the means of the same table in the baseline, and the position of each counter of `plan` among its
+    /// columns.
     fn means_like(&self, plan: &TablePlan, rows: RowNames) -> Result<MeansAndPlaces, FeedError> {
         let mut places = vec![None; plan.columns.len()];
         let Some(own) = counterset_like(&plan.counterset, &self.feed.countersets()) else {
@@ -86,21 +87,22 @@ impl Baseline {
     }
 }
 
-/// Means of the other log, and for each counter of the table its place among their columns.
+/// Means of the baseline, and for each counter of the shown table its position among the baseline's columns.
 type MeansAndPlaces = (Result<SpanMeans, NoMeans>, Vec<Option<usize>>);
 
 /// Counters of both logs that are compared with each other.
 struct PairedColumns<'p> {
-    /// Counters of the shown log.
+    /// Counters of the shown log's table.
     plan: &'p TablePlan,
-    /// For each of them its place in the other log.
+    /// Position of each counter of `plan` in the other log's table; `None` if the other log lacks it.
     places: Vec<Option<usize>>,
-    /// `true` for each whose values of several rows are added.
+    /// `true` for each counter whose values of several rows are added.
     sums: Vec<bool>,
 }
 
 impl PairedColumns<'_> {
-    /// Returns the places of a counter in the other log and in the shown one, and whether it is added.
+    /// Returns the positions of a counter in the other log's table and in the shown one, and `true` if values of
+    /// several rows are added.
     fn of(&self, id: CounterId) -> (Option<usize>, Option<usize>, bool) {
         let at = self.plan.columns.iter().position(|column| *column == id);
         let before = at.and_then(|at| self.places.get(at).copied().flatten());
@@ -108,7 +110,7 @@ impl PairedColumns<'_> {
     }
 }
 
-/// Mean of the sum over no process.
+/// Value of a program without processes in a range, for counters whose values are added: 0.
 const NOTHING: TableValue = TableValue::Number { value: 0.0, raw: None };
 
 /// Table that compares two ranges.
@@ -118,23 +120,23 @@ pub struct Comparison {
     pub sample: Arc<TableSample>,
     /// Means of both ranges.
     pub sides: Sides,
-    /// Names of the rows.
+    /// Rule by which instance names become names of rows.
     pub names: RowNames,
 }
 
-/// Reason that a range has no means of a table.
+/// Reason why a range has no means of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoMeans {
     /// The log does not have the counterset.
     Counterset,
-    /// The log has none of the counters.
+    /// The log has none of the table's counters.
     Counter,
-    /// The range has no sample of them.
+    /// The range has no sample of the table's counters.
     Sample,
 }
 
 impl NoMeans {
-    /// Returns the words behind "was" or "mean".
+    /// Returns the reason as words for the screen, which follow "was" or "mean".
     pub fn words(self) -> &'static str {
         match self {
             Self::Counterset => "not in that log",
@@ -152,10 +154,10 @@ impl NoMeans {
     }
 }
 
-/// Means of both ranges, or the reasons for none.
+/// Means of both compared ranges, or the reason why a range has none.
 #[derive(Debug)]
 pub struct Sides {
-    /// Means of the range with which the shown one is compared.
+    /// Means of the baseline, with which the shown range is compared.
     pub before: Result<SpanMeans, NoMeans>,
     /// Means of the shown range.
     pub after: Result<SpanMeans, NoMeans>,
@@ -169,7 +171,7 @@ impl Sides {
         of(&self.before).into_iter().chain(of(&self.after)).collect()
     }
 
-    /// Returns the row of a name, with a value for each column.
+    /// Returns the comparison's row with a name, with a value for each column.
     fn row(&self, name: &str, columns: &[TableHeading], paired: &PairedColumns<'_>) -> SampleRow {
         let (before, after) = (side(&self.before, name), side(&self.after, name));
         let has_both = self.before.is_ok() && self.after.is_ok();
@@ -205,7 +207,7 @@ impl Sides {
         }
     }
 
-    /// Returns a value, or the reason that a range does not have it.
+    /// Returns a value, or the reason why a range does not have the value.
     fn shown(&self, value: Result<&TableValue, Absence>, side: &Result<SpanMeans, NoMeans>) -> TableValue {
         match (value, side) {
             (Ok(value), _) => value.clone(),
@@ -215,8 +217,8 @@ impl Sides {
         }
     }
 
-    /// Returns the number of rows that are in the shown range only, and of those in the other one only; `None` if not
-    /// all rows are known.
+    /// Returns the number of rows that only the shown range has, and of rows that only the other range has; `None` if
+    /// not all rows are known.
     #[must_use]
     pub fn changes(&self) -> Option<(usize, usize)> {
         let (Ok(before), Ok(after)) = (&self.before, &self.after) else { return None };
@@ -230,7 +232,7 @@ impl Sides {
     }
 }
 
-/// Reason that a range has no value of a cell.
+/// Reason why a range has no value for a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Absence {
     /// The range lacks the row.
@@ -239,7 +241,8 @@ enum Absence {
     Column,
 }
 
-/// Returns `true` if a range has all instances: their sum is there, and none was left out.
+/// Returns `true` if a range has the rows of all instances: the row with their sum is there, and no instance was left
+/// out.
 fn has_all_rows(means: &SpanMeans) -> bool {
     !means.is_full && means.rows.values().any(|row| row.sums_up)
 }
@@ -253,7 +256,7 @@ fn value_of(row: Option<&MeanRow>, column: Option<usize>) -> Result<&TableValue,
     row.ok_or(Absence::Row)?.values.get(column).ok_or(Absence::Column)
 }
 
-/// Returns the difference of two values. That of lower bounds is not exact.
+/// Returns the difference of two values; it is inexact if a value is only a lower bound.
 fn difference(was: Result<&TableValue, Absence>, is: Result<&TableValue, Absence>) -> TableValue {
     use TableValue::{Missing, Number};
     match (was, is) {
@@ -272,7 +275,7 @@ fn difference(was: Result<&TableValue, Absence>, is: Result<&TableValue, Absence
     }
 }
 
-/// Returns a difference, which is 0 if it is no larger than the rounding of the two sums.
+/// Returns the difference of two sums, or 0 if it is no larger than their rounding errors.
 fn exact_difference(was: f64, is: f64) -> f64 {
     let difference = is - was;
     if difference.abs() <= was.abs().max(is.abs()) * 1e-9 { 0.0 } else { difference }
@@ -282,7 +285,7 @@ fn missing(reason: &str) -> TableValue {
     TableValue::Missing(Arc::new(NoValue::Failed(reason.into())))
 }
 
-/// Returns the means of all samples; `None` if none has the table.
+/// Returns the means of all samples at the given times; `None` if no sample has the table.
 fn means(
     feed: &Feed,
     times: &[i64],
@@ -296,14 +299,15 @@ fn means(
     Ok(means.map(|means| SpanMeans { of: times.len(), ..means }))
 }
 
-/// Names of the rows of a comparison. The processes of a program are one row: their ids differ after each start.
+/// Rule by which instance names become row names of a comparison. All processes of a program are one row, because their
+/// ids differ after each start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowNames {
-    /// Names as they are.
+    /// Instance names, used unchanged as row names.
     Whole,
-    /// Processes whose names end with a colon and their id.
+    /// Process names that end with a colon and the process id, which the row name omits.
     WithIds,
-    /// Processes of one name, of which the second one can be called `name#1`.
+    /// Process names of which the second equal one can be called `name#1`; the row name omits the number.
     Numbered,
 }
 
@@ -320,7 +324,7 @@ impl RowNames {
         self != Self::Whole
     }
 
-    /// Returns `true` for each column whose values of several rows are added.
+    /// Returns `true` for each column of the plan whose values of several rows are added.
     fn sums(self, plan: &TablePlan) -> Vec<bool> {
         let can_be_added = |id: &CounterId| plan.counterset.counter(*id).is_some_and(can_be_added);
         plan.columns.iter().map(|id| self.are_programs() && can_be_added(id)).collect()
@@ -340,8 +344,8 @@ impl RowNames {
     }
 }
 
-/// Returns `true` if the values of several processes can be added: shares of time, events per second, bytes and numbers
-/// of things, except for peaks, which they do not reach at the same time.
+/// Returns `true` if the values of several processes can be added: shares of time, events per second, bytes and counts
+/// of things. Peaks are an exception, because processes reach them at different times.
 fn can_be_added(counter: &Counter) -> bool {
     let name = counter.shown_name().to_lowercase();
     let is_rate = [
@@ -357,14 +361,14 @@ fn can_be_added(counter: &Counter) -> bool {
     (is_rate || is_amount || is_share) && !name.ends_with(" peak")
 }
 
-/// Returns the counterset of another log that has the same meaning: that with the same GUID, else that of the name.
+/// Returns the counterset of another log with the same meaning: the one with the same GUID, or else with the same name.
 fn counterset_like(set: &Counterset, others: &[Arc<Counterset>]) -> Option<Arc<Counterset>> {
     let name = set.name.to_lowercase();
     let by_guid = others.iter().find(|other| other.guid == set.guid);
     by_guid.or_else(|| others.iter().find(|other| other.name.to_lowercase() == name)).cloned()
 }
 
-/// Returns the counter with the name of a counter of a counterset.
+/// Returns the counter of the `other` counterset that has the same name as a counter of `set`.
 fn counter_like(set: &Counterset, id: CounterId, other: &Counterset) -> Option<CounterId> {
     let name = set.counter(id)?.shown_name().to_lowercase();
     // Ids are those of one catalogue or log; names say what is meant.

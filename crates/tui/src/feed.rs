@@ -16,28 +16,29 @@ use crate::sample::{RowIdentity, TableSample};
 use crate::spans::SpanTotals;
 use crate::timeline::StripSample;
 
-/// Samples before an instant that are read too, from few to many: rates need one, and counters that are recorded less
-/// often need more.
+/// Numbers of samples to read before an instant, in order of the attempts. Rates need one earlier sample, and counters
+/// that are recorded less often need more.
 const BEFORE: [usize; 3] = [1, 30, 310];
 
-/// Most samples of a range that its totals are computed from. Rates of samples that are far apart are those of the
-/// whole time between them.
+/// Maximum number of samples from which the totals of a range are computed. Rates of samples that are far apart are
+/// those of the whole time between them.
 const OF_A_RANGE: usize = 600;
 
-/// Longest reading of a range. What it had not reached then is left out, which the times of the table say.
+/// Maximum time to read a range of a log. Samples that are not read by then are left out, which the times of the table
+/// show.
 const RANGE_PATIENCE: Duration = Duration::from_secs(3);
 
-/// Reason that a screen cannot show something.
+/// Reason why a screen cannot show something.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FeedError {
     /// The source cannot be read.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// A path does not fit the source.
+    /// A counter path does not fit the source.
     #[error("{0}")]
     Path(#[from] BindError),
-    /// The recording of the recorder that runs cannot be opened.
+    /// The recording of the running recorder cannot be opened.
     #[error("the recorder's samples cannot be read: {0}")]
     Recorder(String),
 }
@@ -47,14 +48,14 @@ pub enum FeedError {
 pub struct TablePlan {
     /// Counterset of the table.
     pub counterset: Arc<Counterset>,
-    /// Counters of the columns.
+    /// Counters of the table's columns.
     pub columns: Vec<CounterId>,
-    /// Paths of one value each.
+    /// Counter paths of the strip, each of which has one value.
     pub strip: Vec<CounterPath>,
 }
 
 impl TablePlan {
-    /// Returns the path of a column: all instances of a counter.
+    /// Returns the counter path of a column, which covers all instances of a counter.
     fn column_path(&self, id: CounterId) -> CounterPath {
         CounterPath {
             machine: None,
@@ -72,14 +73,14 @@ impl TablePlan {
         Ok(())
     }
 
-    /// Adds all paths to a query. The strip's counters that the source lacks are replaced by nothing: the samples have
-    /// no value of them.
+    /// Adds the paths of all columns and of the strip to a query. Counters of the strip that the source lacks have no
+    /// position, and the samples have no value of them.
     fn bind(&self, query: &mut PathQuery, source: &mut dyn Source) -> Result<Vec<Option<usize>>, FeedError> {
         self.bind_columns(query, source)?;
         Ok(bind_strip(query, source, &self.strip))
     }
 
-    /// Returns `true` if a sample has the rates of its rows, or there are none to have.
+    /// Returns `true` if a sample has rows, and at least one rate unless no column of the table is a rate.
     fn has_rates(&self, sample: &TableSample) -> bool {
         let is_rate = |id: &CounterId| {
             self.counterset.counter(*id).is_some_and(|counter| counter.counter_type.needs_two_samples())
@@ -93,23 +94,23 @@ impl TablePlan {
     }
 }
 
-/// Adds the strip's counters to a query. Returns their positions; none for those that the source lacks.
+/// Adds the strip's counters to a query, and returns their positions; `None` for counters that the source lacks.
 fn bind_strip(query: &mut PathQuery, source: &mut dyn Source, strip: &[CounterPath]) -> Vec<Option<usize>> {
     strip.iter().map(|path| query.add(source, path).ok()).collect()
 }
 
-/// Live source or log of a screen.
+/// Source of a screen's samples: a live machine, or logs.
 #[derive(Debug)]
 pub struct Feed {
     machine: Machine,
     logs: Option<Logs>,
     /// Part of the logs that is shown.
     window: Window,
-    /// `true` to end the reading of long ranges early, because the user waits for it.
+    /// `true` if reading a long range ends early, because the user waits for the result.
     is_hasty: bool,
-    /// Directory of a recorder that runs on the live machine.
+    /// Directory of the recorder that is running on the live machine.
     recorded: Option<PathBuf>,
-    /// Query of a live source, with the plan that it was made for.
+    /// Query of a live source, the plan that it was created for, and the positions of the strip's counters.
     live: Option<(PathQuery, TablePlan, Vec<Option<usize>>)>,
 }
 
@@ -120,14 +121,14 @@ impl Feed {
         Self { machine, logs: None, window: Window::default(), is_hasty: true, recorded: None, live: None }
     }
 
-    /// Returns the same feed with the directory of a recorder that runs: samples before the first live one are read
-    /// from it.
+    /// Returns the same feed with the directory of a running recorder, from which samples before the first live one are
+    /// read.
     #[must_use]
     pub fn with_recorded(self, folder: Option<PathBuf>) -> Self {
         Self { recorded: folder, ..self }
     }
 
-    /// Opens the samples of the recorder that runs; `None` if there is no recorder.
+    /// Opens the samples of the running recorder; `None` if no recorder is running.
     ///
     /// # Errors
     /// If its recording cannot be read.
@@ -146,19 +147,19 @@ impl Feed {
         Self { logs: Some(logs.clone()), ..Self::live(logs.machine().clone()) }
     }
 
-    /// Returns the same feed of logs, restricted to the samples in a window.
+    /// Returns the same feed of logs, restricted to the samples in a time window.
     #[must_use]
     pub fn within(self, window: Window) -> Self {
         Self { window, ..self }
     }
 
-    /// Returns the same feed, which reads long ranges to their end: no key waits meanwhile.
+    /// Returns the same feed, which reads long ranges to their end because no user waits for the result.
     #[must_use]
     pub fn patient(self) -> Self {
         Self { is_hasty: false, ..self }
     }
 
-    /// Returns the times of all samples of the logs, ascending.
+    /// Returns the times of all samples of the logs within the feed's window, ascending.
     ///
     /// # Errors
     /// If the logs cannot be read.
@@ -172,13 +173,14 @@ impl Feed {
         Ok(times)
     }
 
-    /// Returns the log, if the feed is of one.
+    /// Returns the feed's logs; `None` if the source is live.
     #[must_use]
     pub fn logs(&self) -> Option<&Logs> {
         self.logs.as_ref()
     }
 
-    /// Returns the countersets with a name, by name. Views of others are left out, except if they are the only ones.
+    /// Returns the countersets that have a name, sorted by name. Views of others are left out, except if they are the
+    /// only ones.
     #[must_use]
     pub fn countersets(&self) -> Vec<Arc<Counterset>> {
         let all = self.machine.countersets();
@@ -214,7 +216,7 @@ impl Feed {
         })
     }
 
-    /// Reads the sample with a number of a log, whose times are `times`.
+    /// Reads a sample of a log by its number in `times`, the times of all samples.
     ///
     /// # Errors
     /// If the log cannot be read, or does not have the counterset.
@@ -247,7 +249,7 @@ impl Feed {
         Ok(found)
     }
 
-    /// Returns the totals of the samples of a log from one number to another, the later one included. Of many samples,
+    /// Returns the totals of a log's samples between two sample numbers, both included. If there are many samples, only
     /// some at equal distances are read.
     ///
     /// # Errors
@@ -269,7 +271,7 @@ impl Feed {
         }
     }
 
-    /// Returns the totals of every n-th sample, and `true` if the end of the window was reached.
+    /// Returns the totals of every n-th sample in a window, and `true` if the end of the window was reached.
     fn totals(
         &self,
         window: Window,
@@ -294,7 +296,8 @@ impl Feed {
         Ok((totals, true))
     }
 
-    /// Returns the totals of the collection that the sample with a number of a log is of, and of the one before it.
+    /// Returns the totals of two collections of a table: the one that the sample with a number shows, and the one
+    /// before it.
     ///
     /// # Errors
     /// If the log cannot be read, or does not have the counterset.
@@ -325,7 +328,7 @@ impl Feed {
         Ok(totals)
     }
 
-    /// Reads the strip's counters in a range of a log: for each sample its time and values.
+    /// Reads the strip's counters in a range of a log: the time and the values of each sample.
     ///
     /// # Errors
     /// If the log cannot be read.
@@ -360,7 +363,7 @@ impl Feed {
     }
 }
 
-/// Samples of a recorder that runs, as they were when they were opened.
+/// Samples of a running recorder, as they were when its recording was opened.
 #[derive(Debug)]
 pub struct FeedPast {
     logs: Logs,
@@ -368,7 +371,7 @@ pub struct FeedPast {
 }
 
 impl FeedPast {
-    /// Reads the newest samples before a time, at most a number of them, the oldest first.
+    /// Reads the newest samples before a time, at most `most` of them, the oldest first.
     ///
     /// # Errors
     /// If they cannot be read, or the recorder does not have the counterset.
@@ -397,7 +400,8 @@ impl FeedPast {
     }
 }
 
-/// Returns the counters of a counterset that a table can show: no bases, and without `all` no expensive ones.
+/// Returns the counters of a counterset that a table can show: no bases, and no expensive counters unless `all` is
+/// `true`.
 #[must_use]
 pub fn shown_counters(set: &Counterset, all: bool) -> Vec<&Counter> {
     let is_shown = |counter: &&Counter| {

@@ -4,13 +4,13 @@ use regex_lite::{Regex, RegexBuilder};
 
 use crate::sample::SampleRow;
 
-/// Characters that make a text a regular expression.
+/// Characters that make a filter text a regular expression.
 const REGULAR: [char; 11] = ['^', '$', '*', '+', '?', '[', ']', '(', ')', '|', '\\'];
 
-/// Largest compiled regular expression, in bytes.
+/// Maximum size of a compiled regular expression, in bytes.
 const REGEX_SIZE: usize = 1 << 20;
 
-/// Comparison of a test.
+/// Comparison operator of a filter's test, such as `cpu>5`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Comparison {
     Above,
@@ -20,7 +20,7 @@ enum Comparison {
     Equal,
 }
 
-/// Comparisons by their text. The longer ones come first, because the others are parts of them.
+/// Comparison operators and their signs. The longer signs come first, because the shorter ones are parts of them.
 const COMPARISONS: [(&str, Comparison); 5] = [
     (">=", Comparison::AtLeast),
     ("<=", Comparison::AtMost),
@@ -29,7 +29,7 @@ const COMPARISONS: [(&str, Comparison); 5] = [
     ("=", Comparison::Equal),
 ];
 
-/// Condition on rows. Rows that do not fulfil it are hidden.
+/// Condition on rows; rows that do not fulfil it are hidden.
 #[derive(Clone, Debug)]
 pub struct RowFilter {
     text: String,
@@ -38,10 +38,10 @@ pub struct RowFilter {
 
 #[derive(Clone, Debug)]
 enum Condition {
-    /// Name that contains a text, in small letters.
+    /// Test that the row's name contains a text, which is stored in lower case.
     Contains(String),
     Matches(Regex),
-    /// Number in a column.
+    /// Test that compares the number in a column with a limit.
     Number {
         column: usize,
         comparison: Comparison,
@@ -50,7 +50,8 @@ enum Condition {
 }
 
 impl RowFilter {
-    /// Parses a filter. A test names a column by its title or by a part of it: case, `%` and `/s` do not matter.
+    /// Parses the text of a filter. A test names a column by its title or by a part of it: case, `%` and `/s` do not
+    /// matter.
     ///
     /// # Errors
     /// A sentence, if a regular expression is invalid, a column is unknown, or a limit is not a number.
@@ -78,7 +79,7 @@ impl RowFilter {
         Ok(Self { text: text.to_owned(), condition })
     }
 
-    /// Returns the same filter for columns that moved.
+    /// Returns the same filter after the columns moved to other positions.
     #[must_use]
     pub fn moved(mut self, place: impl Fn(usize) -> usize) -> Self {
         if let Condition::Number { column, .. } = &mut self.condition {
@@ -113,7 +114,7 @@ impl RowFilter {
     }
 }
 
-/// Returns the column whose title a text is, else the first one whose title contains it.
+/// Returns the column whose title equals a text, or else the first one whose title contains the text.
 fn column_of(text: &str, titles: &[&str]) -> Option<usize> {
     let plain = |text: &str| text.to_lowercase().replace(['%', ' '], "").replace("/s", "");
     let wanted = plain(text);
@@ -125,8 +126,8 @@ fn column_of(text: &str, titles: &[&str]) -> Option<usize> {
         .or_else(|| titles.iter().position(|title| !wanted.is_empty() && title.contains(&wanted)))
 }
 
-/// Parses a number with an optional prefix. Those of bytes are powers of 1,024, as `Ki`; `k`, `M` and `G` are powers of
-/// 1,000.
+/// Parses a number with an optional size prefix. `Ki`, `Mi` and `Gi` are powers of 1,024; `k`, `M` and `G` are powers
+/// of 1,000.
 fn number(text: &str) -> Option<f64> {
     const PREFIXES: [(&str, f64); 6] =
         [("ki", 1_024.0), ("mi", 1_048_576.0), ("gi", 1_073_741_824.0), ("k", 1e3), ("m", 1e6), ("g", 1e9)];

@@ -29,5 +29,5 @@ mod timeline;
 mod tree;
 mod viewer;
 
-/// Time between the two first samples of a table, because rates need two.
+/// Time between the first two samples of a table, because rates need two samples.
 const WARMUP: Duration = Duration::from_millis(120);

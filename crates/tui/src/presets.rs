@@ -3,18 +3,19 @@
 /// Counterset of a tab, with the counters that fit a terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct TabPreset {
-    /// Title on the screen, and name of the option `-c`.
+    /// Title of the tab on the screen, which the option `-c` accepts as a name.
     pub title: &'static str,
-    /// Countersets that have the same meaning; the first one that the source has is shown. Logs of Windows have older
-    /// ones.
+    /// Names of countersets with the same meaning; the tab shows the first one that the source has. Logs of Windows
+    /// have older ones.
     pub countersets: &'static [&'static str],
-    /// Counters with their titles, the first one decides about the order. All others follow if there is one instance.
+    /// Titles and counters of the columns; the rows are sorted by the first one. If there is one instance, all other
+    /// counters follow.
     pub columns: &'static [(&'static str, &'static str)],
-    /// `true` for the least value first.
+    /// `true` if the rows are sorted with the least value first.
     pub is_ascending: bool,
 }
 
-/// Tabs, by the keys 1 to 8.
+/// Tabs of a new screen, in the order of the keys 1 to 8.
 pub const TABS: [TabPreset; 8] = [
     TabPreset {
         title: "Process",
@@ -128,7 +129,8 @@ pub const TABS: [TabPreset; 8] = [
     },
 ];
 
-/// Counters of the strip, each with its label. The first three are on every strip, the others on those of tall screens.
+/// Counters of a new strip, each with its label and counter paths. The first three are on every strip, and the others
+/// only on strips of tall screens.
 pub const STRIP: [(&str, &[&str]); 6] = [
     ("cpu", &[r"\Processor Information(_Total)\% Processor Time", r"\Processor(_Total)\% Processor Time"]),
     ("avail", &[r"\Memory\Available Bytes", r"\Memory\Available MBytes"]),

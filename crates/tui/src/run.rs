@@ -22,38 +22,38 @@ use crate::feed::FeedError;
 use crate::screen::{self, Look};
 use crate::viewer::{KeyOutcome, Viewer};
 
-/// Options of a run.
+/// Options with which a viewer runs on a terminal.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// Interval of a live source.
+    /// Interval between two samples of a live source.
     pub interval: Duration,
-    /// Colours and glyphs of the terminal.
+    /// Colours and glyphs that the terminal supports.
     pub look: Look,
-    /// `true` to take clicks and the wheel; the terminal then selects no text without Shift.
+    /// `true` if the program receives clicks and the mouse wheel; the terminal then selects no text without Shift.
     pub has_mouse: bool,
-    /// `true` ends the run, within half a second: a signal sets it.
+    /// `true` if the run is to end, which happens within half a second; a signal handler sets it.
     pub stop: Arc<AtomicBool>,
 }
 
-/// `true` after a panic, of any thread, until the terminal is taken again.
+/// `true` after a panic of any thread, until the program sets up the terminal again.
 static HAS_PANICKED: AtomicBool = AtomicBool::new(false);
 
-/// Longest wait for a key, because a signal does not end it.
+/// Maximum time to wait for a key, because a signal to stop does not end the wait.
 const WAIT: Duration = Duration::from_millis(500);
 
-/// Reason that a screen ended.
+/// Error that ends a screen or prevents its start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// The terminal failed, or is gone.
+    /// The terminal failed, or was closed.
     #[error("the terminal failed: {0}")]
     Terminal(#[from] io::Error),
-    /// The source failed at the start.
+    /// The source could not be read at the start.
     #[error(transparent)]
     Feed(#[from] FeedError),
 }
 
-/// Terminal with a screen of its own, in raw mode; dropping it restores the terminal.
+/// Terminal in raw mode that shows the alternate screen; dropping it restores the terminal.
 struct OwnTerminal {
     drawn: Terminal<CrosstermBackend<Stdout>>,
     has_mouse: bool,
@@ -73,14 +73,14 @@ impl OwnTerminal {
 }
 
 impl OwnTerminal {
-    /// Takes a terminal again that was restored, and draws all of it next time.
+    /// Sets up the terminal again after it was restored, and clears it, so that the whole screen is drawn next time.
     fn take(&mut self) -> Result<(), RunError> {
         enter(self.has_mouse)?;
         Ok(self.drawn.clear()?)
     }
 }
 
-/// Takes the terminal for a screen of its own.
+/// Sets up the terminal: raw mode, alternate screen, and mouse events if requested.
 fn enter(has_mouse: bool) -> io::Result<()> {
     enable_raw_mode()?;
     execute!(stdout(), EnterAlternateScreen, Hide)?;
@@ -93,7 +93,7 @@ impl Drop for OwnTerminal {
     }
 }
 
-/// Restores the terminal. It may be gone, so failures are ignored.
+/// Restores the state of the terminal. The terminal may be gone, so failures are ignored.
 fn restore() {
     // On Windows this fails if the mouse was not taken.
     let _ = execute!(stdout(), DisableMouseCapture);
@@ -101,8 +101,8 @@ fn restore() {
     let _ = disable_raw_mode();
 }
 
-/// Shows a viewer on the terminal of standard input and output until the user quits. The terminal is restored, also
-/// after a panic, whose message is printed behind the screen.
+/// Shows a viewer on the terminal of standard input and output until the user quits. The terminal is restored even
+/// after a panic, whose message then appears on the normal screen.
 ///
 /// # Errors
 /// If the terminal fails, or a live source cannot be read at the start.
@@ -201,7 +201,7 @@ fn mouse_event(viewer: &mut Viewer, look: Look, area: Rect, mouse: MouseEvent) {
     }
 }
 
-/// Stops this program as Ctrl+Z does, and takes the terminal again when the shell continues it.
+/// Stops this program as Ctrl+Z does, and sets up the terminal again when the shell continues it.
 #[cfg(unix)]
 fn suspend(terminal: &mut OwnTerminal) -> Result<(), RunError> {
     restore();
@@ -209,13 +209,13 @@ fn suspend(terminal: &mut OwnTerminal) -> Result<(), RunError> {
     terminal.take()
 }
 
-/// Does nothing: this system stops no program by a key.
+/// Does nothing, because this operating system stops no program by a key.
 #[cfg(not(unix))]
 fn suspend(_: &mut OwnTerminal) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Waits for a key or a signal. Returns `true` if there may be an event.
+/// Waits for a key, a signal or the end of the time. Returns `true` if there may be an event.
 ///
 /// The terminal is asked before crossterm is: at a terminal that was closed, crossterm would read its end for ever.
 #[cfg(unix)]
@@ -243,7 +243,7 @@ fn is_readable(wait: Duration) -> Result<bool, RunError> {
     }
 }
 
-/// Waits for an event.
+/// Waits for an event, and returns `true` if there is one.
 #[cfg(not(unix))]
 fn is_readable(wait: Duration) -> Result<bool, RunError> {
     Ok(event::poll(wait)?)

@@ -7,34 +7,35 @@ use perfset::output::NumberForm;
 use perfset::path::{PathQuery, PathValue};
 use perfset::{Birth, NoValue};
 
-/// Identity of a row: instances of one name are told apart by id, birth, and number among their name.
+/// Identity of a row. Instances with the same name are distinguished by id, birth, and number among the equal names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RowIdentity {
     /// Name of the instance; empty for a counterset without instances.
     pub name: Arc<str>,
     /// Id of the instance.
     pub id: Option<u32>,
-    /// Start of the instance.
+    /// Birth of the instance, which is its start.
     pub birth: Birth,
-    /// Index among instances of that name; 0 for all that have a birth, which tells them apart while others end.
+    /// Index among instances with the same name; 0 for an instance with a birth, because the birth distinguishes it
+    /// even when others end.
     pub occurrence: usize,
 }
 
-/// Value of a counter of one row.
+/// Value of a counter in one row of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TableValue {
-    /// Formatted number, and the raw one.
+    /// Number as users see it, and the raw value.
     Number {
         /// Number as users see it.
         value: f64,
         /// Raw value, if it was delivered.
         raw: Option<u64>,
     },
-    /// Lower bound of a total: parts of it are unknown.
+    /// Lower bound of a total of which some parts are unknown.
     AtLeast(f64),
     /// Difference of two numbers of which at least one is a lower bound.
     About(f64),
-    /// Reason for no number.
+    /// Reason why the cell has no number.
     Missing(Arc<NoValue>),
 }
 
@@ -52,16 +53,16 @@ impl TableValue {
 /// Change of an instance within a span of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowChange {
-    /// The instance was not there at the begin.
+    /// The instance did not exist at the start of the span.
     Began,
-    /// The instance was not there at the end.
+    /// The instance did not exist at the end of the span.
     Ended,
-    /// The instance was there in between only.
+    /// The instance existed neither at the start nor at the end of the span.
     BeganAndEnded,
 }
 
 impl RowChange {
-    /// Returns the sign before the name.
+    /// Returns the sign that is shown before the instance's name.
     #[must_use]
     pub fn sign(self) -> &'static str {
         match self {
@@ -71,7 +72,7 @@ impl RowChange {
         }
     }
 
-    /// Returns the change of the same span from its end to its begin.
+    /// Returns the change as seen from the end of the span back to its start.
     #[must_use]
     pub fn reversed(self) -> Self {
         match self {
@@ -87,18 +88,18 @@ impl RowChange {
 pub struct SampleRow {
     /// Identity of the instance.
     pub identity: RowIdentity,
-    /// Index among instances of that name in this sample, from 0.
+    /// Index among instances with the same name in this sample, from 0.
     pub number: usize,
     /// `true` for a sum over other rows, and for idle time.
     pub sums_up: bool,
-    /// Change of the instance, if the table is of a span of time.
+    /// Change of the instance within the span of time; `None` if the table shows an instant.
     pub change: Option<RowChange>,
-    /// Values of the columns, in their order.
+    /// Values of the columns, in the order of the columns.
     pub values: Box<[TableValue]>,
 }
 
 impl SampleRow {
-    /// Returns the name of the instance as a counter path has it: with `#1` for the second one of that name.
+    /// Returns the name of the instance in a counter path: with `#1` for the second instance of that name.
     #[must_use]
     pub fn path_name(&self) -> String {
         match self.number {
@@ -108,29 +109,31 @@ impl SampleRow {
     }
 }
 
-/// Table of a counterset at one instant, and the strip's counters then.
+/// Table of a counterset at one instant, and the values of the strip's counters at that instant.
 #[derive(Clone, Debug, Default)]
 pub struct TableSample {
-    /// Time in 100 ns since 1601 UTC.
+    /// Time of the sample in 100 ns since 1601 UTC.
     pub time: i64,
-    /// Reading and ticks a second of the clock that is never set, if they are known.
+    /// Time and frequency, in ticks per second, of the clock that is never set; `None` if they are unknown.
     pub perf: Option<(i64, i64)>,
-    /// `true` for the first sample of a query, which has no rates. The next one follows sooner than others.
+    /// `true` for the first sample of a query, which has no rates. The second sample follows sooner than later ones.
     pub begins: bool,
-    /// `true` if the counterset could not be collected: the table has a row that says why.
+    /// `true` if the counterset could not be collected: the table then has one row with the reason.
     pub is_missing: bool,
-    /// Time of the collection that the rows are of, if it was before: some countersets are recorded less often.
+    /// Time of the collection that the rows are from, if it is earlier than the sample: some countersets are recorded
+    /// less often.
     pub collected: Option<i64>,
-    /// Rows in the order of the source. Rows that equal those of the sample before are shared with it.
+    /// Rows of the table in the order of the source. Rows that equal those of the previous sample are shared with it.
     pub rows: Vec<Arc<SampleRow>>,
     /// Values of the strip's counters.
     pub strip: Vec<Option<f64>>,
-    /// Memory that the sample uses alone, in bytes: about.
+    /// Approximate number of bytes of memory that only this sample uses.
     pub size: usize,
 }
 
 impl TableSample {
-    /// Reads the last sample of a query, whose first paths are the columns. The other paths have the positions `strip`.
+    /// Reads the last sample of a query, whose first paths are the columns. `strip` contains the positions of the other
+    /// paths.
     /// `before` is the previous sample of the same columns.
     #[must_use]
     pub fn read(query: &PathQuery, columns: usize, strip: &[Option<usize>], before: Option<&Self>) -> Self {
@@ -155,14 +158,14 @@ impl TableSample {
         sample
     }
 
-    /// Returns the same sample without its rows.
+    /// Returns the same sample without its rows and without the values of the strip.
     #[must_use]
     pub fn without_rows(&self) -> Self {
         Self { rows: Vec::new(), strip: Vec::new(), ..*self }
     }
 
-    /// Returns the seconds since an earlier sample, by the clock that is never set if both have readings of it; 0 if
-    /// it is not earlier.
+    /// Returns the seconds since an earlier sample, or 0 if the other sample is not earlier. Uses the clock that is
+    /// never set if both samples have it.
     #[must_use]
     pub fn seconds_since(&self, earlier: &Self) -> f64 {
         let by_perf = self.perf.zip(earlier.perf).filter(|((_, freq), (_, other))| freq == other);
@@ -180,33 +183,33 @@ impl TableSample {
     }
 }
 
-/// Reader of a table's rows. A live table has thousands of them every second, so names and rows that are as before are
-/// shared with the sample before.
+/// Reader of a table's rows. A live table has thousands of rows every second, so unchanged names and rows are shared
+/// with the previous sample.
 struct SampleReader<'q> {
     query: &'q PathQuery,
     columns: usize,
     before: &'q [Arc<SampleRow>],
-    /// Row of the sample before that comes next, if nothing changed.
+    /// Index of the previous sample's row that comes next if nothing changed.
     next_before: usize,
     rows: Vec<ReadRow>,
     /// Values of all rows, one row after the other.
     values: Vec<TableValue>,
-    /// Entry of the first column, and the place of each of its rows. All columns are of one counterset and all its
-    /// instances, and such paths of a query have one entry.
+    /// Query entry of the first column, and the index of each of its rows among the read rows. All columns are of one
+    /// counterset and all its instances, and such paths of a query have one entry.
     entry: Option<usize>,
     places: Vec<usize>,
-    /// Places in the sample before by id and birth, once a row was not the next one.
+    /// Indexes of rows in the previous sample by id, birth and occurrence; filled when a row is not the next one.
     places_before: HashMap<(Option<u32>, Birth, usize), usize>,
     reasons: HashMap<NoValue, Arc<NoValue>>,
     missing: Arc<NoValue>,
 }
 
-/// Row that is being read.
+/// Row that the reader has found so far.
 struct ReadRow {
     identity: RowIdentity,
     number: usize,
     sums_up: bool,
-    /// Place of the same instance in the sample before.
+    /// Index of the same instance in the previous sample.
     before: Option<usize>,
 }
 
@@ -228,7 +231,7 @@ impl<'q> SampleReader<'q> {
         }
     }
 
-    /// Returns the rows, and the memory that they need alone.
+    /// Returns the rows, and the number of bytes of memory that only they use.
     fn rows(mut self) -> (Vec<Arc<SampleRow>>, usize) {
         for path in 0..self.columns {
             self.query.for_each_value(path, |cell| self.add(&cell));
@@ -264,7 +267,7 @@ impl<'q> SampleReader<'q> {
         }
     }
 
-    /// Returns the place of a value's row, which is a new one if no column before had it.
+    /// Returns the index of a value's row; adds a new row if no earlier column had it.
     fn place_of(&mut self, cell: &PathValue<'q>) -> Option<usize> {
         // Rows of another entry could be those of other instances: their values stay missing.
         if *self.entry.get_or_insert(cell.value.entry) != cell.value.entry {
@@ -311,7 +314,7 @@ impl<'q> SampleReader<'q> {
         self.rows.len().saturating_sub(1)
     }
 
-    /// Returns the place of an instance in the sample before, wherever it was.
+    /// Returns the index of an instance in the previous sample, wherever it was there.
     fn place_before(&mut self, key: (Option<u32>, Birth, usize)) -> Option<usize> {
         if self.places_before.is_empty() {
             let key = |row: &Arc<SampleRow>| (row.identity.id, row.identity.birth, row.identity.occurrence);

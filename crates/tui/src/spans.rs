@@ -7,34 +7,34 @@ use perfset::{Counter, CounterType, NoValue};
 
 use crate::sample::{RowChange, RowIdentity, SampleRow, TableSample, TableValue};
 
-/// Most instances of a range. A log can have any number of them.
+/// Maximum number of instances in the totals of a range, because a log can have any number of them.
 const MOST_ROWS: usize = 100_000;
 
-/// Times the distances of the samples around, from which there is a gap between two samples.
+/// Factor of the usual distance between neighbouring samples above which there is a gap.
 const GAP: f64 = 3.0;
 
-/// Distances before one, and as many after it, that decide whether it is a gap. If two of them are about as long, the
-/// interval of the recording has changed.
+/// Number of distances before and after a distance that decide whether it is a gap. If two of them are about as long,
+/// the interval of the recording has changed.
 const NEIGHBOURS: usize = 3;
 const ENOUGH: usize = 2;
 
 /// Computation of the numbers of a table over a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanKind {
-    /// Mean over the time in which there are values.
+    /// Mean of the values over the time in which there are values.
     Mean,
-    /// Greatest value of a sample.
+    /// Greatest value of any sample in the span.
     Greatest,
-    /// Sum of counters per second over the time.
+    /// Total over the span, for counters that show something per second.
     Total,
-    /// Last value minus the first one.
+    /// Last value of the span minus the first one.
     Difference,
     /// Last values of the instances that began or ended.
     Changes,
 }
 
 impl SpanKind {
-    /// Returns the words before the times of the span.
+    /// Returns the words that the screen shows before the times of the span.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl SpanKind {
         }
     }
 
-    /// Returns the unit of the numbers, from that of the counter.
+    /// Returns the unit of the numbers, derived from the unit of the counter.
     #[must_use]
     pub fn unit(self, counter: &Counter) -> &str {
         match self {
@@ -55,7 +55,7 @@ impl SpanKind {
         }
     }
 
-    /// Returns the title of a column, from that of the counter.
+    /// Returns the title of a column, derived from the title that the counter has at an instant.
     #[must_use]
     pub fn title<'a>(self, counter: &Counter, title: &'a str) -> &'a str {
         match self {
@@ -67,8 +67,8 @@ impl SpanKind {
     }
 }
 
-/// Returns `true` if a counter has something per second, whose sum over time is a total. Text logs do not say the type,
-/// and some counters, such as a bandwidth, are no rates.
+/// Returns `true` if a counter shows something per second, so that its sum over time is a total. Text logs do not say
+/// the type, and some counters, such as a bandwidth, are no rates.
 fn is_rate(counter: &Counter) -> bool {
     let types = [CounterType::PERF_COUNTER_COUNTER, CounterType::PERF_COUNTER_BULK_COUNT];
     counter.unit.ends_with("/s")
@@ -78,31 +78,32 @@ fn is_rate(counter: &Counter) -> bool {
 /// Span of time that the table shows instead of an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableSpan {
-    /// Computation of the numbers.
+    /// Kind of computation that yields the numbers.
     pub kind: SpanKind,
-    /// Time of the end that stays while the cursor moves; `None` is the sample before that of the cursor.
+    /// Time of the end of the span that stays while the time cursor moves; `None` for the sample before that of the
+    /// cursor.
     pub from: Option<i64>,
 }
 
-/// Numbers of a row over a span.
+/// Totals of a row over a span.
 #[derive(Debug)]
 struct RowTotals {
     first: Option<Arc<SampleRow>>,
     last: Arc<SampleRow>,
     /// Number of the last sample that has the row.
     last_sample: usize,
-    /// Seconds in which the row was there.
+    /// Seconds of the span in which the row existed.
     seconds: f64,
     columns: Box<[ColumnTotals]>,
 }
 
-/// Numbers of a cell over a span.
+/// Totals of a cell over a span.
 #[derive(Clone, Copy, Debug, Default)]
 struct ColumnTotals {
-    /// Sum of the values, each times the seconds that it is of.
+    /// Sum of all values, each multiplied by the seconds that it covers.
     sum: f64,
     seconds: f64,
-    /// Least and greatest value.
+    /// Least and greatest value of the cell.
     ends: Option<(f64, f64)>,
 }
 
@@ -111,7 +112,7 @@ impl ColumnTotals {
         self.ends.map(|(_, greatest)| greatest)
     }
 
-    /// Returns the mean while there are values. That of equal values is exact.
+    /// Returns the mean over the time in which there are values; it is exact if all values are equal.
     fn mean(self) -> Option<f64> {
         match self.ends {
             Some((least, greatest)) if least.total_cmp(&greatest).is_eq() => Some(least),
@@ -119,7 +120,7 @@ impl ColumnTotals {
         }
     }
 
-    /// Returns the numbers of both.
+    /// Returns the combined totals of two cells.
     fn and(self, other: Self) -> Self {
         let ends = [self.ends, other.ends].into_iter().flatten();
         let ends = ends.reduce(|(least, greatest), (l, g)| (least.min(l), greatest.max(g)));
@@ -127,38 +128,38 @@ impl ColumnTotals {
     }
 }
 
-/// Sample that is counted once the distances after it are known.
+/// Sample that is counted once the distances between the samples after it are known.
 #[derive(Debug)]
 struct WaitingSample {
     sample: TableSample,
-    /// Seconds since the sample before.
+    /// Seconds since the previous sample.
     distance: f64,
-    /// `true` after the first sample of a query: that distance is no usual one.
+    /// `true` for the sample after the first one of a query, which follows sooner than usual.
     is_soon: bool,
 }
 
-/// Numbers of all rows over a span, sample by sample.
+/// Totals of all rows over a span, to which samples are added one after the other.
 #[derive(Debug, Default)]
 pub struct SpanTotals {
     rows: HashMap<RowIdentity, RowTotals>,
     /// First and last sample, without their rows.
     ends: Option<(TableSample, TableSample)>,
-    /// Number of samples so far, except for those that have no table.
+    /// Number of counted samples, except for those that have no table.
     samples: usize,
-    /// Newest samples, the oldest first.
+    /// Newest samples, which are not counted yet, the oldest first.
     waiting: VecDeque<WaitingSample>,
-    /// Last distances before them.
+    /// Distances in seconds before the last counted samples.
     passed: VecDeque<f64>,
-    /// Seconds that the values are of.
+    /// Number of seconds that the counted values cover.
     seconds: f64,
     has_gap: bool,
-    /// `true` if there are more instances than fit.
+    /// `true` if the span has more instances than the totals have room for.
     is_full: bool,
 }
 
 impl SpanTotals {
-    /// Adds the next sample. The values of the first one belong to the time before the span, so only those of the
-    /// others count. A sample in which the counterset could not be collected is left out.
+    /// Adds the next sample of the span. The values of the first one belong to the time before the span, so only those
+    /// of the others count. A sample in which the counterset could not be collected is left out.
     pub fn add(&mut self, sample: &TableSample) {
         if sample.is_missing {
             return;
@@ -176,7 +177,7 @@ impl SpanTotals {
         }
     }
 
-    /// Counts the oldest sample that waits. Nothing says that its values hold for all of a gap.
+    /// Counts the oldest waiting sample. If there is a gap before it, its values count for the usual distance only.
     fn count_oldest(&mut self) {
         let Some(WaitingSample { sample, distance, is_soon }) = self.waiting.pop_front() else { return };
         if is_soon {
@@ -197,7 +198,7 @@ impl SpanTotals {
         self.count(&sample, if is_gap { usual } else { distance });
     }
 
-    /// Counts a sample, whose values are of so many seconds.
+    /// Counts a sample whose values cover this number of seconds.
     fn count(&mut self, sample: &TableSample, seconds: f64) {
         let is_first = self.samples == 0;
         self.samples = self.samples.saturating_add(1);
@@ -227,14 +228,14 @@ impl SpanTotals {
         }
     }
 
-    /// Returns the number of samples, except for those that have no table.
+    /// Returns the number of added samples, except for those that have no table.
     #[must_use]
     pub fn samples(&self) -> usize {
         self.samples.saturating_add(self.waiting.len())
     }
 
-    /// Returns the table of a kind; `None` without samples. `counters` are those of the columns. Columns of `numbers`
-    /// have numbers of processes, which are shown as they are.
+    /// Returns the table of a kind of computation; `None` without samples. `counters` are those of the columns. Columns
+    /// of `numbers` have numbers of processes, which are shown as they are.
     #[must_use]
     pub fn table(mut self, kind: SpanKind, counters: &[&Counter], numbers: &[usize]) -> Option<SpanTable> {
         self.count_waiting();
@@ -283,8 +284,8 @@ impl SpanTotals {
         })
     }
 
-    /// Returns the means of the rows of each name; `None` without samples. With `sums`, rows of one name are added: it
-    /// is `true` for columns whose values have a sum.
+    /// Returns the means of each group of rows with the same name; `None` without samples. With `sums`, rows of one
+    /// name are added in the columns for which it is `true`.
     #[must_use]
     pub fn means(
         mut self,
@@ -308,7 +309,8 @@ impl SpanTotals {
         Some(SpanMeans { begin, end, samples, of: samples, has_gap, is_full, rows })
     }
 
-    /// Returns the mean of a column over rows: of their sum over the whole span, or while there are values.
+    /// Returns the mean of a column over a group of rows: of their sum over the whole span, or over the time in which
+    /// there are values.
     fn mean(&self, group: &[&RowTotals], at: usize, is_sum: Option<bool>) -> TableValue {
         if is_sum == Some(false) && group.len() > 1 {
             return missing("the processes of this name have no common value");
@@ -336,7 +338,7 @@ impl SpanTotals {
         reason.unwrap_or_else(|| missing("there is no value in the range"))
     }
 
-    /// Counts the samples that wait: there are no further ones.
+    /// Counts all waiting samples, because no further samples follow.
     fn count_waiting(&mut self) {
         while !self.waiting.is_empty() {
             self.count_oldest();
@@ -383,14 +385,14 @@ impl SpanTotals {
     }
 }
 
-/// Reason for no number where a sum is infinite.
+/// Reason why a cell has no number if the sum of its values is infinite.
 const TOO_LARGE: &str = "the values are too large to be added";
 
 fn missing(reason: &str) -> TableValue {
     TableValue::Missing(Arc::new(NoValue::Failed(reason.into())))
 }
 
-/// Mean values of the rows of one name.
+/// Mean values of all rows with the same name.
 #[derive(Debug)]
 pub struct MeanRow {
     /// `true` for a sum over other rows, and for idle time.
@@ -402,49 +404,50 @@ pub struct MeanRow {
 /// Mean values over a span of time.
 #[derive(Debug)]
 pub struct SpanMeans {
-    /// Time of the first sample.
+    /// Time of the first sample in 100 ns since 1601 UTC.
     pub begin: i64,
-    /// Time of the last sample.
+    /// Time of the last sample in 100 ns since 1601 UTC.
     pub end: i64,
-    /// Number of samples that they are computed from.
+    /// Number of samples that the means are computed from.
     pub samples: usize,
-    /// Number of samples in the span.
+    /// Number of samples in the span, including those that were not read.
     pub of: usize,
     /// `true` if samples are missing in the span.
     pub has_gap: bool,
-    /// `true` if there were too many instances: further ones are left out.
+    /// `true` if there were too many instances, so that some are left out.
     pub is_full: bool,
-    /// Means of each name.
+    /// Mean values of each row name.
     pub rows: HashMap<String, MeanRow>,
 }
 
 /// Table over a span of time.
 #[derive(Clone, Debug)]
 pub struct SpanTable {
-    /// Computation of the numbers.
+    /// Kind of computation that yields the numbers.
     pub kind: SpanKind,
-    /// Time of the first sample.
+    /// Time of the first sample in 100 ns since 1601 UTC.
     pub begin: i64,
-    /// Time of the last sample.
+    /// Time of the last sample in 100 ns since 1601 UTC.
     pub end: i64,
-    /// Number of samples that it is computed from.
+    /// Number of samples that the table is computed from.
     pub samples: usize,
-    /// Number of samples in the span.
+    /// Number of samples in the span, including those that were not read.
     pub of: usize,
-    /// Number of instances that were not there at the begin.
+    /// Number of instances that did not exist at the start of the span.
     pub began: usize,
-    /// Number of instances that were not there at the end.
+    /// Number of instances that did not exist at the end of the span.
     pub ended: usize,
     /// `true` if samples are missing in the span.
     pub has_gap: bool,
-    /// `true` if there were too many instances: further ones are left out.
+    /// `true` if there were too many instances, so that some are left out.
     pub is_full: bool,
     /// Rows of the table.
     pub sample: Arc<TableSample>,
 }
 
 impl SpanTable {
-    /// Returns the same table, of samples that were added in the reverse order of their times.
+    /// Returns the table of the same span with start and end exchanged, for samples that were added in reverse order of
+    /// time.
     #[must_use]
     pub fn reversed(mut self) -> Self {
         std::mem::swap(&mut self.began, &mut self.ended);

@@ -14,37 +14,37 @@ use crate::presets::TabPreset;
 use crate::sample::{RowIdentity, SampleRow, TableSample};
 use crate::tree::{TreeKind, TreeRow, arranged};
 
-/// Counters of a new tab of a counterset without a preset.
+/// Maximum number of columns of a new tab without a preset, if its counterset has several instances.
 const COLUMNS: usize = 8;
 
 /// Part of a comparison that a column shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnPart {
-    /// Value of a table that compares nothing.
+    /// Value in a table that is no comparison.
     Whole,
-    /// Value with which is compared.
+    /// Value in the baseline, with which the shown value is compared.
     Before,
-    /// Value that is compared.
+    /// Value in the shown range, which is compared with the baseline.
     After,
-    /// Value minus the one with which it is compared.
+    /// Value in the shown range minus the value in the baseline.
     Difference,
 }
 
-/// Column of a table.
+/// Column of a table, with its title.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableHeading {
     /// Counter of the column.
     pub counter: Counter,
-    /// Title, which has no control characters.
+    /// Title of the column, without control characters.
     pub title: String,
-    /// Part of a comparison.
+    /// Part of a comparison that the column shows.
     pub part: ColumnPart,
 }
 
 impl TableHeading {
-    /// Returns the three columns of a comparison.
+    /// Returns the three columns that a comparison has for this column.
     fn compared(self) -> [Self; 3] {
-        /// Greatest width of a counter's title: what follows it must be seen.
+        /// Maximum length of a counter's title in characters, so that the words after it remain visible.
         const LONGEST: usize = 18;
         let Self { counter, title, .. } = self;
         let title = match title.chars().count() > LONGEST {
@@ -70,35 +70,35 @@ pub struct TableTab {
     pub counterset: Arc<Counterset>,
     /// Columns, from left to right.
     pub columns: Vec<TableHeading>,
-    /// Column that decides about the order; `None` is the name.
+    /// Index of the column by which the rows are sorted; `None` to sort by name.
     pub sorted_by: Option<usize>,
-    /// `true` for the greatest value first.
+    /// `true` if the rows are sorted with the greatest value first.
     pub is_descending: bool,
-    /// Filter of the rows.
+    /// Filter that hides rows; `None` if all rows are shown.
     pub filter: Option<RowFilter>,
-    /// Relation between the rows, if they are shown as a tree.
+    /// Relation between the rows that makes the tree; `None` if they are shown as a list.
     pub tree: Option<TreeKind>,
     /// Rows of the tree whose children are hidden.
     pub folded: HashSet<RowIdentity>,
 }
 
-/// Table that a user has chosen, by names.
+/// Table that a user has chosen by names of its counterset and counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableChoice {
     /// Title of the tab, without control characters.
     pub title: String,
     /// Name of the counterset.
     pub counterset: String,
-    /// Names of the counters, from left to right; those of a new tab if there are none.
+    /// Names of the columns' counters, from left to right; if empty, the columns are those of a new tab.
     pub columns: Vec<String>,
-    /// Name of the counter that decides about the order.
+    /// Name of the counter by which the rows are sorted.
     pub sort: Option<String>,
-    /// Filter of the rows.
+    /// Text of the filter of the rows.
     pub filter: Option<String>,
 }
 
 impl TableTab {
-    /// Creates the tab of a choice.
+    /// Creates the tab of a table that a user has chosen.
     ///
     /// # Errors
     /// A sentence that names the counterset, counter or filter that is wrong, and the nearest names.
@@ -137,7 +137,7 @@ impl TableTab {
         Ok(tab)
     }
 
-    /// Creates the tab of a preset, if one of its countersets is there.
+    /// Creates the tab of a preset, if the source has one of its countersets.
     #[must_use]
     pub fn of_preset(preset: &TabPreset, sets: &[Arc<Counterset>]) -> Option<Self> {
         let named = |name: &&str| sets.iter().find(|set| set.name == **name);
@@ -162,8 +162,8 @@ impl TableTab {
         Some(tab)
     }
 
-    /// Creates the tab of any counterset: its first counters, with the default one before all others. Of a counterset
-    /// without instances, all counters.
+    /// Creates the tab of any counterset, with its default counter and the first other ones as columns. If the
+    /// counterset has only one instance, all counters are included.
     #[must_use]
     pub fn of(set: &Arc<Counterset>) -> Self {
         let mut counters = shown_counters(set, false);
@@ -184,7 +184,7 @@ impl TableTab {
         }
     }
 
-    /// Returns the ids of the columns' counters, and behind them those that only the tree is made of.
+    /// Returns the ids of the columns' counters, followed by those of further counters that the tree needs.
     #[must_use]
     pub fn counters(&self) -> Vec<CounterId> {
         let mut ids: Vec<CounterId> = Vec::new();
@@ -201,7 +201,7 @@ impl TableTab {
         ids
     }
 
-    /// Returns the rows that the filter shows as a tree; nothing if they are shown as a list.
+    /// Returns the rows that the filter shows, arranged as a tree; nothing if they are shown as a list.
     #[must_use]
     pub fn tree(&self, sample: &TableSample, order: &[usize]) -> Vec<TreeRow> {
         let tree = self.tree.map(|kind| arranged(kind, sample, &self.counters(), order, &self.folded));
@@ -214,7 +214,7 @@ impl TableTab {
         !self.counterset.instance_type.is_multiple()
     }
 
-    /// Returns the columns of each counter, with their numbers: the lines of a table of one instance.
+    /// Returns the lines of a table of one instance: for each counter its columns, with their indexes.
     pub fn lines(&self) -> impl Iterator<Item = Vec<(usize, &TableHeading)>> {
         let size = if self.is_compared() { 3 } else { 1 };
         let columns: Vec<_> = self.columns.iter().enumerate().collect();
@@ -222,7 +222,8 @@ impl TableTab {
         lines.into_iter()
     }
 
-    /// Shows the values before and the differences, too. The greatest difference comes first.
+    /// Adds the columns of a comparison: the value in the baseline and the difference. The greatest difference comes
+    /// first.
     pub fn compare(&mut self) {
         if !self.is_compared() {
             let columns = std::mem::take(&mut self.columns);
@@ -239,7 +240,7 @@ impl TableTab {
         self.columns.iter().any(|column| column.part != ColumnPart::Whole)
     }
 
-    /// Adds the columns of a counter, or removes them if they are there. Those of the last counter stay.
+    /// Adds the columns of a counter, or removes them if the table has them. The columns of the last counter stay.
     pub fn toggle(&mut self, counter: &Counter) {
         let is_it = |column: &TableHeading| column.counter.id == counter.id;
         match self.columns.iter().position(is_it) {
@@ -261,8 +262,8 @@ impl TableTab {
         }
     }
 
-    /// Returns the positions of the rows that the filter shows, in order. Rows without the number that decides come
-    /// last; sums over other rows come first.
+    /// Returns the positions of the rows that the filter shows, in sorted order. Rows without the number to sort by
+    /// come last; sums over other rows come first.
     #[must_use]
     pub fn order(&self, sample: &TableSample) -> Vec<usize> {
         let row = |at: &usize| sample.rows.get(*at);

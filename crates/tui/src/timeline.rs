@@ -8,10 +8,10 @@ use crate::sample::TableSample;
 /// Time that the history of a live source covers, in 100 ns: 15 minutes.
 const KEPT: i64 = 15 * 60 * 10_000_000;
 
-/// Memory of the history, in bytes.
+/// Maximum memory of the history, in bytes.
 const MEMORY: usize = 48 << 20;
 
-/// Time and values of the strip's counters.
+/// Time of a sample, and the values of the strip's counters.
 pub type StripSample = (i64, Vec<Option<f64>>);
 
 /// Samples that a screen can go to, and the one that it shows.
@@ -23,26 +23,26 @@ pub enum Timeline {
         history: VecDeque<Arc<TableSample>>,
         /// Samples of the strip, the oldest first.
         strip: VecDeque<StripSample>,
-        /// Memory of the history.
+        /// Memory that the history uses, in bytes.
         size: usize,
-        /// Sample that is shown, also after the history has forgotten it; `None` is the newest one.
+        /// Shown sample, which is kept even if the history drops it; `None` if the newest sample is shown.
         shown: Option<Arc<TableSample>>,
     },
     /// Samples of a log.
     Log {
         /// Times of all samples, ascending.
         times: Vec<i64>,
-        /// Number of the sample that is shown.
+        /// Index of the shown sample in `times`.
         at: usize,
         /// Sample that is shown.
         sample: Arc<TableSample>,
-        /// Samples of the strip around it.
+        /// Samples of the strip before and after the shown sample.
         strip: Vec<StripSample>,
     },
 }
 
 impl Timeline {
-    /// Creates an empty history.
+    /// Creates an empty history of a live source.
     #[must_use]
     pub fn live() -> Self {
         Self::Live { history: VecDeque::new(), strip: VecDeque::new(), size: 0, shown: None }
@@ -66,13 +66,13 @@ impl Timeline {
         }
     }
 
-    /// Returns `true` if new samples are shown as they come.
+    /// Returns `true` if the source is live and the newest sample is shown.
     #[must_use]
     pub fn is_live(&self) -> bool {
         matches!(self, Self::Live { shown: None, .. })
     }
 
-    /// Returns the time of the last sample.
+    /// Returns the time of the last sample in 100 ns since 1601 UTC.
     #[must_use]
     pub fn end(&self) -> Option<i64> {
         match self {
@@ -81,7 +81,7 @@ impl Timeline {
         }
     }
 
-    /// Returns the time that is shown.
+    /// Returns the time of the shown sample in 100 ns since 1601 UTC.
     #[must_use]
     pub fn now(&self) -> Option<i64> {
         match self {
@@ -90,7 +90,7 @@ impl Timeline {
         }
     }
 
-    /// Returns the times that the screen can go to, ascending.
+    /// Returns the times of all samples that the screen can show, ascending.
     #[must_use]
     pub fn times(&self) -> Vec<i64> {
         match self {
@@ -99,8 +99,8 @@ impl Timeline {
         }
     }
 
-    /// Adds a sample of a live source. The oldest samples are removed if they are older than 15 minutes, or all need
-    /// more than 48 MB.
+    /// Adds a sample of a live source, and removes the oldest ones if they are older than 15 minutes or all together
+    /// need more than 48 MiB.
     pub fn push(&mut self, sample: TableSample) {
         let Self::Live { history, strip, size, .. } = self else { return };
         let begin = sample.time.saturating_sub(KEPT);
@@ -119,8 +119,8 @@ impl Timeline {
         }
     }
 
-    /// Adds earlier samples of a live source, the oldest first. Returns `false` if none was earlier, or not all had
-    /// room: those before them have none either.
+    /// Adds earlier samples of a live source, given with the oldest first. Returns `false` if no sample was earlier, or
+    /// if not all had room, so that still earlier ones have no room either.
     pub fn prepend(&mut self, samples: Vec<TableSample>) -> bool {
         let Self::Live { history, strip, size, .. } = self else { return false };
         let Some(begin) = history.back().map(|newest| newest.time.saturating_sub(KEPT)) else { return false };
@@ -143,7 +143,7 @@ impl Timeline {
         history.len() > before
     }
 
-    /// Forgets the samples of a live source's table: another one is shown. Those of the strip stay.
+    /// Removes the samples of a live source's table, because another table is shown; the samples of the strip stay.
     pub fn forget_table(&mut self) {
         if let Self::Live { history, size, shown, .. } = self {
             history.clear();
@@ -151,7 +151,8 @@ impl Timeline {
         }
     }
 
-    /// Changes the values of the strip's samples, because it got or lost a counter. Those of a log are read again.
+    /// Changes the values of the strip's samples after a counter was added or removed. Over a log, the samples are
+    /// removed, to be read again.
     pub fn change_strip(&mut self, change: impl Fn(&mut Vec<Option<f64>>)) {
         match self {
             Self::Live { strip, .. } => strip.iter_mut().for_each(|(_, values)| change(values)),
@@ -159,7 +160,7 @@ impl Timeline {
         }
     }
 
-    /// Shows a sample of a live source by its number; the last one is shown as it changes.
+    /// Shows a sample of a live source by its number; for the last number, always shows the newest sample.
     pub fn show(&mut self, number: usize) {
         if let Self::Live { history, shown, .. } = self {
             let is_last = number.saturating_add(1) >= history.len();
@@ -167,13 +168,13 @@ impl Timeline {
         }
     }
 
-    /// Returns the number of the last sample that is not later than a time; the first one if all are later.
+    /// Returns the number of the last sample that is not later than a time; 0 if all are later.
     #[must_use]
     pub fn number_at(&self, time: i64) -> usize {
         self.times().partition_point(|other| *other <= time).saturating_sub(1)
     }
 
-    /// Returns the number of the shown sample, and the number of all.
+    /// Returns the number of the shown sample, and the number of all samples.
     #[must_use]
     pub fn position(&self) -> (usize, usize) {
         match self {

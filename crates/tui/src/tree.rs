@@ -6,27 +6,28 @@ use perfset::{CounterId, Counterset};
 
 use crate::sample::{RowChange, RowIdentity, TableSample};
 
-/// Names of the counters with the number of a process, and of its parent. Older logs of Windows have others.
+/// Names of the counters that contain the id of a process, and the name of the one with its parent's id. Older logs of
+/// Windows have others.
 const NUMBERS: [&str; 2] = ["Process ID", "ID Process"];
 const PARENT: &str = "Creating Process ID";
 
 /// Counterset whose instances are paths of control groups.
 const GROUPS: &str = "CGroup";
 
-/// Most parts of a path that are looked up: a name can have any number of slashes.
+/// Maximum number of path parts that are looked up, because a name can have any number of slashes.
 const DEEPEST: usize = 256;
 
 /// Relation between the rows of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TreeKind {
-    /// Counters with the number of a process, and of its parent.
+    /// Parents are found by two counters: process id and parent's process id.
     Parents {
-        /// Number of the process.
+        /// Counter that contains the id of the process.
         number: CounterId,
-        /// Number of its parent.
+        /// Counter that contains the id of the parent process.
         parent: CounterId,
     },
-    /// Names that are paths.
+    /// Parents are found by the instance names, which are paths.
     Paths,
 }
 
@@ -42,7 +43,7 @@ impl TreeKind {
         Some(Self::Parents { number, parent: named(PARENT)?.id })
     }
 
-    /// Returns the counters that the relation is read from.
+    /// Returns the counters whose values the relation depends on.
     #[must_use]
     pub fn counters(self) -> Vec<CounterId> {
         match self {
@@ -57,16 +58,16 @@ impl TreeKind {
 pub struct TreeRow {
     /// Position of the row in its sample.
     pub at: usize,
-    /// Number of rows above it, up to the root.
+    /// Number of the row's ancestors, up to the root.
     pub depth: usize,
-    /// `true` if rows are below it.
+    /// `true` if the row has rows below it.
     pub has_children: bool,
-    /// `true` if those are hidden.
+    /// `true` if the rows below the row are hidden.
     pub is_folded: bool,
 }
 
-/// Arranges rows as a tree: each below its parent, and beside others in the order that is given. `columns` are the
-/// counters of the sample's values.
+/// Arranges rows as a tree: each row below its parent, and rows with the same parent in the given order. `columns` are
+/// the counters of the sample's values.
 #[must_use]
 pub fn arranged(
     kind: TreeKind,
@@ -108,7 +109,7 @@ pub fn arranged(
     rows
 }
 
-/// Marks all rows below one as seen.
+/// Marks all rows below the row `root` as seen.
 fn hide(children: &HashMap<usize, Vec<usize>>, root: usize, seen: &mut HashSet<usize>) {
     let mut waiting = vec![root];
     while let Some(at) = waiting.pop() {
@@ -117,7 +118,7 @@ fn hide(children: &HashMap<usize, Vec<usize>>, root: usize, seen: &mut HashSet<u
     }
 }
 
-/// Returns the position of each row's parent, by the numbers of processes.
+/// Returns the position of each row's parent, found by process ids.
 fn parents_by_number(
     sample: &TableSample,
     columns: &[CounterId],
@@ -149,7 +150,8 @@ fn parents_by_number(
     order.iter().filter_map(found).filter(is_parent).collect()
 }
 
-/// Returns the position of each row's parent, by the names: the longest part of a path that is a row, else the root.
+/// Returns the position of each row's parent, found by names: the row with the longest part of the path as its name, or
+/// else the root.
 fn parents_by_path(sample: &TableSample, order: &[usize]) -> HashMap<usize, usize> {
     let name = |at: &usize| sample.rows.get(*at).map(|row| (&*row.identity.name, *at));
     let by_name: HashMap<&str, usize> = order.iter().filter_map(name).collect();
@@ -174,7 +176,7 @@ mod tests {
     use super::*;
     use crate::sample::{SampleRow, TableValue};
 
-    /// Returns a sample of rows: name, number and number of the parent.
+    /// Returns a sample with the given rows: name, process id and parent's process id.
     fn sample(rows: &[(&str, f64, f64)]) -> TableSample {
         let row = |(name, number, parent): &(&str, f64, f64)| {
             let identity = RowIdentity { name: (*name).into(), id: None, birth: None, occurrence: 0 };
@@ -185,7 +187,7 @@ mod tests {
         TableSample { rows: rows.iter().map(row).collect(), ..TableSample::default() }
     }
 
-    /// Returns the names of a tree, with a blank for each row above them.
+    /// Returns the names of the rows in a tree, with a blank before a name for each ancestor.
     fn drawn(kind: TreeKind, sample: &TableSample, folded: &[&str]) -> Vec<String> {
         let order: Vec<usize> = (0..sample.rows.len()).collect();
         let is_folded = |name: &str| folded.contains(&name);

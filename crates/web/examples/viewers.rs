@@ -40,7 +40,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// A viewer of what the first page shows, who reads until the server ends.
+/// Starts a viewer that requests the paths of the first page, and reads until the server ends.
 fn view(address: SocketAddr) -> Result<()> {
     const PATHS: [&str; 6] = [
         "/Linux+Processor(_Total)/*",
@@ -60,7 +60,7 @@ fn view(address: SocketAddr) -> Result<()> {
     Ok(())
 }
 
-/// The CPU time of the server's threads in a second.
+/// Returns the CPU time that the server's threads use per second.
 fn cost() -> Result<Duration> {
     let (begin, before) = (Instant::now(), cpu_time()?);
     std::thread::sleep(WHILE);
@@ -68,7 +68,7 @@ fn cost() -> Result<Duration> {
     Ok(used.div_f64(begin.elapsed().as_secs_f64()))
 }
 
-/// The CPU time that the server's threads have used so far.
+/// Returns the CPU time that the server's threads have used so far.
 fn cpu_time() -> Result<Duration> {
     let mut all = Duration::ZERO;
     for task in fs::read_dir("/proc/self/task")? {

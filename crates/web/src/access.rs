@@ -16,7 +16,7 @@ use crate::answer::{ApiError, to_json};
 use crate::request::without;
 use crate::token::{Token, TokenError};
 
-/// Route of the login.
+/// Path of the login request.
 pub const LOGIN: &str = "/api/login";
 
 /// Page for a browser that is not logged in. It explains the login, and contains nothing about this machine.
@@ -26,11 +26,11 @@ const NO_LOGIN: &str = "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8
     <p>Open the address with <code>?token=</code> that <code>perfset serve</code> printed. If the token is in a file, \
     open this address with <code>?token=</code> and that token behind it.</p>\n";
 
-/// Maximum length of path and query.
+/// Maximum length of a URL's path and query, in bytes.
 const URL_LEN_MOST: usize = 16 << 10;
 
-/// Headers of every response: scripts, styles and data may come only from here, no page may show this one in a frame,
-/// and types are not guessed.
+/// Security headers of every response: scripts, styles and data come only from this server, no page shows this one in a
+/// frame, and browsers do not guess content types.
 const SAID: [(HeaderName, &str); 6] = [
     (
         CONTENT_SECURITY_POLICY,
@@ -52,11 +52,11 @@ const KEY: HeaderName = HeaderName::from_static("perfset-key");
 pub struct Access {
     /// Names under which the server is known, in addition to those of loopback and the local addresses.
     hosts: Vec<String>,
-    /// Required secrets; `None` if everybody may read.
+    /// Required secrets; `None` if everybody may read the data.
     guard: Option<Guard>,
 }
 
-/// Secrets, one of which a request for data must have.
+/// Secrets of the server: a request for data must have the token, or both the cookie and the key.
 #[derive(Debug)]
 struct Guard {
     /// Token that programs send, and with which browsers log in.
@@ -66,8 +66,8 @@ struct Guard {
     /// Browsers send the cookie to every port of the host, so any server on another port learns it. The cookie alone
     /// therefore opens the page's own files and no data.
     cookie: Token,
-    /// Second number, required beside the cookie for data. The page keeps it in the storage of its origin, which is
-    /// bound to host and port, and sends it as the header [`KEY`]. Valid for this process only.
+    /// Second login number, required in addition to the cookie for data. The page keeps it in the storage of its
+    /// origin, which is bound to host and port, and sends it as the header [`KEY`]. Valid for this process only.
     key: Token,
 }
 
@@ -199,7 +199,7 @@ impl Access {
     }
 }
 
-/// Returns a host without the brackets of an address and the point behind a name.
+/// Returns a host without the brackets of an IPv6 address and without the final point of a name.
 fn plain(host: &str) -> &str {
     let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
     bare.strip_suffix('.').unwrap_or(bare)
@@ -260,7 +260,7 @@ impl Guard {
     }
 }
 
-/// Returns the values of a header that are text.
+/// Returns the values of a request header, except those that are not text.
 fn texts(asked: RequestParts<'_>, name: HeaderName) -> impl Iterator<Item = &str> {
     asked.headers.get_all(name).iter().filter_map(|value| value.to_str().ok())
 }
@@ -271,7 +271,7 @@ fn cookie_name(local: SocketAddr) -> String {
     format!("perfset-{}", local.port())
 }
 
-/// Returns the refusal of a request without the token: a page for users, JSON for programs.
+/// Returns the response that refuses a request without the token: a page for users, JSON for programs.
 fn no_token(asked: RequestParts<'_>) -> Response {
     let is_page = asked.uri.path() == "/" && texts(asked, ACCEPT).any(|text| text.contains("text/html"));
     let mut response = ApiError::new(StatusCode::UNAUTHORIZED, "a token is asked")
@@ -288,7 +288,7 @@ fn no_token(asked: RequestParts<'_>) -> Response {
     response
 }
 
-/// Adds the headers of every response.
+/// Adds the security headers that every response has.
 pub fn say(headers: &mut HeaderMap) {
     for (name, value) in SAID {
         headers.insert(name, HeaderValue::from_static(value));
@@ -311,7 +311,7 @@ pub fn is_privileged() -> bool {
     true
 }
 
-/// Returns `true` if the text of `/proc/PID/status` contains an effective capability, or has no such line.
+/// Returns `true` if the text of `/proc/PID/status` has an effective capability, or no line about capabilities.
 #[cfg(any(unix, test))]
 fn has_capabilities(status: &str) -> bool {
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
@@ -344,7 +344,7 @@ mod tests {
         }
     }
 
-    /// Access rules without a token.
+    /// Creates access rules for these hosts, without a token.
     fn open(hosts: &[&str]) -> Access {
         Access::new(hosts.iter().map(|host| (*host).to_owned()).collect(), None).unwrap()
     }
@@ -425,7 +425,7 @@ mod tests {
         }
     }
 
-    /// 203 stands for a request that is answered without proof that its client knows the token.
+    /// Status 203 stands for a request that is answered without proof that its client knows the token.
     #[test]
     fn data_need_the_token_or_both_numbers_of_a_login() {
         let access = Access::new(vec![], Some(SECRET.parse().unwrap())).unwrap();

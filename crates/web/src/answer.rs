@@ -20,7 +20,7 @@ pub struct ApiError {
     pub hints: Vec<String>,
 }
 
-/// Problem in the form in which a client receives it.
+/// JSON form of an error for clients.
 #[derive(Serialize)]
 struct ErrorJson<'a> {
     error: &'a str,
@@ -29,23 +29,23 @@ struct ErrorJson<'a> {
 }
 
 impl ApiError {
-    /// Creates a problem without a hint.
+    /// Creates an error without a hint.
     pub fn new(status: StatusCode, error: impl Into<String>) -> Self {
         Self { status, error: error.into(), hints: Vec::new() }
     }
 
-    /// Adds a hint to the problem.
+    /// Adds a hint to the error.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// Creates the problem of an overloaded server.
+    /// Creates the error of an overloaded server.
     pub fn busy() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "the server is busy").hint("try again in a second")
     }
 
-    /// Returns the text that a client receives.
+    /// Returns the error as the JSON that a client receives.
     pub fn to_json(&self) -> String {
         to_json(&ErrorJson { error: &self.error, hints: &self.hints })
     }
@@ -105,12 +105,12 @@ pub fn to_json(value: &impl Serialize) -> String {
     json_line(value).unwrap_or_default() // texts and numbers can always be written
 }
 
-/// Returns a JSON response that is not cached.
+/// Returns a JSON response that clients must not cache.
 pub fn json(text: impl Into<Body>) -> Response {
     with_type("application/json", text.into())
 }
 
-/// Returns a response of a content type that is not cached.
+/// Returns a response with this content type that clients must not cache.
 pub fn with_type(content_type: &'static str, body: Body) -> Response {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));

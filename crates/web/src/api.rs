@@ -35,7 +35,7 @@ pub struct App {
     pub sampler: Handle,
     pub scrapes: Scrapes,
     pub unread: UnreadBytes,
-    /// Permits for streams, as many as may be open at once.
+    /// Permits for streams: one for each stream that may be open at the same time.
     pub streams: Arc<Semaphore>,
     pub charts: Vec<Chart>,
     /// Name of the machine that is shown, and its operating system.
@@ -138,7 +138,7 @@ async fn asset(
     file(&app, &name, Some(&version), &headers)
 }
 
-/// Returns a file to a client that does not know its version and does not cache it.
+/// Returns a file of the page that was requested without a version.
 async fn unversioned(State(app): Shared, Path(name): Path<String>, headers: HeaderMap) -> Answer {
     file(&app, &name, None, &headers)
 }

@@ -13,10 +13,10 @@ use bytes::Bytes;
 use flate2::write::GzEncoder;
 use flate2::{Compression, Crc};
 
-/// Name of the page itself.
+/// Name of the file of the HTML page.
 pub const PAGE: &str = "index.html";
 
-/// Lists files of `assets`: their names and bytes.
+/// Lists files of the directory `assets`: their names and bytes.
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
         [$(($name, include_bytes!(concat!("../assets/", $name)).as_slice())),*]
@@ -39,7 +39,7 @@ struct Asset {
 }
 
 impl Assets {
-    /// Compresses all files. The page names the others with the version of all: if one changes, all get new
+    /// Compresses all files of the page. The page names the others with the version of all: if one changes, all get new
     /// addresses.
     pub fn new() -> Self {
         Self::from_files(&files![
@@ -90,8 +90,8 @@ impl Assets {
         Self { by_name, version }
     }
 
-    /// Returns a file, or only its tag if the client already has it. The bytes never change under the version that
-    /// the page names.
+    /// Returns a file, or only its entity tag if the client already has the file. The bytes never change under the
+    /// version that the page names.
     pub fn answer(&self, name: &str, version: Option<&str>, headers: &HeaderMap) -> Option<Response> {
         let asset = self.by_name.get(name)?;
         let is_for_ever = version == Some(self.version.as_str());
@@ -144,7 +144,7 @@ impl Asset {
 mod tests {
     use super::*;
 
-    /// Every file of the directory is served, except documents about the directory itself.
+    /// Every file of `assets` is served, except `README.md`.
     #[test]
     fn all_files_are_there() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets");

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::answer::{ApiError, to_json};
 
-/// Maximum number of instances listed.
+/// Maximum number of instances of a counterset that are listed.
 const INSTANCES_MOST: usize = 10_000;
 /// Maximum number of counters that a search returns.
 const FOUND_MOST: usize = 200;
@@ -91,7 +91,7 @@ struct InstanceJson {
     id: u32,
 }
 
-/// Returns the keyword of a detail level: the users whom a counter is for.
+/// Returns the keyword of a detail level, which names the users that a counter is for.
 fn detail(level: u32) -> &'static str {
     match level {
         0..=100 => "novice",

@@ -10,25 +10,25 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// Connection that fails if nothing can be written for too long: the other end is gone, or does not read.
+/// Connection that fails if a write waits for too long because the other end is gone or does not read.
 #[derive(Debug)]
 pub struct TimeoutStream {
     stream: TokioIo<TcpStream>,
     patience: Duration,
-    /// Time limit of a write that waits; `None` if none waits.
+    /// Time limit of the write that waits; `None` if no write waits.
     deadline: Option<Pin<Box<Sleep>>>,
-    /// Drain of the connection, after this side was closed.
+    /// State of discarding the client's remaining bytes, after the server closed its side.
     drain: Option<Drain>,
 }
 
-/// State of reading the rest of a connection on which nothing is sent any more.
+/// State of discarding the client's remaining bytes, after the server closed its side.
 ///
 /// A socket that is closed while bytes are unread resets its connection. The other end then loses a response that it
 /// has not read yet: a refusal would not arrive.
 #[derive(Debug)]
 struct Drain {
     deadline: Pin<Box<Sleep>>,
-    /// Number of bytes that may still arrive.
+    /// Number of bytes that the client may still send.
     left: usize,
 }
 
@@ -76,7 +76,7 @@ impl TimeoutStream {
         Poll::Ready(())
     }
 
-    /// Returns the result of a write, or an error if the write has waited for too long.
+    /// Returns the result of a write, or an error if the write has waited longer than the patience.
     fn in_time<T>(&mut self, context: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if done.is_ready() {
             self.deadline = None;

@@ -40,7 +40,7 @@ pub enum ServeError {
         /// Longest history that is possible at this interval.
         longest: Duration,
     },
-    /// The log has nothing to show.
+    /// The log has no data to show.
     #[error("the log cannot be shown: {0}")]
     Log(String),
     /// No login numbers for browsers can be created.
@@ -49,7 +49,7 @@ pub enum ServeError {
     /// The server cannot start.
     #[error("cannot start the server")]
     Start(#[source] io::Error),
-    /// The collecting thread ended by itself.
+    /// The collecting thread ended although the server was not stopped.
     #[error("the collecting thread ended unexpectedly")]
     Ended,
 }

@@ -9,11 +9,11 @@ use crate::error::ServeError;
 pub struct Limits {
     /// Maximum number of series, running or ended.
     pub series: usize,
-    /// Maximum number of values stored of each series.
+    /// Maximum number of stored values of each series.
     pub values: usize,
     /// Maximum number of open streams.
     pub streams: usize,
-    /// Maximum number of different paths collected.
+    /// Maximum number of different counter paths that are collected.
     pub paths: usize,
     /// Maximum number of open connections.
     pub connections: usize,
@@ -25,7 +25,7 @@ pub struct Limits {
     /// Maximum time for a further request to arrive, and for a connection to wait for it: longer than the pause
     /// between scrapes.
     pub header_time: Duration,
-    /// Maximum time for which a client may not read.
+    /// Maximum time for which a write waits for a client that does not read.
     pub patience: Duration,
     /// Maximum number of bytes of responses and events that wait to be read by clients. Above it, the slowest clients
     /// are cut off.

@@ -25,9 +25,9 @@ pub struct ServedLog {
     pub logs: Logs,
     /// Files or directory of the log, to be opened again when it has grown.
     pub files: Vec<PathBuf>,
-    /// Time to show. Without an end, samples that are written later are shown, too.
+    /// Part of the log that is shown. Without an end, samples that are written later are shown, too.
     pub window: Window,
-    /// Parser of times in requests that are no number of milliseconds.
+    /// Parser for times in requests that are not a number of milliseconds.
     pub parse_instant: InstantParser,
 }
 
@@ -37,20 +37,20 @@ impl fmt::Debug for ServedLog {
     }
 }
 
-/// Times of a log's samples, and how clients see them.
+/// Times of a log's samples, with the interval and the history that clients see.
 #[derive(Clone, Debug)]
 pub(crate) struct LogSpan {
     /// Times of the samples in the window, in 100 ns since 1601 UTC, ascending.
     pub times: Vec<i64>,
     /// Least time between two samples of a stream.
     pub interval: Duration,
-    /// Time before the newest sample that the page shows.
+    /// Length of the time before the newest sample that the page shows.
     pub history: Duration,
 }
 
 impl ServedLog {
-    /// Returns the times of the log. A stream has at most [`Limits::values`] samples, so the interval grows with the
-    /// history.
+    /// Returns the times of the log's samples, and their interval and history for clients. A stream has at most
+    /// [`Limits::values`] samples, so the interval grows with the history.
     pub(crate) fn span(&self, interval: Duration, limits: &Limits) -> Result<LogSpan, SourceError> {
         let mut times = self.logs.times()?;
         times.retain(|time| self.window.contains(*time));
@@ -80,7 +80,7 @@ impl ServedLog {
         Ok(LogSpan { times, interval, history })
     }
 
-    /// Returns the interval of the recorder, or the mean time between two samples if it is unknown.
+    /// Returns the interval of the recorder; if it is unknown, the mean time between two samples.
     fn recorded_interval(&self, whole: Duration, samples: usize) -> Duration {
         let about = self.logs.recording().and_then(Recording::about);
         let stored = about.and_then(|about| about.get(RecordingAbout::INTERVAL_MS)?.parse().ok());
@@ -99,22 +99,22 @@ impl ServedLog {
     }
 }
 
-/// Returns a number of 100 ns as a duration; negative ones are zero.
+/// Converts a number of 100 ns to a duration; negative numbers become zero.
 pub(crate) fn duration(time_100ns: i64) -> Duration {
     Duration::from_nanos(u64::try_from(time_100ns).unwrap_or(0).saturating_mul(100))
 }
 
-/// Returns a duration in 100 ns.
+/// Converts a duration to a number of 100 ns.
 pub(crate) fn in_100ns(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos().div_euclid(100)).unwrap_or(i64::MAX)
 }
 
-/// Returns a time in 100 ns since 1601 UTC in milliseconds since 1970.
+/// Converts a time from 100 ns since 1601 UTC to milliseconds since 1970.
 pub(crate) fn to_unix_ms(time: i64) -> i64 {
     time.saturating_sub(UNIX_EPOCH_100NS).div_euclid(10_000)
 }
 
-/// Returns a time in milliseconds since 1970 in 100 ns since 1601 UTC.
+/// Converts a time from milliseconds since 1970 to 100 ns since 1601 UTC.
 pub(crate) fn from_unix_ms(ms: i64) -> i64 {
     ms.saturating_mul(10_000).saturating_add(UNIX_EPOCH_100NS)
 }

@@ -8,11 +8,11 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChartKind {
-    /// Parts of a whole, one above the other.
+    /// Parts of a whole, drawn one above the other.
     Stack,
-    /// One line for each series.
+    /// Separate line for each series.
     Lines,
-    /// One line or row for each series, of things that are alike.
+    /// Separate line or row for each series of similar things, such as processors.
     Cores,
     /// The instances with the greatest values.
     Rank,
@@ -27,7 +27,7 @@ pub struct Chart {
     pub kind: ChartKind,
 }
 
-/// Chart on a machine where all its counters exist: title, unit, kind, paths.
+/// Chart as wanted on a machine that has all its counters: title, unit, kind, paths.
 type Wanted = (&'static str, &'static str, ChartKind, &'static [&'static str]);
 
 const WANTED: [Wanted; 9] = [
@@ -79,7 +79,7 @@ const WANTED: [Wanted; 9] = [
     ("Processes by memory", "By", ChartKind::Rank, &[r"\Process V2(*)\Working Set"]),
 ];
 
-/// Returns the charts, with the paths that can be bound on this machine.
+/// Returns the charts of the first page, with the paths that can be bound on this machine.
 pub fn charts(machine: &Machine) -> Vec<Chart> {
     let mut machine = machine.clone();
     let mut exists = |text: &&&str| {
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use perfset::{Counterset, catalogue};
 
-    /// Every path is one of the catalogue's, with a value on this system, and all of a chart have its unit.
+    /// Every path names a counter of the catalogue that has a value on this system and the unit of its chart.
     #[test]
     fn the_paths_mean_counters() {
         for (title, unit, _, paths) in WANTED {

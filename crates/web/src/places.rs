@@ -13,20 +13,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-/// Trust level of a connection, and the right to its place.
+/// Trust level of a connection, which decides if it keeps its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// No request had a valid token yet.
+    /// No request of the connection had a valid token yet.
     Stranger,
-    /// A request had a valid token, or no token is required.
+    /// A request of the connection had a valid token, or no token is required.
     Trusted,
-    /// The place was given to another connection: this one ends with a refusal.
+    /// The connection's place was given to another connection: this one ends with a refusal.
     Refused,
-    /// Too many others are being refused: this connection ends at once.
+    /// Too many other connections are being refused: this one ends at once.
     Over,
 }
 
-/// Places of all connections of a server.
+/// Limited places for the connections of a server.
 #[derive(Clone, Debug)]
 pub struct Places(Arc<Mutex<Table>>);
 
@@ -37,7 +37,7 @@ struct Table {
     trusted_most: usize,
     strangers_most: usize,
     trusted: usize,
-    /// Number of the next connection: lower ones are older.
+    /// Number of the next connection: older connections have lower numbers.
     next: u64,
     strangers: Connections,
     refused: Connections,
@@ -49,7 +49,8 @@ type Connections = BTreeMap<u64, Connection>;
 /// Connection in the table: its origin and its standing.
 type Connection = (Origin, Arc<watch::Sender<Standing>>);
 
-/// Address that connections come from: of IPv6 the first 64 bits, because a host may have all addresses behind them.
+/// Client address; of an IPv6 address only the first 64 bits, because a host may have all addresses that begin with
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Origin(IpAddr);
 
@@ -67,7 +68,8 @@ impl Origin {
     }
 }
 
-/// Takes the oldest connection of the address that has the most; of several such addresses, the oldest of all.
+/// Removes and returns the oldest connection of the address that has the most; of several such addresses, the oldest of
+/// all.
 fn take_of_greediest(connections: &mut Connections) -> Option<(u64, Connection)> {
     // Counted each time, because there are only a few hundred connections of these kinds.
     let mut counts: BTreeMap<Origin, usize> = BTreeMap::new();
@@ -82,11 +84,11 @@ fn take_of_greediest(connections: &mut Connections) -> Option<(u64, Connection)>
     connections.remove_entry(&number)
 }
 
-/// Maximum number of refused connections for each untrusted connection's place: they wait a moment for their token
+/// Maximum number of refused connections for each place of an untrusted connection. They wait a moment for their token
 /// before they are refused.
 const REFUSED_FOR_EACH: usize = 3;
 
-/// Place of one connection, free again when this is dropped.
+/// Place of one connection, which becomes free when this value is dropped.
 #[derive(Debug)]
 pub struct Place {
     number: u64,
@@ -95,7 +97,7 @@ pub struct Place {
 }
 
 impl Places {
-    /// Creates `most` places, `strangers` of which are for connections without a valid token.
+    /// Creates places for `most` connections, of which `strangers` are for those without a valid token.
     pub fn new(most: usize, strangers: usize) -> Self {
         // At least one: every connection begins as untrusted, those with a token too.
         let strangers_most = strangers.clamp(1, most.max(1));
@@ -166,7 +168,7 @@ impl Place {
         is_here
     }
 
-    /// Returns the standing and its changes.
+    /// Returns a receiver of the connection's standing and its changes.
     pub fn standing(&self) -> watch::Receiver<Standing> {
         self.standing.subscribe()
     }
@@ -216,7 +218,7 @@ mod tests {
         assert_eq!((table.trusted, table.strangers.len(), table.refused.len()), (0, 0, 0));
     }
 
-    /// An owner elsewhere is never displaced, however fast others open connections.
+    /// A connection from another address is never displaced, however fast others open connections.
     #[test]
     fn an_address_displaces_its_own_connections_only() {
         let places = Places::new(512, 64);

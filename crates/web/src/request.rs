@@ -19,7 +19,7 @@ pub struct PathRequest {
     pub path: CounterPath,
     /// Maximum number of instances, those with the greatest values; `None` for all.
     pub top: Option<u32>,
-    /// Adds the sum over the instances to them, if that sum has a meaning.
+    /// `true` if the sum over the instances is requested too; it is sent only if it has a meaning.
     pub sum: bool,
 }
 
@@ -34,12 +34,12 @@ pub struct StreamRequest {
     pub range: TimeRange,
 }
 
-/// Part of a log as a request names it. Only a server that shows a log has one.
+/// Part of a log as a request names it, for a server that shows a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TimeRange {
-    /// Time of the first sample.
+    /// Time of the first requested sample.
     pub begin: Option<String>,
-    /// Time of the last sample.
+    /// Time of the last requested sample.
     pub end: Option<String>,
 }
 
@@ -114,7 +114,8 @@ pub fn values(query: &str) -> Result<(Vec<CounterPath>, Option<String>), BadRequ
     some(asks).map(|asks| (asks.into_iter().map(|ask| ask.path).collect(), at))
 }
 
-/// Stores the time of a parameter that a request has at most once.
+/// Stores the value of a time parameter; returns an error if the request has the parameter twice, or the value is too
+/// long.
 fn set(time: &mut Option<String>, name: &str, value: String) -> Result<(), BadRequest> {
     match time.is_none() && value.len() <= WORDS_LEN_MOST {
         true => *time = Some(value),
@@ -123,7 +124,7 @@ fn set(time: &mut Option<String>, name: &str, value: String) -> Result<(), BadRe
     Ok(())
 }
 
-/// Returns the only parameter that a request may have; `None` if it is missing or empty.
+/// Returns the value of the only parameter that a request may have; `None` if it is missing or empty.
 ///
 /// # Errors
 /// If there is another parameter, or the value is too long.
@@ -141,7 +142,7 @@ pub fn text(query: &str, wanted: &str) -> Result<Option<String>, BadRequest> {
     Ok(found.filter(|text| !text.trim().is_empty()))
 }
 
-/// Returns a query string without one parameter, and the values of that parameter.
+/// Returns a query string without one parameter, and the values of the removed parameter.
 #[must_use]
 pub fn without(query: &str, name: &str) -> (String, Vec<String>) {
     let (mut rest, mut taken) = (Vec::new(), Vec::new());
@@ -180,7 +181,7 @@ fn number(name: &str, value: &str, least: u32, most: u32) -> Result<u32, BadRequ
     }
 }
 
-/// Returns names and values, in order; empty parts are skipped.
+/// Returns the names and values of a query string, in order; empty parts are skipped.
 fn pairs(query: &str) -> impl Iterator<Item = Result<(String, String), BadRequest>> {
     query.split('&').filter(|part| !part.is_empty()).map(pair)
 }
@@ -190,7 +191,7 @@ fn pair(part: &str) -> Result<(String, String), BadRequest> {
     Ok((decoded(name)?, decoded(value)?))
 }
 
-/// Decodes a text of a query string: `+` is a blank, `%41` a byte of UTF-8.
+/// Decodes a name or value of a query string: `+` is a blank, `%41` a byte of UTF-8.
 fn decoded(text: &str) -> Result<String, BadRequest> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

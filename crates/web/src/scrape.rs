@@ -20,7 +20,7 @@ type Waiting = Arc<Mutex<HashMap<ExpositionFormat, Vec<oneshot::Sender<Answer>>>
 pub struct Scrapes(Waiting);
 
 impl Scrapes {
-    /// Returns the text of a scrape: of the one in progress, or of a new one.
+    /// Returns the text of a scrape; joins the scrape of this format that is in progress, or begins a new one.
     pub async fn text(&self, format: ExpositionFormat, sampler: &Handle) -> Answer {
         let (sender, receiver) = oneshot::channel();
         let is_under_way = {

@@ -103,7 +103,7 @@ impl Stopper {
 pub struct Local(pub SocketAddr);
 
 impl Server {
-    /// Listens, and begins to collect. No request is served before [`run`](Self::run).
+    /// Opens a server: listens, and begins to collect. No request is served before [`run`](Self::run).
     ///
     /// # Errors
     /// If an address is in use or does not belong to this machine, the metrics cannot be exported with these options,
@@ -112,7 +112,7 @@ impl Server {
         Self::with((machine, None), options)
     }
 
-    /// Listens, and shows a log instead of a machine: its page, its values at any time, and no metrics.
+    /// Opens a server that shows a log instead of a machine: its page, its values at any time, and no metrics.
     /// [`ServerOptions::interval`] is the least time between two samples of a stream.
     ///
     /// # Errors
@@ -197,8 +197,8 @@ impl Server {
         &self.addresses
     }
 
-    /// Returns the address of the page for each of them. It contains the token if that was created at random for this
-    /// server, because users could not know it otherwise. Any user who sees the address may view the page.
+    /// Returns the address of the page for each listening address. It contains the token if that was created at random
+    /// for this server, because users could not know it otherwise. Any user who sees the address may view the page.
     pub fn pages(&self) -> impl Iterator<Item = String> {
         let token = self.app.access.token().filter(|token| token.is_random());
         let query = token.map_or(String::new(), |token| format!("?token={}", token.secret()));
@@ -242,7 +242,7 @@ impl Server {
     async fn serve(self) -> Result<(), ServeError> {
         /// Maximum time for responses that are in progress when the server ends.
         const FINISH: Duration = Duration::from_secs(5);
-        /// Interval between checks that the collecting thread runs.
+        /// Interval between checks that the collecting thread still runs.
         const CARE: Duration = Duration::from_millis(500);
         let mut stopped = self.stop.subscribe();
         let router = router(Arc::clone(&self.app));
@@ -274,9 +274,9 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     listener.set_nonblocking(true)?;
     #[cfg(unix)]
     {
-        /// Number of bytes that the kernel stores for a client that does not read.
+        /// Number of bytes that the kernel buffers for a client that does not read.
         const UNREAD_MOST: usize = 256 << 10;
-        /// Number of connections that the kernel stores until they are accepted. A client that wants to keep others
+        /// Number of connections that the kernel queues until they are accepted. A client that wants to keep others
         /// away opens many at once. A connection that finds no place is tried again by its client a second later.
         const WAITING_MOST: i32 = 4096;
         rustix::net::sockopt::set_socket_send_buffer_size(&listener, UNREAD_MOST)?; // connections have it too
@@ -285,13 +285,13 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// Returns the name of the operating system, for users.
+/// Returns the name of the operating system as users read it.
 #[cfg(not(unix))]
 fn system() -> String {
     format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)
 }
 
-/// Returns the name of the operating system, for users.
+/// Returns the name of the operating system as users read it.
 #[cfg(unix)]
 fn system() -> String {
     let name = rustix::system::uname();
@@ -414,7 +414,7 @@ async fn connection(
     }
 }
 
-/// Returns the response to a connection on which no request was read.
+/// Returns the error response for a connection whose requests were not read.
 fn refusal(status: &str, error: &str) -> String {
     let problem = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, error).to_json();
     format!(

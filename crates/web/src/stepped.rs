@@ -19,7 +19,7 @@ use crate::unread::UnreadBytes;
 #[derive(Debug)]
 pub struct Stepped(Sampler);
 
-/// Client of a stream.
+/// Client that reads a stream.
 #[derive(Debug)]
 pub struct StepReader(StreamBody);
 
@@ -60,7 +60,7 @@ impl Stepped {
 }
 
 impl StepReader {
-    /// Returns everything sent since the last call.
+    /// Returns everything sent to the client since the last call.
     pub fn read(&mut self) -> String {
         let mut text = Vec::new();
         while let Poll::Ready(Some(Ok(frame))) =

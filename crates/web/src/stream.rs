@@ -17,7 +17,7 @@ const QUEUE_LEN: usize = 16;
 /// Reason for ending a stream whose client reads too slowly.
 const TOO_SLOW: &str = "the reader is too slow: events were lost from here on";
 
-/// Events between the two ends of a stream.
+/// Queue of events from the sender to the receiver of a stream.
 #[derive(Debug, Default)]
 struct Queue {
     events: VecDeque<Bytes>,
@@ -70,7 +70,7 @@ impl StreamSender {
         true
     }
 
-    /// Returns the numbers of events and of bytes that wait for the client.
+    /// Returns the number of events that wait for the client, and the number of their bytes.
     pub fn behind(&self) -> (usize, usize) {
         let queue = lock(&self.0);
         (queue.events.len(), queue.events.iter().map(Bytes::len).fold(0, usize::saturating_add))

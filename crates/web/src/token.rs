@@ -34,7 +34,7 @@ pub enum TokenError {
     /// The path is a directory, a FIFO or a device. The token is not read from these: a FIFO may never get a writer.
     #[error("the path is not a regular file: write the token to a regular file with mode 600")]
     NotAFile,
-    /// The text is not a token.
+    /// The text is not a valid token.
     #[error("a token has {least} to {most} letters, digits, - and _", least = Token::LEAST, most = Token::MOST)]
     NotAToken,
     /// The system returns no random numbers.
@@ -60,7 +60,7 @@ impl Token {
         Ok(Self { secret: text, is_random: true })
     }
 
-    /// Reads the token from a file, which only its owner may open: the user of this process, or root.
+    /// Reads the token from a file that only its owner may open; the owner is the user of this process, or root.
     ///
     /// # Errors
     /// If the file cannot be read, other users may open it, or it contains no token.
@@ -200,7 +200,8 @@ mod tests {
         assert!(matches!(Token::from_file(Path::new("/dev/null")), Err(TokenError::NotAFile)));
     }
 
-    /// Without a writer, and with one that says nothing. On another thread, for a fault here is to wait for ever.
+    /// Tests a FIFO without a writer and one whose writer writes nothing, on another thread: a defect would wait
+    /// forever.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_fifo_is_refused_at_once() {

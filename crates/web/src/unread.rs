@@ -11,7 +11,7 @@ use crate::answer::ApiError;
 /// cut off too.
 const MORE: usize = 8 << 20;
 
-/// Counter of the bytes that wait to be read, with their limit.
+/// Counter of the bytes that wait to be read by clients, with their limit.
 #[derive(Clone, Debug)]
 pub struct UnreadBytes {
     most: usize,
@@ -20,7 +20,7 @@ pub struct UnreadBytes {
 
 #[derive(Debug, Default)]
 struct Level {
-    /// Number of bytes that wait.
+    /// Number of bytes that wait to be read by clients.
     waiting: AtomicUsize,
 }
 
@@ -36,7 +36,7 @@ impl UnreadBytes {
         Self { most, level: Arc::default() }
     }
 
-    /// Returns a text for clients, whose bytes count until the clients have read it or are gone.
+    /// Returns a text for clients. Its bytes count as waiting until the clients have read it or are gone.
     pub fn hold(&self, text: impl Into<Vec<u8>>) -> Bytes {
         let text = text.into().into_boxed_slice(); // what waits has no room to grow
         // Only a sum is needed, and no other memory depends on it, so no stronger order.
@@ -44,12 +44,12 @@ impl UnreadBytes {
         Bytes::from_owner(Waiting { text, level: Arc::clone(&self.level) })
     }
 
-    /// Returns a text like [`hold`](Self::hold), or a problem if too many bytes wait already.
+    /// Returns a text like [`hold`](Self::hold), or an error if too many bytes wait already.
     pub fn take(&self, text: impl Into<Vec<u8>>) -> Result<Bytes, ApiError> {
         if self.is_too_much() { Err(ApiError::busy()) } else { Ok(self.hold(text)) }
     }
 
-    /// Returns the number of bytes that wait.
+    /// Returns the number of bytes that wait to be read by clients.
     pub fn waiting(&self) -> usize {
         self.level.waiting.load(Relaxed)
     }

@@ -9,15 +9,15 @@ use crate::functions::{FillResult, PerformanceKey};
 
 /// Maximum size of a response in bytes: a block of this size has a million instances.
 const MOST: usize = 256 << 20;
-/// Maximum size that is allocated at once on request; beyond it, a buffer grows by doubling.
+/// Maximum size that is allocated at once if a function requests it; beyond it, a buffer grows by doubling.
 const BELIEVED: usize = 16 << 20;
 /// Minimum size of a buffer, in bytes.
 const FIRST: usize = 4 << 10;
 /// Minimum size of a buffer for a V1 block, because V1 does not report the size that it needs.
 const FIRST_V1: usize = 64 << 10;
-/// Maximum number of tries. The needed size may change from call to call, but hardly ten times. Ten doublings reach
-/// [`MOST`] from [`BELIEVED`], and 1 MiB from [`FIRST`]: a function that requests a little more each time gets no
-/// more than that.
+/// Maximum number of calls with growing buffers. The needed size may change from call to call, but hardly ten times.
+/// Ten doublings reach [`MOST`] from [`BELIEVED`], and 1 MiB from [`FIRST`]: a function that requests a little more
+/// each time gets no more than that.
 const TRIES: u32 = 10;
 
 /// Calls a PerfLib function until its response fits: with ERROR_NOT_ENOUGH_MEMORY it reports the size that is needed
@@ -131,7 +131,7 @@ pub fn value(key: &dyn PerformanceKey, name: &str, mut buffer: Vec<u8>) -> Resul
     }
 }
 
-/// Returns `true` for codes after which the same query may succeed. Source: what .NET retries.
+/// Returns `true` for codes after which the same query may succeed. Source: the codes after which .NET retries.
 fn is_passing(status: Status) -> bool {
     const ERROR_NOT_READY: Status = Status(21);
     const ERROR_LOCK_FAILED: Status = Status(167);
@@ -140,7 +140,7 @@ fn is_passing(status: Status) -> bool {
     [ERROR_NOT_READY, ERROR_LOCK_FAILED, ERROR_BUSY, WAIT_TIMEOUT].contains(&status) || is_closed(status)
 }
 
-/// Returns `true` for codes of a key or a query that must be opened again.
+/// Returns `true` for codes that mean that a key or a query must be opened again.
 pub fn is_closed(status: Status) -> bool {
     const RPC_S_CALL_FAILED: Status = Status(1726);
     [Status::ERROR_INVALID_HANDLE, Status::RPC_S_SERVER_UNAVAILABLE, RPC_S_CALL_FAILED].contains(&status)

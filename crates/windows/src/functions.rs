@@ -62,24 +62,24 @@ pub trait PerfLib: Debug + Send + Sync {
     #[doc(alias = "PerfCloseQueryHandle")]
     fn close_query(&self, query: RawQuery) -> Status;
 
-    /// Adds the entries of PERF_COUNTER_IDENTIFIER blocks and writes each one's status.
+    /// Adds the entries of PERF_COUNTER_IDENTIFIER blocks to a query, and writes the status of each.
     #[doc(alias = "PerfAddCounters")]
     fn add_counters(&self, query: RawQuery, identifiers: &mut [u8]) -> Status;
 
-    /// Deletes the entries of PERF_COUNTER_IDENTIFIER blocks and writes each one's status.
+    /// Deletes the entries of PERF_COUNTER_IDENTIFIER blocks from a query, and writes the status of each.
     #[doc(alias = "PerfDeleteCounters")]
     fn delete_counters(&self, query: RawQuery, identifiers: &mut [u8]) -> Status;
 
-    /// Writes the entries of a query, with the index of each one's result.
+    /// Writes the entries of a query, each with the index of its result.
     #[doc(alias = "PerfQueryCounterInfo")]
     fn query_info(&self, query: RawQuery, identifiers: &mut [u8]) -> FillResult;
 
-    /// Collects all entries of a query.
+    /// Collects all entries of a query, and writes their block.
     #[doc(alias = "PerfQueryCounterData")]
     fn query_data(&self, query: RawQuery, block: &mut [u8]) -> FillResult;
 }
 
-/// Replacement for functions that are unavailable: each returns the reason.
+/// Replacement for PerfLib functions that are unavailable: each returns the reason.
 #[derive(Clone, Copy, Debug)]
 pub struct MissingFunctions(pub Status);
 
@@ -132,7 +132,7 @@ pub trait PerformanceKey: Debug + Send + Sync {
     #[doc(alias = "RegCloseKey")]
     fn close(&self);
 
-    /// Waits before the same request is sent again.
+    /// Waits for a pause before the same request is sent again.
     fn wait(&self, pause: Duration) {
         thread::sleep(pause);
     }

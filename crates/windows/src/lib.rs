@@ -36,7 +36,7 @@ use perfset_engine::{Clock, DeadlineProvider, Machine};
 
 pub use functions::{FillResult, MissingFunctions, PerfLib, PerformanceKey, RawQuery};
 
-/// Maximum time for a library of a V1 provider: the limit that Windows itself has for them.
+/// Maximum time for a call of a V1 provider's library: the limit that Windows itself has for them.
 const V1_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Settings for reading a machine's counters.
@@ -78,7 +78,7 @@ fn register_v2(machine: &Machine, functions: Arc<dyn PerfLib>, language: Languag
     registered
 }
 
-/// Registers V2, and creates V1, which leaves out the countersets of V2.
+/// Registers the V2 provider of a machine, and creates the V1 provider, which leaves out the countersets of V2.
 fn register_v2_before(
     machine: &Machine,
     functions: Arc<dyn PerfLib>,

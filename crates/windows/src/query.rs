@@ -11,7 +11,7 @@ use crate::functions::{PerfLib, RawQuery};
 
 const INFO: &str = "PerfQueryCounterInfo";
 
-/// Open query, which is closed when this is dropped.
+/// Open query, which is closed when this value is dropped.
 #[derive(Debug)]
 pub struct OpenQuery {
     functions: Arc<dyn PerfLib>,
@@ -72,7 +72,7 @@ impl OpenQuery {
         }
     }
 
-    /// Returns the index of an entry's result in every later block: the order of results is the system's own.
+    /// Returns the index of an entry's result in all later blocks. The system alone chooses the order of results.
     ///
     /// # Errors
     /// If the system does not list its entries, or this entry is not among them.
@@ -105,7 +105,7 @@ impl OpenQuery {
         filled("PerfQueryCounterData", 1, block, &mut |buffer| functions.query_data(*raw, buffer))
     }
 
-    /// Returns the size of the memory that is kept for the next block.
+    /// Returns the size of the memory that is kept for the next block, in bytes.
     pub fn kept(&self) -> usize {
         self.block.capacity()
     }

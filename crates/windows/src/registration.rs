@@ -17,13 +17,13 @@ use perfset_engine::v1::unit_of;
 use crate::buffer::filled;
 use crate::functions::PerfLib;
 
-/// Origin of values, shown to users for each counter.
+/// Name of the source of V2 values, shown to users for each counter.
 pub const SOURCE: &str = "PerfLib V2";
 
-/// English of the United States, which every system has, for requests of English by its LCID.
+/// Language id of United States English, which every system has, for requests of English texts.
 const ENGLISH_US: Language = Language(0x0409);
 
-/// Reader of registrations, one counterset after another.
+/// Reader of counterset registrations, one after another.
 #[derive(Debug)]
 pub struct Registrations {
     functions: Arc<dyn PerfLib>,
@@ -117,7 +117,7 @@ impl Registrations {
         ProviderIdentity { guid: own.map_or(Guid::NIL, Guid::from_wire), name }
     }
 
-    /// Returns the texts in the user's language, if that is not English.
+    /// Returns names and help texts in the user's language; `None` if that is English.
     fn translation(&mut self, guid: Guid, counters: &[Counter]) -> Option<Translation> {
         let language = self.language;
         if language.primary() == Language::ENGLISH.0 {
@@ -135,7 +135,7 @@ impl Registrations {
         Some(Translation { language, name, help, counters: counters.into() })
     }
 
-    /// Returns the text of the first of these requests that has one.
+    /// Returns the text of the first of these requests whose response is not empty.
     fn text(&mut self, guid: Guid, requests: &[(u32, u32)]) -> Option<Text> {
         requests.iter().find_map(|(code, language)| {
             let text = Name::until_nul(self.answer(guid, *code, *language).ok()?).to_string();
@@ -143,8 +143,8 @@ impl Registrations {
         })
     }
 
-    /// Returns the texts of counters of the first of these requests that has any. If a counter is named twice, the
-    /// first name is used.
+    /// Returns the texts of counters from the first of these requests that returns any. If a counter is named twice,
+    /// the first name is used.
     fn texts(&mut self, guid: Guid, requests: &[(u32, u32)]) -> HashMap<CounterId, Text> {
         let texts = requests.iter().find_map(|(code, language)| {
             let block = StringBlock::parse(self.answer(guid, *code, *language).ok()?).ok()?;

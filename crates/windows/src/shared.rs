@@ -6,21 +6,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use perfset_core::{Counterset, Guid};
 use perfset_engine::Catalogue;
 
-/// Countersets of V2, which V1 leaves out, because the system also shows each of them as an object.
+/// Set of the V2 countersets. V1 leaves them out, because the system also shows each of them as an object.
 #[derive(Clone, Debug, Default)]
 pub struct V2Guids(Arc<Mutex<Sets>>);
 
 #[derive(Debug, Default)]
 struct Sets {
     guids: HashSet<Guid>,
-    /// Names in lower case.
+    /// Names of the countersets, in lower case.
     names: HashSet<String>,
-    /// Number that changes whenever the sets do.
+    /// Number that changes whenever the countersets change.
     revision: u64,
 }
 
 impl V2Guids {
-    /// Replaces the sets by the countersets that are registered now.
+    /// Replaces the stored countersets by those that are registered now.
     pub fn set(&self, catalogue: &Catalogue) {
         let guids = catalogue.countersets.iter().map(|set| set.guid).collect();
         let names = catalogue.countersets.iter().map(|set| set.name.to_lowercase()).collect();
@@ -37,7 +37,7 @@ impl V2Guids {
         sets.guids.contains(&set.guid) || sets.names.contains(&set.name.to_lowercase())
     }
 
-    /// Returns a number that changes whenever the sets change.
+    /// Returns a number that changes whenever the stored countersets change.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.lock().revision

@@ -44,7 +44,7 @@ type Close = unsafe extern "system" fn(*mut c_void) -> u32;
 type Change = unsafe extern "system" fn(*mut c_void, *mut u8, u32) -> u32;
 type Ask = unsafe extern "system" fn(*mut c_void, *mut u8, u32, *mut u32) -> u32;
 
-/// Functions of a library: those of the nine that it has. It is never unloaded.
+/// PerfLib's nine functions for consumers, as far as a library has them. The library is never unloaded.
 ///
 /// The library's handles stay in this table. A [`RawQuery`] is a number of this table, so that no function ever gets
 /// a handle that is not open.
@@ -61,7 +61,7 @@ pub struct Library {
     queries: Mutex<Queries>,
 }
 
-/// Handles of open queries, which are addresses, by their [`RawQuery`].
+/// Handles of open queries, as addresses, by their [`RawQuery`].
 #[derive(Debug, Default)]
 struct Queries {
     open: HashMap<RawQuery, usize>,
@@ -94,7 +94,7 @@ unsafe fn function<F: Copy>(library: HMODULE, name: &'static [u8]) -> Option<F> 
 }
 
 impl Library {
-    /// Loads the functions of the system.
+    /// Loads the functions of the system's own library.
     ///
     /// # Errors
     /// The system's code if the library cannot be loaded.
@@ -103,7 +103,7 @@ impl Library {
         unsafe { Self::load("advapi32.dll".encode_utf16().collect(), LOAD_LIBRARY_SEARCH_SYSTEM32) }
     }
 
-    /// Loads another library, which has functions of these names: for tests. Its code runs in this process.
+    /// Loads functions of these names from another library, for tests. Its code runs in this process.
     ///
     /// # Safety
     /// The code that the library runs when it is loaded does no harm. The functions under the names of the nine have
@@ -172,8 +172,8 @@ impl Library {
     }
 }
 
-/// Alignment of the structures of these functions. A buffer with less is not passed to them; an allocator's buffers
-/// have it.
+/// Alignment of PerfLib's structures, in bytes. A buffer with less is not passed to the functions; an allocator's
+/// buffers have it.
 const ALIGNMENT: usize = 8;
 const MISALIGNED: Status = Status(998); // ERROR_NOACCESS
 
@@ -293,7 +293,8 @@ impl PerfLib for Library {
     }
 }
 
-/// Lock for the key: shared by readers, exclusive for closing it. No document states that the system does without it.
+/// Lock for the performance key: shared by readers, exclusive for closing it. No document states that the system does
+/// without it.
 static KEY: RwLock<()> = RwLock::new(());
 
 /// Registry key HKEY_PERFORMANCE_DATA of the system.
@@ -339,7 +340,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Returns the ticks of QueryPerformanceCounter.
+/// Returns the current count of QueryPerformanceCounter.
 #[must_use]
 pub fn perf_time() -> i64 {
     let mut ticks = 0;
@@ -348,7 +349,7 @@ pub fn perf_time() -> i64 {
     ticks
 }
 
-/// Returns the ticks per second, of QueryPerformanceFrequency.
+/// Returns the counts per second, of QueryPerformanceFrequency.
 fn perf_freq() -> i64 {
     let mut ticks = 0;
     // SAFETY: as above.
@@ -356,7 +357,7 @@ fn perf_freq() -> i64 {
     ticks
 }
 
-/// Returns the time in 100 ns since 1601 UTC.
+/// Returns the current time in 100 ns since 1601 UTC.
 #[must_use]
 pub fn time_100ns() -> i64 {
     let mut time = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };

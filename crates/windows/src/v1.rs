@@ -17,10 +17,10 @@ use crate::shared::V2Guids;
 
 /// Time for which a list of objects is valid: a new list requires the data of every provider of the machine.
 const PAUSE: Duration = Duration::from_secs(300);
-/// First time to wait after an incomplete list; it doubles each time.
+/// Time to wait after an incomplete list of objects; it doubles with each further one.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// Provider of the objects that the performance key has and V2 does not.
+/// Provider of the objects that the performance key has, except those of V2's countersets.
 ///
 /// The list contains the objects of `Global`; `Costly` is read only if costly objects are requested. A collection
 /// reads one object. The key is closed when no query uses an object any more.
@@ -32,13 +32,13 @@ pub struct V1Provider {
     registered: V2Guids,
     objects: ObjectSets,
     texts: Texts,
-    /// Time until which the list is valid, and the revision of V2's countersets in it.
+    /// Time until which the list of objects is valid, and the revision of V2's countersets in it.
     listed: Option<(Instant, u64)>,
-    /// Time for which the next list is valid if it is incomplete.
+    /// Time for which the next list of objects is valid if it is incomplete.
     retry: Duration,
-    /// Catalogue of the last list that could be read.
+    /// Catalogue from the last list of objects that could be read.
     catalogue: Result<Arc<Catalogue>, SourceError>,
-    /// Problems of each value when it was last read: unusable parts and the reasons.
+    /// Problems of each value of the key when it was last read: unusable parts and the reasons.
     troubles: BTreeMap<String, Vec<Text>>,
     /// Buffer of the last block, reused by the next.
     buffer: Vec<u8>,
@@ -54,13 +54,13 @@ struct Texts {
     /// Names in the user's language; empty if that is English.
     own_names: TitleNames,
     own_helps: TitleNames,
-    /// Index of each help text, by object and counter: mostly that of the name and 1. An object itself has no
-    /// counter.
+    /// Index of each help text, by object and counter. It is mostly the index of the name plus 1. An object itself has
+    /// no counter.
     help_indexes: HashMap<(u32, Option<u32>), u32>,
 }
 
 impl V1Provider {
-    /// Creates a provider of this key's objects, with names in English and in this language.
+    /// Creates a provider of the key's objects, with names in English and in this language.
     #[must_use]
     pub fn new(
         key: Arc<dyn PerformanceKey>,
@@ -110,7 +110,7 @@ impl V1Provider {
         }
     }
 
-    /// Returns the catalogue, and `true` if all requests for it succeeded.
+    /// Reads the list of objects. Returns the catalogue, and `true` if all requests for it succeeded.
     fn list(&mut self) -> Result<(Catalogue, bool), SourceError> {
         let global = self.all_objects("Global")?;
         // Before the objects are parsed, because they get their names from these tables.
@@ -143,7 +143,7 @@ impl V1Provider {
         Ok(bytes)
     }
 
-    /// Stores a block of many objects, and adds their indexes to `found`.
+    /// Parses and stores a block of many objects, and adds their indexes to `found`.
     fn take_listed(
         &mut self,
         name: &str,
@@ -160,7 +160,7 @@ impl V1Provider {
         Ok(())
     }
 
-    /// Parses the block of a value. Unusable parts are left out, and noted.
+    /// Parses the block of a value of the key. Unusable parts are left out, and noted.
     fn take(&mut self, name: &str, bytes: Vec<u8>) -> Result<Recording, SourceError> {
         let taken = self.objects.add(bytes, &self.texts.names, Mode::Tolerant);
         let (recording, troubles) = taken.map_err(|error| unreadable(name, &error))?;
@@ -171,7 +171,7 @@ impl V1Provider {
         Ok(recording)
     }
 
-    /// Notes the current problems of a value, in place of those noted before.
+    /// Notes the current problems of a value of the key, in place of those noted before.
     fn note(&mut self, name: &str, troubles: Vec<Text>) {
         if troubles.is_empty() {
             self.troubles.remove(name);
@@ -180,7 +180,7 @@ impl V1Provider {
         }
     }
 
-    /// Reads the tables of names and help texts that are available now. Returns `true` if the English ones are. Names
+    /// Reads the tables of names and help texts that are available now. Returns `true` if the English tables are. Names
     /// that every Windows has are known without a table.
     fn read_texts(&mut self) -> bool {
         self.texts.help_indexes.clear();
@@ -213,7 +213,7 @@ impl V1Provider {
         is_whole
     }
 
-    /// Reads one table. An invalid pair is skipped, and noted.
+    /// Reads one table of names or help texts. An invalid pair is skipped, and noted.
     fn table(&mut self, name: &str) -> Result<TitleNames, SourceError> {
         let bytes = value(&*self.key, name, Vec::new())?;
         let (names, skipped) = TitleNames::read(NameTable::new(&bytes));
@@ -234,20 +234,20 @@ impl V1Provider {
     }
 }
 
-/// Maximum number of problems stored for a value.
+/// Maximum number of problems stored for a value of the key.
 const TROUBLES_MOST: usize = 10;
 
 fn unreadable(name: &str, error: &WireError) -> SourceError {
     SourceError::Failed(about(name, error).into())
 }
 
-/// Returns a sentence about a value.
+/// Returns a sentence about a value of the performance key.
 fn about(name: &str, what: &impl std::fmt::Display) -> String {
     format!("HKEY_PERFORMANCE_DATA \"{name}\": {what}")
 }
 
-/// Returns the name of a language's table: its primary language, except Chinese and Portuguese, whose names have the
-/// whole number. Source: MS Learn.
+/// Returns the name of a language's table: the number of its primary language, except for Chinese and Portuguese, whose
+/// names have the whole number. Source: MS Learn.
 pub fn language_name(language: Language) -> String {
     const CHINESE: u32 = 0x04;
     const PORTUGUESE: u32 = 0x16;

@@ -35,7 +35,8 @@ pub struct V2Provider {
     registrations: Registrations,
     registered: V2Guids,
     listed: Option<Instant>,
-    /// Registration of each counterset when registrations were last compared; `compared` is the time of that.
+    /// Registration of each counterset when registrations were last compared; `compared` is the time of that
+    /// comparison.
     infos: Vec<(Guid, Result<Vec<u8>, SourceError>)>,
     compared: Option<Instant>,
     catalogue: Result<Arc<Catalogue>, SourceError>,
@@ -47,16 +48,16 @@ pub struct V2Provider {
     names: Vec<u8>,
 }
 
-/// Entry of the system, in a separate query.
+/// Entry of a system query that has no other entry.
 #[derive(Debug)]
 struct SystemEntry {
     query: OpenQuery,
-    /// Index of the entry's result.
+    /// Index of the entry's result in the block.
     index: u32,
 }
 
 impl V2Provider {
-    /// Creates a provider of these functions' countersets, with names in English and in this language.
+    /// Creates a provider of the functions' countersets, with names in English and in this language.
     #[must_use]
     pub fn new(functions: Arc<dyn PerfLib>, language: Language, registered: V2Guids) -> Self {
         Self {
@@ -127,7 +128,8 @@ impl V2Provider {
         self.queries.get_mut(&(guid, counter)).ok_or(SourceError::UnknownCounterset(guid))
     }
 
-    /// Collects once. A query that turns out to be broken is closed: the next collection opens another.
+    /// Collects the requested counters once. A query that turns out to be broken is closed: the next collection opens
+    /// another.
     fn collect_once(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         let SystemEntry { query, index } = self.asked(want)?;
         let before = query.kept();
@@ -147,7 +149,7 @@ impl V2Provider {
         done
     }
 
-    /// Returns the size of the memory that the queries keep.
+    /// Returns the size of the memory that all queries keep, in bytes.
     fn kept(&self) -> usize {
         self.queries.values().map(|asked| asked.query.kept()).fold(0, usize::saturating_add)
     }
@@ -188,8 +190,8 @@ impl Provider for V2Provider {
         Status::ERROR_SUCCESS
     }
 
-    /// Collects, and tries once more if the query was open and is broken, because the service or the provider behind
-    /// it has restarted.
+    /// Collects counters, and tries once more if the query was open and is broken, because the service or the provider
+    /// behind it has restarted.
     fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         let was_open = self.queries.contains_key(&key_of(want));
         match self.collect_once(want, rows) {
@@ -203,7 +205,7 @@ impl Provider for V2Provider {
     }
 }
 
-/// Returns the request to the system: the one counter, or all.
+/// Returns the counterset and the counters to request from the system: the only counter, or all.
 fn key_of(want: &CollectRequest<'_>) -> (Guid, CounterFilter) {
     let counter = match want.counters {
         [one] => CounterFilter::One(*one),
@@ -212,8 +214,8 @@ fn key_of(want: &CollectRequest<'_>) -> (Guid, CounterFilter) {
     (want.counterset.guid, counter)
 }
 
-/// Returns `true` if another query may succeed where this one fails: its handle is not valid any more, or the system
-/// does not know an entry that it accepted.
+/// Returns `true` if a new query may succeed where this one fails: its handle is not valid any more, or the system does
+/// not know an entry that it accepted.
 fn is_broken(error: &SourceError) -> bool {
     let status = error.status();
     is_closed(status)
@@ -284,12 +286,11 @@ fn table_rows(
     Ok(())
 }
 
-/// Column of each value of a row.
+/// Indexes of the columns that the values of a row belong to.
 struct ColumnMap(Vec<Option<usize>>);
 
 impl ColumnMap {
-    /// Creates the mapping for values in the order of these counters. A column without one of them gets a reason for
-    /// its missing value.
+    /// Creates the mapping for values in the order of `ids`. A column without a value gets a reason for that.
     fn new(want: &CollectRequest<'_>, ids: impl Iterator<Item = CounterId>, rows: &mut Rows) -> Self {
         let places: HashMap<CounterId, usize> =
             want.counters.iter().enumerate().map(|(column, id)| (*id, column)).collect();

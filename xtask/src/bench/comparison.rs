@@ -11,21 +11,21 @@ pub struct CommitComparison<'a> {
     commit: &'a str,
     /// Titles of the working tree's tables in its first run.
     titles: Vec<String>,
-    /// Costs by the index of the table, and of the row, in the runs of the working tree.
+    /// Costs by the indexes of table and row in the runs of the working tree.
     rows: BTreeMap<(usize, usize), PairedRow>,
-    /// Tables and rows of the other commit alone, in its first run.
+    /// Tables and rows that only the other commit has, in its first run.
     only_before: Vec<String>,
-    /// Tables and rows of the working tree alone, in its first run.
+    /// Tables and rows that only the working tree has, in its first run.
     only_after: Vec<String>,
 }
 
-/// Costs of a row that both have.
+/// Costs of a row that both the commit and the working tree have.
 #[derive(Default)]
 struct PairedRow {
     name: String,
     before: Vec<f64>,
     after: Vec<f64>,
-    /// Working tree by other commit, of two runs that followed each other.
+    /// Ratios of the working tree's cost to that of the other commit, of two consecutive runs.
     ratios: Vec<f64>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> CommitComparison<'a> {
         }
     }
 
-    /// Adds a run of each.
+    /// Adds a run of the other commit and one of the working tree.
     pub fn add(&mut self, before: &[BenchTable], after: &[BenchTable]) {
         let is_first = self.titles.is_empty();
         if is_first {
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use crate::bench::tables::parse_tables;
 
-    /// Two commits, of which each has a table and a row of its own, and whose numbers of processes differ.
+    /// Compares two commits, each with a table and a row that the other lacks, and with different numbers of processes.
     #[test]
     fn rows_are_compared_by_table_and_name() {
         let before = parse_tables(include_str!("testdata/before.txt"));

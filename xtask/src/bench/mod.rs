@@ -34,7 +34,7 @@ pub struct Args {
 /// Benches that start `target/release/perfset`.
 const OF_COMMAND: [&str; 4] = ["overview", "record", "start", "stream"];
 
-/// Runs the chore.
+/// Runs the benches of both trees and prints the ratios.
 ///
 /// What is built of the other commit stays below `target`, so that the next comparison compiles only what changed.
 pub fn run(args: &Args) -> Result<()> {
@@ -79,7 +79,8 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Builds the benches of a tree, and the command where they expect it; returns the program of the benches.
+/// Builds the benches of a tree, and with `with_command` the command that they start; returns the program of the
+/// benches.
 fn build(tree: &Path, built: &Path, with_command: bool) -> Result<PathBuf> {
     let cargo = |options: &[&str], built: &Path| {
         let mut cargo = Command::new("cargo");
@@ -100,7 +101,7 @@ fn build(tree: &Path, built: &Path, with_command: bool) -> Result<PathBuf> {
     Ok(built.join("release/bench"))
 }
 
-/// Checkout of another commit, which is removed in the end.
+/// Checkout of another commit, which is removed when this value is dropped.
 struct Worktree {
     path: PathBuf,
 }

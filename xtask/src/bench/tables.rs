@@ -3,13 +3,13 @@
 /// Table of a bench.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchTable {
-    /// First line of the title.
+    /// First line of the table's title.
     pub title: String,
     /// Rows of the table, in order.
     pub rows: Vec<BenchRow>,
 }
 
-/// Row of a table.
+/// Row of a table that a bench prints: one variant with its cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchRow {
     /// Name of the variant.
@@ -51,7 +51,7 @@ fn parse_row(line: &str) -> Option<BenchRow> {
     Some(BenchRow { name: name.trim().to_owned(), cost })
 }
 
-/// Indexes of the tables of two runs that belong together; `None` has no other.
+/// Returns pairs of indexes of the tables in two runs that belong together; `None` for a table without a counterpart.
 ///
 /// Those of the same title first, then in order those whose titles differ in numbers alone: numbers of processes or
 /// bytes can differ from run to run.

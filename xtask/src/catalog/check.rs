@@ -9,16 +9,16 @@ use uuid::Uuid;
 use super::set::{Attribute, Counter, CounterTranslation, Entry, Instances, Meaning, Range, Set, Text, file};
 use crate::counter_type::CounterType;
 
-/// The longest name, in UTF-16 units.
+/// Maximum length of a name, in UTF-16 units.
 const NAME_MAX: usize = 1023;
-/// V1 title indexes from here on belong to applications.
+/// First V1 title index that belongs to applications and not to Windows.
 const V1_INDEX_END: u32 = 1 << 17;
-/// Beginning of the help text of a counter that does not count the same as on Windows.
+/// Beginning of the help text of a counter that counts something else on Linux than on Windows.
 const SAYS_WHICH: &str = "On Linux ";
-/// Constants that each generated module has anyway.
+/// Names of the constants that every generated module has.
 const RESERVED: [&str; 3] = ["GUID", "COUNTERS", "COUNTERSET"];
 
-/// Checks what one file says by itself.
+/// Checks the content of one catalogue file, without comparing it with others.
 pub fn entry(entry: &Entry) -> Result<()> {
     check_name(&entry.name)?;
     check_name(&entry.provider.name).context("provider")?;
@@ -78,7 +78,7 @@ pub fn entry(entry: &Entry) -> Result<()> {
     Ok(())
 }
 
-/// Checks what no file can say by itself: that nothing is taken twice, and that a title index has one name.
+/// Checks all countersets together: GUIDs and names are unique, and a title index has one name.
 pub fn together(sets: &[Set]) -> Result<()> {
     let mut guids = Taken::default();
     let mut names = Taken::default();
@@ -120,7 +120,7 @@ pub fn together(sets: &[Set]) -> Result<()> {
     Ok(())
 }
 
-/// Who took what.
+/// Values that must be unique, each with the file that has it.
 struct Taken<T>(BTreeMap<T, String>);
 
 impl<T> Default for Taken<T> {
@@ -225,7 +225,7 @@ fn check_sum(counter: &Counter, instances: Instances) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a value under a name of Windows says how it relates to what Windows counts.
+/// Checks that a counter that also exists on Windows states how its value relates to that of Windows.
 ///
 /// Users read a number before its documentation. If the number is a different one, the first sentence of its help says
 /// which.
@@ -246,7 +246,7 @@ fn check_meaning(counter: &Counter, exists_on_windows: bool) -> Result<()> {
     check_sentences("on_windows", &counter.on_windows)
 }
 
-/// What exporters need to know.
+/// Checks the fields of a counter that exporters use.
 fn check_exported(counter: &Counter) -> Result<()> {
     use CounterType as T;
     let code = counter.counter_type.code;
@@ -274,7 +274,7 @@ fn check_exported(counter: &Counter) -> Result<()> {
     Ok(())
 }
 
-/// Checks that each word can be typed, stands once, and adds something to the name.
+/// Checks that each search word can be typed, occurs once, and differs from the name.
 fn check_words(words: &[Text], name: &str) -> Result<()> {
     for (i, phrase) in words.iter().enumerate() {
         let phrase = &**phrase;
@@ -291,7 +291,7 @@ fn is_word_char(c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'
 }
 
-/// which attributes go together.
+/// Checks that no attributes of a counter contradict each other (rule R-1).
 fn check_attributes(attributes: &[Attribute]) -> Result<()> {
     use Attribute::{DisplayAsHex, DisplayAsReal, NoDigitGrouping, NoDisplay};
     let has = |attribute| attributes.contains(&attribute);
@@ -310,7 +310,8 @@ fn check_attributes(attributes: &[Attribute]) -> Result<()> {
     Ok(())
 }
 
-/// Which counters a type needs beside it, and of which type those are. Source: MS-PCQ 2.2.4.2.
+/// Checks that a counter names the other counters that its type needs, and that these have the right types. Source:
+/// MS-PCQ 2.2.4.2.
 ///
 /// The clock of a type with an object clock may be left out: the time in units of 100 ns stands in.
 fn check_relations(counter: &Counter, entry: &Entry) -> Result<()> {

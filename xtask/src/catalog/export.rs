@@ -3,7 +3,7 @@
 use super::notice;
 use super::set::{Counter, Set};
 
-/// The table.
+/// Returns the Rust source of the table for exporters.
 pub fn table(sets: &[Set]) -> String {
     let rows = |row: &dyn Fn(&Set, &Counter) -> Option<String>| {
         let rows = sets.iter().flat_map(|set| set.entry.counters.iter().map(move |counter| (set, counter)));
@@ -46,7 +46,7 @@ pub(crate) static RISING: &[(Guid, CounterId)] = &[{rising}];
     )
 }
 
-/// A literal that shows quotation marks as they are.
+/// Returns a Rust string literal in which quotation marks are not escaped.
 fn raw(text: &str) -> String {
     if text.contains('"') { format!("r#\"{text}\"#") } else { format!("{text:?}") }
 }

@@ -3,7 +3,7 @@
 use super::notice;
 use super::set::Set;
 
-/// `perflib_symbols.h`.
+/// Returns the text of the C header `perflib_symbols.h`.
 pub fn symbols(sets: &[Set]) -> String {
     let sets: String = sets.iter().map(counterset).collect();
     format!(
@@ -53,7 +53,7 @@ enum {{
     )
 }
 
-/// What the names of a counterset begin with.
+/// Returns the prefix of the C names of a counterset.
 pub fn prefix(set: &Set) -> String {
     format!("PERFLIB_{}", set.module().to_ascii_uppercase())
 }

@@ -4,7 +4,7 @@ use super::header::prefix;
 use super::notice;
 use super::set::{CostClass, Counter, Entry, Instances, Range, Set, Text};
 
-/// The page of one counterset.
+/// Returns the documentation page of one counterset.
 pub fn counterset(set: &Set) -> String {
     let entry = &set.entry;
     let rows: String = entry.counters.iter().map(row).collect();
@@ -58,7 +58,7 @@ First what it means; then what Windows counts, if that is something else, how Li
     )
 }
 
-/// The page that lists them.
+/// Returns the page that lists all countersets.
 pub fn index(sets: &[Set]) -> String {
     let rows = sets.iter().map(|set| {
         let Set { stem, guid, entry, .. } = set;
@@ -81,7 +81,7 @@ What is built in: each page says what is counted, where the numbers come from, a
     )
 }
 
-/// Returns the title index of a counterset, and those of earlier versions.
+/// Returns the title index of a counterset, and its title indexes in earlier versions.
 fn title_index(entry: &Entry) -> String {
     let former: Vec<_> = entry.former_v1_indexes.iter().map(u32::to_string).collect();
     if former.is_empty() {

@@ -9,7 +9,7 @@ use super::set::{
     Aggregate, Attribute, CostClass, Counter, Detail, Entry, Instances, Range, Set, Text, Translation,
 };
 
-/// The module of one counterset.
+/// Returns the Rust module of one counterset.
 pub fn counterset(set: &Set) -> String {
     let entry = &set.entry;
     let symbols: String = entry.counters.iter().map(symbol).collect();
@@ -47,7 +47,7 @@ static COUNTERS: [Counter; {count}] = counters([
     )
 }
 
-/// The module above them.
+/// Returns the Rust module that contains the modules of all countersets.
 pub fn index(namespace: Uuid, sets: &[Set]) -> String {
     let modules: String = sets.iter().map(|set| format!("pub mod {};\n", set.module())).collect();
     let all: String = sets.iter().map(|set| format!("&{}::COUNTERSET,", set.module())).collect();
@@ -100,7 +100,7 @@ pub(crate) static WORDS: &[SearchWords] = &[{words}];
     )
 }
 
-/// Returns the words of a counterset and of its counters, and the first counter to try.
+/// Returns the search words of a counterset and of its counters, and the first counter to try.
 fn words(set: &Set) -> String {
     let list = |words: &[Text]| words.iter().map(|phrase| format!("{:?},", &**phrase)).collect::<String>();
     let constant = |counter: &Counter| format!("{}::{}", set.module(), counter.symbol());
@@ -127,7 +127,7 @@ fn former_v1_indexes(sets: &[Set]) -> impl Iterator<Item = (u32, u32)> {
     sets.iter().flat_map(of_set).collect::<BTreeMap<_, _>>().into_iter()
 }
 
-/// Returns the types of `perfset_core` that the module needs.
+/// Returns the types of `perfset_core` that the generated module uses.
 fn used(set: &Set, rows: &str) -> Vec<&'static str> {
     let mut names = vec!["Counter", "CounterId", "CounterType as T", "Counterset", "Guid", "InstanceType"];
     let in_rows = [
@@ -180,7 +180,8 @@ fn definition(set: &Set) -> String {
     call.0
 }
 
-/// Returns the row of a counter: its key, name and type, and what differs from a row without anything else.
+/// Returns the source text of a counter's row: its key, name and type, and calls for all fields that differ from their
+/// defaults.
 fn row(counter: &Counter, entry: &Entry) -> String {
     let mut call = Call::new();
     call.put(&format!("row({},", counter.symbol()));
@@ -241,7 +242,7 @@ fn row(counter: &Counter, entry: &Entry) -> String {
     format!("{},\n", call.0)
 }
 
-/// Chained calls as source text, with as much in a line as there is room for: `rustfmt` would make a line of each.
+/// Chained calls as source text, with as many calls in a line as fit: `rustfmt` would make a line of each.
 struct Call(String);
 
 impl Call {
@@ -252,7 +253,7 @@ impl Call {
         Self(" ".repeat(4))
     }
 
-    /// Adds a part, on a new line if the current one has no room for it.
+    /// Adds a part, on a new line if it does not fit into the current one.
     fn put(&mut self, part: &str) {
         if self.column() + part.chars().count() > Self::WIDTH {
             self.break_line(Self::INDENT);
@@ -262,7 +263,8 @@ impl Call {
         }
     }
 
-    /// Adds a method that sets a text, unless it is empty. A long text is continued on more lines.
+    /// Writes a call of a builder's method with a text, unless the text is empty. A long text is continued on more
+    /// lines.
     fn put_text(&mut self, method: &str, text: &str) {
         if text.is_empty() {
             return;
@@ -302,7 +304,7 @@ fn translation(translation: &Translation) -> String {
     format!("    Translation {{ {fields} }},\n")
 }
 
-/// A text of a translation as a literal.
+/// Returns a text of a translation as Rust source.
 fn text(text: &str) -> String {
     format!("std::borrow::Cow::Borrowed({text:?})")
 }

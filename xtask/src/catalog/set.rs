@@ -11,9 +11,9 @@ use super::check;
 use crate::counter_type::CounterType;
 use crate::symbol;
 
-/// A counterset whose file was found good.
+/// Counterset of the catalogue whose file is valid.
 pub struct Set {
-    /// Name of its file, without `.toml`.
+    /// Name of the counterset's file, without `.toml`.
     pub stem: String,
     pub guid: Uuid,
     pub provider_guid: Uuid,
@@ -21,19 +21,20 @@ pub struct Set {
 }
 
 impl Set {
-    /// Name of its Rust module.
+    /// Returns the name of the counterset's Rust module.
     pub fn module(&self) -> String {
         self.stem.replace('-', "_")
     }
 }
 
-/// A file of the catalogue, as written.
+/// File of the catalogue, as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     pub name: Text,
     guid: GuidField,
-    /// The set whose values it shows in another shape. Its counters say of themselves only what is different there.
+    /// Name of the counterset whose values this one shows in another shape. Counters of such a view contain only what
+    /// differs.
     #[serde(default)]
     pub view_of: Option<Text>,
     pub help: Text,
@@ -50,13 +51,13 @@ pub struct Entry {
     pub exists_on_windows: bool,
     pub cost: Text,
     pub query: Text,
-    /// Words that users search for and that stand for the counterset.
+    /// Search words that stand for the counterset.
     #[serde(default)]
     pub words: Vec<Text>,
     #[serde(default)]
     pub oddities: Vec<Text>,
     pub provider: Provider,
-    /// The label that instances have in windows_exporter.
+    /// Name of the label that instances have in windows_exporter.
     pub windows_exporter_label: Option<String>,
     #[serde(rename = "counter")]
     pub counters: Vec<Counter>,
@@ -65,7 +66,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Takes over what a view does not say of its counters from the set that it is a view of.
+    /// Copies the missing fields of a view's counters from the counterset that it shows.
     fn inherit(&mut self, base: &Self) -> Result<()> {
         for counter in &mut self.counters {
             let own_name = counter.name.as_deref().unwrap_or_default();
@@ -109,7 +110,7 @@ impl Entry {
         self.counters.iter().find(|counter| counter.id == id)
     }
 
-    /// Returns the counter of `query`, the first one to try.
+    /// Returns the counter that the field `query` names as the first one to try.
     pub fn first_counter(&self) -> Option<&Counter> {
         let of_set = self.query.strip_prefix('\\')?.strip_prefix(&*self.name)?;
         let instance_end = of_set.strip_prefix('(').and_then(|instance| instance.split_once(')'));
@@ -135,7 +136,7 @@ pub struct Provider {
 pub struct Counter {
     pub id: u32,
     pub name: Option<Text>,
-    /// The counter that it shows of the set that this one is a view of, if that has another name.
+    /// Name of the shown counter in the counterset that this one is a view of, if the names differ.
     pub of: Option<Text>,
     pub symbol: Option<String>,
     pub v1_index: u32,
@@ -162,7 +163,7 @@ pub struct Counter {
     pub range: Range,
     #[serde(default)]
     pub wraps: bool,
-    /// `true` if a formatted value above 100 is an error of measurement; it is then capped and marked. Sums of counters
+    /// `true` if a formatted value above 100 is a measurement error, which is then capped and marked. Sums of counters
     /// that add up are not capped.
     #[serde(default)]
     pub caps: bool,
@@ -175,16 +176,16 @@ pub struct Counter {
     /// `true` if the raw value only rises until its counting restarts, although its type does not imply that.
     #[serde(default)]
     pub rises: bool,
-    /// The metric that windows_exporter makes of it: its name, and labels in braces.
+    /// Metric that windows_exporter makes of the counter: its name, and labels in braces.
     pub windows_exporter: Option<String>,
-    /// Words that users search for and that stand for the counter.
+    /// Search words that stand for the counter.
     #[serde(default)]
     pub words: Vec<Text>,
     /// Relation between the values of this counter on Linux and on Windows.
     pub meaning: Option<Meaning>,
     #[serde(default)]
     pub help: Text,
-    /// Meaning of the counter on Windows, if that is a different one.
+    /// Meaning of the counter on Windows, if it differs from that on Linux.
     #[serde(default)]
     pub on_windows: Text,
     #[serde(default)]
@@ -220,7 +221,7 @@ pub struct CounterTranslation {
 }
 
 impl Counter {
-    /// Name of its constant: as given, else made of the name.
+    /// Returns the name of the counter's constant: the given one, or one made of the counter's name.
     pub fn symbol(&self) -> String {
         match (&self.symbol, &self.name) {
             (Some(symbol), _) => symbol.clone(),
@@ -229,12 +230,12 @@ impl Counter {
         }
     }
 
-    /// What people call it: its name, else its constant.
+    /// Returns the label of the counter for users: its name, or its constant in brackets.
     pub fn label(&self) -> String {
         self.name.as_deref().map_or_else(|| format!("({})", self.symbol()), str::to_owned)
     }
 
-    /// Returns the whole help text: meaning here and on Windows, differences, availability, permission.
+    /// Returns the whole help text: meaning on Linux and on Windows, differences, availability, permission.
     pub fn whole_help(&self) -> String {
         let parts = [&self.help, &self.on_windows, &self.differs, &self.availability, &self.permission];
         let parts = parts.map(|part| &**part);
@@ -245,19 +246,19 @@ impl Counter {
         !self.file.is_empty() || !self.field.is_empty()
     }
 
-    /// Returns the source as people see it: file and field, or the one that there is.
+    /// Returns the source of the counter's values for users: file and field, as far as they are known.
     pub fn source(&self) -> String {
         let parts = [&*self.file, &*self.field];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
     }
 
-    /// Whether people see it.
+    /// Returns `true` if the counter is shown to users.
     pub fn is_shown(&self) -> bool {
         !self.attributes.contains(&Attribute::NoDisplay)
     }
 }
 
-/// A text. Line breaks and runs of blanks in the file count as one blank.
+/// Text of a catalogue file. Line breaks and runs of blanks count as one blank.
 #[derive(Clone, Default, Deserialize)]
 #[serde(from = "String")]
 pub struct Text(String);
@@ -279,7 +280,7 @@ impl Deref for Text {
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
 enum GuidField {
-    /// `v5`: made of the name.
+    /// GUID that is computed from the name (UUID version 5), written `v5`.
     V5,
     Given(Uuid),
 }
@@ -306,12 +307,12 @@ impl TryFrom<String> for GuidField {
     }
 }
 
-/// The UUID version 5 of a name. Source: RFC 9562, section 5.5.
+/// Returns the UUID version 5 of a name. Source: RFC 9562, section 5.5.
 pub fn v5(namespace: Uuid, name: &str) -> Uuid {
     Uuid::new_v5(&namespace, name.as_bytes())
 }
 
-/// A counter type under the name that the file gives it; one type has two names.
+/// Counter type, with the name by which the file calls it: one type has two names.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
 pub struct Type {
@@ -346,7 +347,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// For people.
+    /// Returns the scope in words for users.
     pub fn text(self) -> &'static str {
         match self {
             Self::Machine => "the whole machine, also from inside a container",
@@ -371,7 +372,7 @@ pub enum Detail {
 #[derive(Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Meaning {
-    /// The same things are counted.
+    /// Linux and Windows count the same things.
     Same,
     /// Linux counts some of the things that Windows counts, and nothing else.
     Part,
@@ -427,7 +428,7 @@ struct Namespace {
     namespace: String,
 }
 
-/// Reads every file of the catalogue, in the order of their names, and the namespace.
+/// Reads all catalogue files, in the order of their names. Returns the namespace of the GUIDs and the countersets.
 pub fn load(folder: &Path) -> Result<(Uuid, Vec<Set>)> {
     let read = |file: &str| {
         let path = folder.join(file);
@@ -454,7 +455,7 @@ pub fn load(folder: &Path) -> Result<(Uuid, Vec<Set>)> {
     Ok((namespace, sets))
 }
 
-/// The file of that counterset.
+/// Returns the path of a counterset's file.
 pub fn file(stem: &str) -> String {
     format!("catalog/{stem}.toml")
 }
@@ -463,7 +464,7 @@ fn parse_entry(stem: &str, text: &str) -> Result<Entry> {
     toml::from_str(text).with_context(|| file(stem))
 }
 
-/// Reads one file and checks what it says by itself; a view takes over what it does not say from one of `bases`.
+/// Parses and checks one catalogue file. A view copies its missing fields from one of `bases`.
 pub fn parse(namespace: Uuid, stem: &str, text: &str, bases: &[Entry]) -> Result<Set> {
     let mut entry = parse_entry(stem, text)?;
     if let Some(name) = &entry.view_of {

@@ -33,7 +33,7 @@ pub struct Args {
     targets: Vec<String>,
 }
 
-/// Runs the chore.
+/// Runs the fuzz targets on their stored corpora.
 pub fn run(args: &Args) -> Result<()> {
     let fuzz = root().join("fuzz");
     build(&fuzz)?;
@@ -69,7 +69,8 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns the names that the program lists. Each must have a corpus, and no other name may have one.
+/// Returns the names of the fuzz targets that the program lists. Each must have a corpus, and no other name may have
+/// one.
 fn target_names(fuzz: &Path) -> Result<Vec<String>> {
     let names: Vec<String> =
         output_of(Command::new(program(fuzz)).env_remove(VARIABLE))?.lines().map(str::to_owned).collect();

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::repository::root;
 
-/// Sets this to write the seeds anew.
+/// Name of the environment variable that makes the tests write the seeds again.
 const UPDATE: &str = "UPDATE_SNAPSHOTS";
 
-/// Files of a folder of `testdata`, and the target that takes them.
+/// Files of each directory in `testdata`, and the fuzz target that reads them.
 const FILES: [(&str, &str, &[&str]); 5] = [
     (
         "v1_block",
@@ -66,7 +66,7 @@ fn corpora_hold_a_small_log() {
     hold([("log_blg/small".into(), small_log(&log)), ("log_source/small".into(), small_log(&log))]);
 }
 
-/// The beginning of a log in buffers of 4 KiB: what it says of itself, the counter list, five samples.
+/// Returns the beginning of a log in buffers of 4 KiB: its header, the counter list, five samples.
 fn small_log(log: &[u8]) -> Vec<u8> {
     const SMALL: usize = 4 << 10;
     const WHOLE: usize = 64 << 10;
@@ -80,7 +80,7 @@ fn small_log(log: &[u8]) -> Vec<u8> {
     small
 }
 
-/// The corpora hold these seeds, each at its place.
+/// Checks that the corpora contain these seeds, each at its path; writes the seeds if [`UPDATE`] is set.
 fn hold(seeds: impl IntoIterator<Item = (PathBuf, Vec<u8>)>) {
     let update = std::env::var_os(UPDATE).is_some();
     for (path, bytes) in seeds {
@@ -93,7 +93,8 @@ fn hold(seeds: impl IntoIterator<Item = (PathBuf, Vec<u8>)>) {
     }
 }
 
-/// The examples as whole inputs by their place in the corpora. A result gets the header of the empty query.
+/// Returns the worked examples as whole inputs, by their path in the corpora. A result gets the header of the empty
+/// query.
 fn worked_examples(file: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let text = std::fs::read_to_string(file).unwrap();
     let mut examples: BTreeMap<&str, Vec<u8>> = BTreeMap::new();

@@ -18,11 +18,11 @@ pub struct Args {
     prefix: PathBuf,
 }
 
-/// Our own headers; all of `include/windows` is the shim.
+/// Headers of the C library itself; all of `include/windows` belongs to the shim for Windows sources.
 const HEADERS: [&str; 4] = ["perflib.h", "perflib_types.h", "perflib_symbols.h", "winperf.h"];
 
-/// Headers as many sources write them, where letters' case does not count. They are not in the repository: some systems
-/// cannot hold both names in one folder.
+/// Spellings of header names in sources for Windows, where case does not matter, and the real names. They are not in
+/// the repository: some systems cannot hold both names in one directory.
 const SPELLINGS: [(&str, &str); 14] = [
     ("Windows.h", "windows.h"),
     ("WinBase.h", "winbase.h"),
@@ -40,11 +40,11 @@ const SPELLINGS: [(&str, &str); 14] = [
     ("TChar.h", "tchar.h"),
 ];
 
-/// What the archive needs of the system: `rustc --print native-static-libs`, with the unwinder that static programs
-/// have.
+/// System libraries that the static library needs: `rustc --print native-static-libs`, with the unwinder that static
+/// programs have.
 const STATIC_LIBS: [&str; 7] = ["gcc_eh", "util", "rt", "pthread", "m", "dl", "c"];
 
-/// What pkg-config and CMake read: where it goes, and the template.
+/// Files that pkg-config and CMake read: the path of each below `lib`, and its template.
 const PACKAGES: [(&str, &str); 4] = [
     ("pkgconfig/perflib.pc", include_str!("perflib.pc")),
     ("pkgconfig/perflib-windows.pc", include_str!("perflib-windows.pc")),
@@ -52,7 +52,7 @@ const PACKAGES: [(&str, &str); 4] = [
     ("cmake/perflib/perflibConfigVersion.cmake", include_str!("perflibConfigVersion.cmake")),
 ];
 
-/// Runs the chore.
+/// Builds and installs the C library, and prints the directory.
 pub fn run(args: &Args) -> Result<()> {
     install(&args.prefix)?;
     let prefix = args.prefix.display();
@@ -60,7 +60,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Libraries that were built, to be installed.
+/// Paths of the built libraries, which are to be installed.
 pub struct BuiltLibraries {
     /// Path of the shared library.
     pub shared: PathBuf,
@@ -68,7 +68,7 @@ pub struct BuiltLibraries {
     pub archive: PathBuf,
 }
 
-/// Builds and installs.
+/// Builds the C library and installs it with its headers.
 pub fn install(prefix: &Path) -> Result<()> {
     let mut progress = Progress::new(4);
     progress.step("building the C library (profile dist, minutes)");
@@ -76,7 +76,7 @@ pub fn install(prefix: &Path) -> Result<()> {
     install_built(prefix, &built, &mut progress)
 }
 
-/// Installs libraries that are there.
+/// Installs the headers and libraries that are already built.
 pub fn install_built(prefix: &Path, built: &BuiltLibraries, progress: &mut Progress) -> Result<()> {
     progress.step("copying the headers");
     let (include, lib) = (prefix.join("include"), prefix.join("lib"));
@@ -117,7 +117,7 @@ pub fn install_built(prefix: &Path, built: &BuiltLibraries, progress: &mut Progr
     Ok(())
 }
 
-/// Builds the library. Cargo says where the shared one and the archive are.
+/// Builds the C library. Cargo's output contains the paths of the shared and the static library.
 fn build() -> Result<BuiltLibraries> {
     // With these crate types alone the profile optimizes across crates, which an rlib beside them prevents.
     let mut build = Command::new("cargo");
@@ -142,8 +142,8 @@ fn folder() -> PathBuf {
     target().join("install")
 }
 
-/// The archive as one object that shows our functions and nothing of Rust's library, which another archive may have
-/// too.
+/// Makes an archive with one object that exports only functions of the C library, and none of Rust's library, which
+/// another archive may have too.
 fn own_symbols_alone(archive: &Path) -> Result<PathBuf> {
     fs::create_dir_all(folder())?;
     let (plain, one, own) =
@@ -160,7 +160,7 @@ fn own_symbols_alone(archive: &Path) -> Result<PathBuf> {
     Ok(own)
 }
 
-/// That of the workspace.
+/// Returns the version of the workspace.
 fn version() -> Result<String> {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).context("cannot read Cargo.toml")?;
     let manifest: toml::Table = manifest.parse()?;
@@ -169,7 +169,7 @@ fn version() -> Result<String> {
     Ok(version.context("Cargo.toml has no workspace.package.version")?.to_owned())
 }
 
-/// What programs with the shim's headers are linked with: C, compiled here.
+/// Compiles the C sources that programs with the shim's headers are linked with, and returns their archive.
 fn support_library() -> Result<PathBuf> {
     let (objects_folder, archive) = (folder().join("windows"), folder().join("libperflib-windows.a"));
     fs::create_dir_all(&objects_folder)?;
@@ -189,7 +189,7 @@ fn support_library() -> Result<PathBuf> {
     Ok(archive)
 }
 
-/// Objects as a new archive.
+/// Makes a new archive of these objects.
 fn bundle(archive: &Path, objects: &[PathBuf]) -> Result<()> {
     if archive.exists() {
         fs::remove_file(archive).with_context(|| format!("cannot replace {}", archive.display()))?;
@@ -197,7 +197,7 @@ fn bundle(archive: &Path, objects: &[PathBuf]) -> Result<()> {
     run_program(tool("AR", "ar").arg("rcsD").arg(archive).args(objects))
 }
 
-/// A program of the C compiler's, or the command that a variable names instead: `CC="ccache gcc"`.
+/// Returns a tool of the C compiler, or the command that an environment variable names instead: `CC="ccache gcc"`.
 fn tool(variable: &str, usual: &str) -> Command {
     let chosen = std::env::var(variable).ok().filter(|chosen| !chosen.trim().is_empty());
     let chosen = chosen.unwrap_or_else(|| usual.to_owned());
@@ -218,8 +218,8 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     write(to, &fs::read(from).with_context(|| format!("cannot read {}", from.display()))?)
 }
 
-/// In place of what was there, at once: programs that run with the old file keep it. For all users to read, whatever is
-/// usual for who installs.
+/// Writes a file and replaces the old one at once: programs that run with the old file keep it. All users may read it,
+/// whatever the file mode mask is.
 fn write(to: &Path, bytes: &[u8]) -> Result<()> {
     let new = beside(to)?;
     fs::write(&new, bytes).with_context(|| format!("cannot write {}", new.display()))?;
@@ -236,7 +236,7 @@ fn link(to: &str, at: &Path) -> Result<()> {
     fs::rename(&new, at).with_context(|| format!("cannot link {}", at.display()))
 }
 
-/// Where something is made before it takes its place, in a folder that is there.
+/// Creates the directory of a file, and returns a path in it for writing the file before it replaces the old one.
 fn beside(place: &Path) -> Result<PathBuf> {
     let folder = place.parent().context("it goes into a folder")?;
     let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();

@@ -15,7 +15,7 @@ fn files(folder: &Folder) -> Result<usize> {
     Ok(std::fs::read_dir(&folder.0)?.count())
 }
 
-/// The program in one of its roles.
+/// Starts the test program `faults` in one of its roles.
 fn start(folder: &Folder, role: &[&str]) -> Result<Running> {
     let mut command = Command::new(faults());
     command.args(role).env("PERFSET_RUNTIME_DIR", &folder.0).stdin(Stdio::piped()).stdout(Stdio::null());
@@ -26,7 +26,7 @@ pub(super) fn signal(program: &Running, signal: &str) -> Result<()> {
     run_program(Command::new("sh").args(["-c", &format!("kill -{signal} {}", program.0.id())]))
 }
 
-/// What a reader prints there: rows, each of which is whole, and what it says.
+/// Returns the rows that a reader of a directory prints, after checking that each row is whole.
 fn read(folder: &Path) -> Result<Vec<u64>> {
     let mut command = Command::new(faults());
     command.arg("read").env("PERFSET_RUNTIME_DIR", folder).stdin(Stdio::null());
@@ -50,7 +50,7 @@ fn rows(text: &str) -> Result<Vec<u64>> {
     Ok(rows)
 }
 
-/// Times that look random, the same each time.
+/// Returns durations that look random, and are the same in each run.
 fn moments() -> impl Iterator<Item = Duration> {
     let mut random = 88_172_645_463_325_252_u64;
     std::iter::from_fn(move || {
@@ -61,7 +61,8 @@ fn moments() -> impl Iterator<Item = Duration> {
     })
 }
 
-/// Programs that are killed at any time leave no row, those that are stopped delay nobody, and rows are whole.
+/// Checks that programs that are killed at any time leave no row, that stopped programs delay no reader, and that rows
+/// are whole.
 pub fn killed(rounds: usize) -> Result<String> {
     let folder = Folder::in_memory("killed")?;
     let (kills, stops) = (if rounds > 3 { 10_000 } else { 500 }, rounds * 10);
@@ -95,7 +96,8 @@ pub fn killed(rounds: usize) -> Result<String> {
     ))
 }
 
-/// Programs that start at the same time leave each other alone; those that die are cleaned up by the next.
+/// Checks that programs that start at the same time do not affect each other, and that the next program removes the
+/// files of those that died.
 pub fn started(rounds: usize) -> Result<String> {
     const AT_ONCE: u64 = 6;
     let folder = Folder::in_memory("started")?;
@@ -130,8 +132,8 @@ pub fn started(rounds: usize) -> Result<String> {
     Ok(format!(": {AT_ONCE} at once {} times, {short_lived} one after the other", rounds * 5))
 }
 
-/// Runs a script in which mounts are nobody else's, after a preamble: `$faults` is the program, `$run` where it
-/// publishes, `start COMMAND` starts one that ends with the script, and adds what it says to `$base/said`.
+/// Runs a script with its own mounts, after a preamble: `$faults` is the program, `$run` the directory where it
+/// publishes, `start COMMAND` starts a command that ends with the script, and adds its output to `$base/said`.
 fn script(options: &str, text: &str) -> Result<String> {
     let (folder, faults) = (Folder::in_memory("mounts")?, ForAll::copy_of(&faults())?);
     std::fs::set_permissions(&folder.0, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
@@ -150,7 +152,8 @@ fn script(options: &str, text: &str) -> Result<String> {
     finished(command.output().context("cannot start unshare")?)
 }
 
-/// Where there is no space, or nothing may be written, programs count all the same, and say why nobody sees it.
+/// Checks that programs on a full or read-only file system go on counting, and report why their counters are not
+/// published.
 pub fn full() -> Result<String> {
     let cases = [
         ("no space for a file", "size=4k", "cannot make a file: No space left on device", 0),
@@ -188,8 +191,8 @@ pub fn full() -> Result<String> {
     Ok(format!(": {} cases", cases.len() + 1))
 }
 
-/// Rows of other users with their numbers, from copies: root and members see them at once, others where they ask for
-/// them and may read them; who does not see them is told.
+/// Checks who sees rows of other users, read from copies: root and group members at once, others if they request them
+/// and may read them; all others are told that they do not see them.
 pub fn other_users() -> Result<String> {
     const SHARED: &str = "mode=3777,gid=65534";
     let text = script(
@@ -245,7 +248,8 @@ pub fn other_users() -> Result<String> {
     Ok(String::new())
 }
 
-/// Programs in other time namespaces: there the same process started at another time, and is the same all the same.
+/// Checks programs in other time namespaces: the same process has another start time there, and is still recognized as
+/// the same.
 pub fn time_namespaces() -> Result<String> {
     let within = |command: &mut Command| {
         command.args(["--time", "--boottime", "100000", "--monotonic", "100000", "--fork", "--kill-child"]);

@@ -15,7 +15,7 @@ use crate::install::{BuiltLibraries, install, install_built};
 use crate::progress::Progress;
 use crate::repository::{output_of, root, target};
 
-/// Every compiler with the languages it is asked for.
+/// Compilers, and the language standards that each is tested with.
 const DIALECTS: [(&str, &str); 10] = [
     ("gcc", "c11"),
     ("clang", "c11"),
@@ -29,10 +29,10 @@ const DIALECTS: [(&str, &str); 10] = [
     ("clang++", "c++20"),
 ];
 
-/// The sizes of `wchar_t`.
+/// Compiler options for both sizes of `wchar_t`.
 const MODES: [(&str, &[&str]); 2] = [("native", &[]), ("short", &["-fshort-wchar"])];
 
-/// Our sources of C tests, and what they are built with besides.
+/// Sources of the C tests, and the pkg-config package that each is built with.
 const SUITES: [(&str, &str); 5] = [
     ("suite.c", "perflib"),
     ("suite_life.c", "perflib"),
@@ -45,10 +45,10 @@ fn folder() -> PathBuf {
     target().join("live-c")
 }
 
-/// `true` if the checks use the library as packages have it.
+/// `true` if the checks use the library as packages ship it.
 pub static IS_SHIPPED: AtomicBool = AtomicBool::new(false);
 
-/// Where the library of this very source is installed: by the first check that needs it, into an empty folder.
+/// Returns the directory of the installed library. The first check that needs it installs it into an empty directory.
 fn prefix() -> Result<PathBuf> {
     static INSTALLED: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let install = || -> Result<PathBuf> {
@@ -70,12 +70,12 @@ fn prefix() -> Result<PathBuf> {
     installed.clone().map_err(|error| anyhow!("the library cannot be installed: {error}"))
 }
 
-/// A source of the crate.
+/// Returns the path of a source file of the crate `perflib`.
 fn source(path: &str) -> PathBuf {
     root().join("crates/perflib").join(path)
 }
 
-/// What pkg-config says of a package there.
+/// Returns the flags that pkg-config prints for an installed package.
 fn flags(package: &str, what: &[&str]) -> Result<Vec<String>> {
     let mut ask = Command::new("pkg-config");
     ask.args(what).arg(package).env("PKG_CONFIG_PATH", prefix()?.join("lib/pkgconfig"));
@@ -83,7 +83,7 @@ fn flags(package: &str, what: &[&str]) -> Result<Vec<String>> {
     Ok(answer.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Compiles and links; what the compiler says is said only if it fails.
+/// Compiles and links a program; the compiler's output is shown only if it fails.
 fn build(compiler: &str, args: &[&str], sources: &[PathBuf], package: &str, program: &Path) -> Result<()> {
     let mut command = Command::new(compiler);
     command.args(["-g", "-pthread", "-Wall", "-Wextra"]).args(args).args(sources);
@@ -91,14 +91,14 @@ fn build(compiler: &str, args: &[&str], sources: &[PathBuf], package: &str, prog
     output_of(&mut command).with_context(|| format!("{compiler} {args:?} {sources:?}")).map(|_| ())
 }
 
-/// Runs a program with the installed library.
+/// Returns a command that runs a program with the installed library.
 fn start(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env("LD_LIBRARY_PATH", folder().join("prefix/lib")).stdin(Stdio::null());
     command
 }
 
-/// Installs, and looks at the library as a packager does.
+/// Installs the C library, and checks it as a packager does.
 pub fn installed() -> Result<String> {
     let library = prefix()?.join("lib/libperflib.so.0");
     let dynamic = output_of(Command::new("readelf").args(["-d", "-W"]).arg(&library))?;
@@ -143,7 +143,7 @@ pub fn installed() -> Result<String> {
     Ok(format!(": {exported} symbols"))
 }
 
-/// The countersets that `list_countersets.c` printed, without the number of instances, which come and go.
+/// Returns the lines that `list_countersets.c` printed, without the number of instances, which changes.
 fn sets(printed: &str) -> impl Iterator<Item = Vec<&str>> {
     printed.lines().map(|line| {
         let words = line.split_whitespace().enumerate();
@@ -151,7 +151,7 @@ fn sets(printed: &str) -> impl Iterator<Item = Vec<&str>> {
     })
 }
 
-/// The environment does not lead a set-user-ID program to other files than the kernel's.
+/// Checks that the environment does not lead a set-user-ID program to files other than the kernel's.
 fn more_rights(program: &Path, usual: &str) -> Result<()> {
     const NOBODY: u32 = 65_534;
     let elsewhere = |program: &Path| -> Result<String> {
@@ -176,7 +176,7 @@ fn more_rights(program: &Path, usual: &str) -> Result<()> {
     Ok(())
 }
 
-/// A CMake project with both targets.
+/// Builds a CMake project that uses both targets of the package.
 fn cmake() -> Result<()> {
     let (project, built) = (folder().join("cmake"), folder().join("cmake-build"));
     std::fs::create_dir_all(&project)?;
@@ -207,7 +207,7 @@ target_link_libraries(names perflib::windows)
     Ok(())
 }
 
-/// Each header alone, and in a program with others, in every dialect, without a warning.
+/// Checks that each header compiles without a warning, alone and with others, in every dialect.
 pub fn headers() -> Result<String> {
     let includes = flags("perflib-windows", &["--cflags"])?;
     let (ours, shim): (Vec<_>, Vec<_>) = (
@@ -242,7 +242,7 @@ pub fn headers() -> Result<String> {
     Ok(format!(": {checked} translation units"))
 }
 
-/// Our own C tests in every size of names: under AddressSanitizer and UBSan, and once under valgrind. With `full`,
+/// Runs the C tests with every size of names: under AddressSanitizer and UBSan, and once under valgrind. With `full`,
 /// every compiler takes every size, otherwise they take turns.
 pub fn suites(full: bool) -> Result<String> {
     const UTF16: &[&str] = &["-DPERFLIB_WCHAR_SIZE=2"];
@@ -329,7 +329,7 @@ pub fn recording() -> Result<String> {
     Ok(format!(": {} samples are equal", wanted.len()))
 }
 
-/// Programs as Microsoft's documents have them build in every dialect of C++, unchanged.
+/// Checks that programs from Microsoft's documents build unchanged in every dialect of C++.
 pub fn windows_source() -> Result<String> {
     let mut built = 0;
     for (compiler, standard) in DIALECTS {
@@ -366,7 +366,7 @@ fn cpu_sources() -> [PathBuf; 2] {
     ["CpuPerfCounters.cpp", "CpuPerfCountersConsumer.cpp"].map(|name| source("tests/windows/cpu").join(name))
 }
 
-/// What such a program prints, in both modes, beside mpstat over the same ten seconds.
+/// Compares the output of a program for Windows, with both sizes of `wchar_t`, with mpstat over the same ten seconds.
 pub fn cpu_perf_counters() -> Result<String> {
     const SECONDS: &str = "10";
     for (mode, mode_flags) in MODES {
@@ -406,7 +406,7 @@ pub fn cpu_perf_counters() -> Result<String> {
     Ok(figures)
 }
 
-/// A V1 consumer prints the names of what this machine has, in both modes the same.
+/// Checks that a V1 consumer prints the names of this machine's objects, the same with both sizes of `wchar_t`.
 pub fn object_names() -> Result<String> {
     let (block, table) = (folder().join("global.bin"), folder().join("names.bin"));
     // A machine whose instances neither come nor go.
@@ -441,7 +441,7 @@ pub fn object_names() -> Result<String> {
     Ok(format!(": {} names", wanted.len()))
 }
 
-/// The examples of the C library build without a warning and print what the command prints.
+/// Checks that the examples of the C library build without a warning and print the same as the command.
 pub fn examples() -> Result<String> {
     let program = folder().join("example");
     let mut differences = Vec::new();

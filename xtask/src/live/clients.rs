@@ -16,10 +16,10 @@ use super::{median, perfset};
 
 const TOKEN: &str = "a-token-of-which-others-know-nothing";
 
-/// Longest time that anything here may take.
+/// Maximum time for each request and for the start of the server.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// `perfset serve` on a port of its own.
+/// Running `perfset serve` on a free port.
 struct Serving {
     child: Running,
     address: SocketAddr,
@@ -46,7 +46,7 @@ impl Serving {
         Ok(stream)
     }
 
-    /// Returns the whole response to a request on a connection of its own.
+    /// Returns the whole response to a request on a new connection.
     fn get(&self, target: &str, header: &str) -> Result<String> {
         let mut stream = self.connect()?;
         write!(stream, "GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{header}\r\n")?;
@@ -55,14 +55,14 @@ impl Serving {
         Ok(String::from_utf8(response)?)
     }
 
-    /// Begins a request and reads nothing.
+    /// Sends a request and does not read the response.
     fn ask(&self, target: &str) -> Result<TcpStream> {
         let mut stream = self.connect()?;
         write!(stream, "GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
         Ok(stream)
     }
 
-    /// Returns resident memory in MB: now, and the most so far.
+    /// Returns the server's resident memory in MB: the current one and the peak.
     fn resident_mb(&self) -> Result<(f64, f64)> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.0.id()))?;
         let mb = |name: &str| {
@@ -74,14 +74,15 @@ impl Serving {
     }
 }
 
-/// A client with the token is answered while others, who open a connection anew as soon as one is closed, hold all that
-/// they can get.
+/// Checks that a client with the token is answered while clients without it hold all connections that they can get, and
+/// reopen each as soon as it is closed.
 pub fn locked_out() -> Result<String> {
     const THREADS: usize = 8;
     const CONNECTIONS: usize = 80;
     const SCRAPES: usize = 30;
     const LIMIT_MS: f64 = 100.0;
-    /// Nothing, half a request, one that is answered without a token, one that is refused.
+    /// Data that clients without the token send: nothing, half a request, one that is answered without a token, one
+    /// that is refused.
     const SAID: [&str; 4] = [
         "",
         "GET /metrics HTTP/1.1\r\nHost: loc",
@@ -143,10 +144,10 @@ fn open(address: SocketAddr, said: &str) -> Option<TcpStream> {
     Some(stream)
 }
 
-/// A name, and the query string of a stream by its number.
+/// Name of a kind of stream, and the function that returns the query string for a stream's number.
 type Request = (&'static str, fn(usize) -> String);
 
-/// Requests that are dear.
+/// Streams that cost the server much memory.
 const REQUESTS: [Request; 5] = [
     ("many paths, all different", |n| {
         format!("{}&path={PROCESSES}&top={}&history={}", many(63), n + 1, 3_600 + n)
@@ -171,7 +172,7 @@ fn many(count: usize) -> String {
     vec![format!("path={PROCESSES}"); count].join("&")
 }
 
-/// Reads a stream of processes with its history.
+/// Reads a stream of processes with its history in the background.
 fn reading(serving: &Serving) -> Result<Background> {
     let mut reader = serving.ask(&format!("/api/stream?path={PROCESSES}&history=3600"))?;
     Ok(Background::start(move |stop| {
@@ -180,7 +181,8 @@ fn reading(serving: &Serving) -> Result<Background> {
     }))
 }
 
-/// The memory of the server while 256 streams of the dearest request are not read, and after they are closed.
+/// Checks the memory of the server while 256 streams of the most costly request are not read, and after they are
+/// closed.
 pub fn memory(is_full: bool) -> Result<String> {
     const LIMIT_MB: f64 = 192.0;
     const STREAMS: usize = 256;

@@ -11,7 +11,7 @@ use super::owned::{Folder, Running};
 use super::{finished, median, perfset};
 use crate::repository::{root, target};
 
-/// Longest time of one completion, in ms.
+/// Maximum time of one completion, in ms.
 const LIMIT_MS: f64 = 50.0;
 
 /// Loads the script of each shell, types beginnings of command lines, and compares the words of the lines that the
@@ -52,7 +52,7 @@ pub fn check() -> Result<String> {
     Ok(format!(": {} lines in each shell, at most {slowest:.1} ms (median)", cases.len()))
 }
 
-/// Returns keys, and the words that they become.
+/// Returns the keys to type in each test, and the words that the shell must complete them to.
 fn cases(log: &str, pid: u32) -> Vec<(String, Vec<String>)> {
     let case = |keys: &str, words: &[&str]| {
         let words = ["perfset"].iter().chain(words).map(|word| (*word).to_owned()).collect();
@@ -96,7 +96,7 @@ fn cases(log: &str, pid: u32) -> Vec<(String, Vec<String>)> {
     ]
 }
 
-/// Writes the setup of a shell that loads the script as the help says.
+/// Writes the configuration of a shell that loads the completion script as the help describes.
 fn set_up(shell: &str, home: &Path) -> Result<()> {
     let script = finished(perfset().args(["completions", shell]).output().context("cannot start perfset")?)?;
     let completions = home.join("fish/completions");

@@ -13,7 +13,8 @@ use super::faults;
 use super::owned::{Folder, ForAll, Running};
 use super::{finished, perfset};
 
-/// Values of a file that its owner cuts, punches and lets grow meanwhile: none may be torn, and nobody may end.
+/// Checks values of a file while its owner truncates, punches and extends it: no value may be torn, and no reader may
+/// be killed.
 pub fn torn(rounds: usize) -> Result<String> {
     let values = if rounds > 3 { "10000000000" } else { "100000000" };
     let folder = Folder::in_memory("torn")?;
@@ -24,8 +25,8 @@ pub fn torn(rounds: usize) -> Result<String> {
     Ok(format!(": {}, 0 signals", said.trim()))
 }
 
-/// Ways for the owner of a file, `$file` in the folder `$run` of the program `$pid`, to end or blind a reader. What it
-/// had is in `$whole`.
+/// Shell commands with which the owner of a published file tries to kill or blind a reader: `$file` is the file in the
+/// directory `$run` of the program `$pid`, and `$whole` has its content.
 const WAYS: [(&str, &str); 30] = [
     ("cut to nothing", "truncate -s 0 $file"),
     ("cut to a byte", "truncate -s 1 $file"),
@@ -65,14 +66,15 @@ const WAYS: [(&str, &str); 30] = [
     ("stopped", "kill -STOP $pid"),
 ];
 
-/// Who tries it.
+/// Users who try the commands: name, command prefix, and the option of the reader.
 const ACTORS: [(&str, &[&str], &str); 3] = [
     ("the same user", &[], ""),
     ("a container's root", &["unshare", "--mount", "--pid", "--fork", "--kill-child"], ""),
     ("another user", &["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"], "everybody"),
 ];
 
-/// Whoever publishes does what he likes with his file: nobody who reads is ended, and what others publish is seen.
+/// Checks that a publisher cannot do harm with its file: no reader is killed, and all readers see the values of other
+/// publishers.
 pub fn ways() -> Result<String> {
     let program = ForAll::copy_of(&faults())?;
     let mut tried = 0;
@@ -94,7 +96,7 @@ pub fn ways() -> Result<String> {
     Ok(format!(": {tried} ways tried, 0 succeed"))
 }
 
-/// A reader that lives on.
+/// Reader process that stays alive between readings.
 struct Watch {
     _running: Running,
     input: ChildStdin,
@@ -112,7 +114,7 @@ impl Watch {
         Ok(Self { _running: running, input, output })
     }
 
-    /// What it sees now.
+    /// Returns the lines that the reader sees now.
     fn look(&mut self) -> Result<Vec<String>> {
         self.input.write_all(b"\n")?;
         let mut seen = Vec::new();
@@ -127,7 +129,7 @@ impl Watch {
     }
 }
 
-/// Starts a program and has its owner try that, before the eyes of a reader of this library and of the command.
+/// Starts a program and runs a script as its owner, while a reader of this library and the command read.
 fn tries(program: &Path, prefix: &[&str], whose: &str, script: &str) -> Result<()> {
     let run = Folder::in_memory("ways")?;
     std::fs::set_permissions(&run.0, std::os::unix::fs::PermissionsExt::from_mode(0o1777))?;

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::owned::Folder;
 use super::{finished, median, record};
 
-/// The size of the image, of what is written and read in it, and of the swap file.
+/// Sizes in MiB of the image, of the data written and read in it, and of the swap file.
 const IMAGE_MIB: u64 = 64;
 const LOAD_MIB: u64 = 24;
 const SWAP_MIB: u64 = 8;
@@ -21,7 +21,8 @@ const SWAP_MIB: u64 = 8;
 const SECONDS: u64 = 3;
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// What iostat calls a number of a device, what of it is one unit of ours, its slack besides a twentieth, and ours.
+/// Name of a value in iostat, its factor to perfset's unit, the tolerance in addition to a twentieth, and perfset's
+/// counter.
 type Peer = (&'static str, f64, f64, &'static str);
 
 /// Queue length of reads and writes, computed from four numbers of iostat; its aqu-sz includes discards and flushes.
@@ -51,7 +52,8 @@ const OF_BLOCK_IO: [Peer; 9] = [
     ("util", 1.0, 4.0, "% Busy Time"),
 ];
 
-/// Fields of `/sys/block/X/stat`, counted from 1, what one of them is in our unit, and our raw counter.
+/// Fields of `/sys/block/X/stat`, counted from 1, each with its factor to perfset's unit and the path of the raw
+/// counter.
 const EXACT: [(usize, f64, &str); 8] = [
     (1, 1.0, r"\LogicalDisk(M)\Disk Reads/sec"),
     (3, 512.0, r"\LogicalDisk(M)\Disk Read Bytes/sec"),
@@ -63,7 +65,7 @@ const EXACT: [(usize, f64, &str); 8] = [
     (16, 1.0, r"\Block I/O(D)\Flushes/sec"),
 ];
 
-/// Rates agree with iostat, and raw values with the kernel's own once the device is at rest.
+/// Checks that rates agree with iostat, and that raw values equal the kernel's once the device is idle.
 pub fn check(rounds: usize) -> Result<String> {
     let place = Folder::new("disks with spaces")?;
     let image = Image::mount(&place)?;
@@ -112,7 +114,7 @@ pub fn check(rounds: usize) -> Result<String> {
     ))
 }
 
-/// Free space is what df says, which disks there are what `/sys` says, and swap what swapon says.
+/// Checks free space against df, the list of disks against `/sys`, and swap against swapon.
 pub fn sizes() -> Result<String> {
     let place = Folder::new("disks with spaces")?;
     let image = Image::mount(&place)?;
@@ -129,7 +131,7 @@ fn logical_paths(image: &Image) -> [(Peer, String); 9] {
 
 type Source = (String, [(Peer, String); 9]);
 
-/// Both over the same seconds, with the load in their middle.
+/// Runs perfset and iostat over the same seconds, with the load in their middle, and returns the values of both.
 fn round(image: &Image, disks: &[String], sources: &[Source]) -> Result<(Vec<f64>, Value)> {
     let seconds = SECONDS.to_string();
     let paths: Vec<&str> =
@@ -164,7 +166,7 @@ fn round(image: &Image, disks: &[String], sources: &[Source]) -> Result<(Vec<f64
     Ok((ours, serde_json::from_str(&theirs).context("iostat prints no JSON")?))
 }
 
-/// Writes a file past the cache, and reads it.
+/// Writes a file and reads it, both past the page cache.
 fn load(image: &Image) -> Result<()> {
     let file = image.mount_point.join("load");
     let count = format!("count={LOAD_MIB}");
@@ -174,8 +176,7 @@ fn load(image: &Image) -> Result<()> {
     Ok(())
 }
 
-/// A number of a device in the last report of iostat; what it was not busy is `idle`.
-/// A number of iostat, or one computed from several.
+/// Returns a number of a device in the last report of iostat, or one computed from several.
 fn peer(theirs: &Value, device: &str, name: &str) -> Result<f64> {
     let number = |name| number(theirs, device, name);
     match name {
@@ -195,7 +196,7 @@ fn number(report: &Value, device: &str, name: &str) -> Result<f64> {
     number.with_context(|| format!("iostat has no {name} of {device}: {report}"))
 }
 
-/// Nobody else uses the device: as soon as all is written, every number must be the kernel's own.
+/// Checks that every number equals the kernel's as soon as all data is written: no other program uses the device.
 fn exactly_at_rest(image: &Image) -> Result<()> {
     run("sync", &["-f", path(&image.mount_point)?], "coreutils")?;
     let stat = || -> Result<Vec<f64>> {
@@ -224,7 +225,7 @@ fn exactly_at_rest(image: &Image) -> Result<()> {
     bail!("{} does not come to rest", image.device)
 }
 
-/// The instances of PhysicalDisk, which must be the devices with hardware.
+/// Returns the instances of PhysicalDisk, after checking that they are the devices with hardware.
 fn disks() -> Result<Vec<String>> {
     let output = super::perfset()
         .args(["get", r"\PhysicalDisk(*)\Disk Reads/sec", "--raw", "--format", "json"])
@@ -272,7 +273,7 @@ fn space(image: &Image) -> Result<()> {
     Ok(())
 }
 
-/// With one swap file more, if this machine allows it: each area is as large and as full as swapon says.
+/// Adds a swap file, if this machine allows it, and checks that size and use of each swap area are those of swapon.
 fn swap(place: &Folder) -> Result<String> {
     let file = place.0.join("swap file");
     let zeros = vec![0; usize::try_from(SWAP_MIB << 20)?];
@@ -305,9 +306,9 @@ fn swap(place: &Folder) -> Result<String> {
     Ok(format!("{count} swap areas"))
 }
 
-/// A file system on a loop device, unmounted and detached when it is dropped.
+/// Mounted file system on a loop device, which is unmounted and detached when this value is dropped.
 pub struct Image {
-    /// The kernel's name of the device.
+    /// Kernel name of the loop device.
     device: String,
     pub mount_point: PathBuf,
     is_mounted: bool,
@@ -328,7 +329,7 @@ impl Image {
         Ok(image)
     }
 
-    /// Fills 97 % of the free space.
+    /// Fills 97 % of the file system's free space.
     pub fn fill(&self) -> Result<()> {
         let file = self.mount_point.join("filler");
         let free = run("stat", &["-f", "-c", "%a %S", path(&self.mount_point)?], "coreutils")?;
@@ -348,7 +349,7 @@ impl Drop for Image {
     }
 }
 
-/// A swap file in use, until it is dropped.
+/// Swap file that is in use until this value is dropped.
 pub struct Swap(PathBuf);
 
 impl Swap {
@@ -368,7 +369,7 @@ fn path(path: &Path) -> Result<&str> {
     path.to_str().context("the folder for temporary files has a strange name")
 }
 
-/// What a peer prints.
+/// Runs a program of a Debian package and returns its output.
 fn run(program: &str, arguments: &[&str], package: &str) -> Result<String> {
     let output = Command::new(program).args(arguments).env("LC_ALL", "C").stdin(Stdio::null()).output();
     let output = output.with_context(|| format!("cannot start {program} (Debian package {package})"))?;

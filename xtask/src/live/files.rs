@@ -11,12 +11,12 @@ use super::owned::Folder;
 use super::{finished, perfset};
 use crate::repository::{root, target};
 
-/// A log to write anew, and a counter of it.
+/// Log that the checks convert, and a counter of it.
 const LOG: &str = "testdata/logs/BasicPerfCounters.blg";
 const ONE: &str = r"\PhysicalDisk(0 C:)\Avg. Disk Queue Length";
 
-/// Links that nobody makes in a sticky folder lead root nowhere, whatever command writes, and a link of one's own or of
-/// root is followed.
+/// Checks that no writing command of root follows another user's link in a sticky directory, and that links of the same
+/// user or of root are followed.
 pub fn links() -> Result<String> {
     let [safe, shared] = ["files-safe", "files-shared"].map(Folder::new);
     let (safe, shared) = (safe?, shared?);
@@ -81,7 +81,7 @@ pub fn links() -> Result<String> {
     Ok(format!(": {tried} tried, 0 followed, fs.protected_symlinks={}", protected.trim()))
 }
 
-/// A manifest of the repository.
+/// Returns the first valid manifest in `testdata/manifests`.
 fn first_manifest() -> Result<std::path::PathBuf> {
     let folder = root().join("testdata/manifests");
     let mut files: Vec<_> = fs::read_dir(&folder)?.flatten().map(|entry| entry.path()).collect();
@@ -93,7 +93,7 @@ fn first_manifest() -> Result<std::path::PathBuf> {
     files.into_iter().find(is_good).context("there is no good manifest in testdata/manifests")
 }
 
-/// Devices are written and stay devices, as root: in a mount namespace whose `/dev` is made for this.
+/// Checks as root that commands write to devices and do not replace them, in a mount namespace with its own `/dev`.
 pub fn devices() -> Result<String> {
     let log = root().join(LOG);
     let script = format!(
@@ -139,8 +139,8 @@ test "$(ls -A /dev | sort | tr '\n' ' ')" = "fd file link.csv null pipe read std
     Ok(String::new())
 }
 
-/// Whatever is printed to a terminal, no name in it steers the terminal or ends a line; in a pipe names are as they
-/// are.
+/// Checks that no name printed to a terminal controls the terminal or ends a line, and that names in a pipe are
+/// unchanged.
 pub fn terminal() -> Result<String> {
     const NAME: &str = "a\u{1b}]0;x\u{7}b\u{9b}31mc\u{2028}d\u{202e}e\u{200b}f";
     let folder = Folder::new("files-terminal")?;

@@ -17,7 +17,7 @@ use super::network::ip;
 use super::owned::{Folder, Running};
 use super::tmux::Terminal;
 
-/// Tools, and the commands that start them.
+/// Names of the tools, and the commands that start them.
 const TOOLS: [(&str, &str); 6] = [
     ("perfset", "perfset"),
     ("atop", "atop 1"),
@@ -27,30 +27,30 @@ const TOOLS: [(&str, &str); 6] = [
     ("perfset top", "perfset top 1"),
 ];
 
-/// Number of tools that are asked without `--full`, and of those before the tables, which need not be first.
+/// Number of tools that are tested without `--full`, and number of tools that perfset must not be slower than.
 const ALWAYS: usize = 1;
 const TABLES: usize = 5;
 
-/// Time after which a tool has no answer.
+/// Time after which a tool counts as giving no answer.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// Time between the start of a load and that of a tool.
+/// Pause between the start of a load and that of a tool.
 const SETTLED: Duration = Duration::from_millis(1_500);
 
-/// Something that is ended when it is dropped.
+/// Values that keep a load running until they are dropped.
 pub type Load = Vec<Box<dyn Any>>;
 
-/// Function that returns `true` if a line of a screen answers.
+/// Function that returns `true` if a line of a screen contains the answer.
 type IsAnswer = fn(&str) -> bool;
 
 struct Question {
     text: &'static str,
     load: fn(&Folder) -> Result<Load>,
-    /// Answering line of each tool.
+    /// Functions that recognize the answering line of each tool.
     answers: [IsAnswer; 6],
     /// Keys that lead to the answer in each tool.
     keys: [&'static str; 6],
-    /// `true` to start the tool before the load.
+    /// `true` if the tool is started before the load.
     is_change: bool,
 }
 
@@ -228,7 +228,7 @@ const QUESTIONS: [Question; 10] = [
     },
 ];
 
-/// Asks perfset all questions; with `full`, asks its peers too.
+/// Measures how fast perfset answers all questions; with `full`, measures the other tools too.
 pub fn check(full: bool) -> Result<String> {
     let tools = if full { &TOOLS[..] } else { &TOOLS[..ALWAYS] };
     let mut table = String::new();
@@ -257,7 +257,7 @@ pub fn check(full: bool) -> Result<String> {
     Ok(format!(": {} questions{table}", QUESTIONS.len()))
 }
 
-/// Returns the seconds until the screen of a tool answers.
+/// Returns the seconds until the screen of a tool shows the answer; `None` if it does not.
 fn ask(question: &Question, tool: usize, command: &str) -> Result<Option<f64>> {
     let place = Folder::new("first-answer")?;
     let mut load = if question.is_change { Vec::new() } else { (question.load)(&place)? };
@@ -283,20 +283,20 @@ fn ask(question: &Question, tool: usize, command: &str) -> Result<Option<f64>> {
     Ok(answer)
 }
 
-/// Returns a line from one of the three lists on, which perfset shows beside each other in 80 columns.
+/// Returns the rest of a line from one of the three lists on, which perfset shows beside each other in 80 columns.
 fn list(line: &str, number: usize) -> &str {
     const BEGINNINGS: [usize; 3] = [0, 24, 50];
     line.char_indices().nth(BEGINNINGS[number]).and_then(|(at, _)| line.get(at..)).unwrap_or_default()
 }
 
-/// Returns the number behind a word of a line.
+/// Returns the number that follows a word in a line.
 fn number_after(line: &str, word: &str) -> Option<f64> {
     let behind = line.split_once(word)?.1.trim_start();
     let digits = behind.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(behind.len());
     behind[..digits].parse().ok()
 }
 
-/// Copies a program under another name, which its processes and their command lines then have.
+/// Copies a program under another name, so that its processes and command lines have that name.
 fn copy(place: &Folder, program: &str, name: &str) -> Result<Command> {
     let copy = place.0.join(name);
     if !copy.exists() {
@@ -322,7 +322,7 @@ fn python(place: &Folder, name: &str, script: &str) -> Result<Box<dyn Any>> {
     running(copy(place, program.trim(), name)?.args(["-c", script]))
 }
 
-/// Writes to a file, past the page cache.
+/// Starts a process that writes to a file, past the page cache.
 pub fn writer(place: &Folder) -> Result<Load> {
     let file = place.0.join("written");
     let script = format!(
@@ -334,7 +334,7 @@ pub fn writer(place: &Folder) -> Result<Load> {
     Ok(vec![python(place, "diskhog", &script)?])
 }
 
-/// Uses more memory than its control group may have, on a machine with swap.
+/// Starts a process that uses more memory than its control group may have, on a machine with swap.
 fn swapping(place: &Folder) -> Result<Load> {
     let file = place.0.join("swap");
     let made = Command::new("dd")
@@ -358,7 +358,7 @@ fn swapping(place: &Folder) -> Result<Load> {
     Ok(vec![Box::new(group), Box::new(swap)])
 }
 
-/// A pair of interfaces, removed when this is dropped.
+/// Pair of network interfaces, removed when this value is dropped.
 struct InterfacePair;
 
 const ENDS: [&str; 2] = ["perfsetlive0", "perfsetlive1"];
@@ -380,7 +380,7 @@ impl Drop for InterfacePair {
     }
 }
 
-/// Sends frames of a protocol that nobody handles, which the other end drops.
+/// Sends frames of an unknown protocol through a pair of interfaces; the other end drops them.
 fn losing(_: &Folder) -> Result<Load> {
     let pair = InterfacePair::new()?;
     let script = format!(
@@ -392,7 +392,7 @@ fn losing(_: &Folder) -> Result<Load> {
     Ok(vec![sender, Box::new(pair)])
 }
 
-/// Fills a file system.
+/// Mounts a file system and fills it.
 fn full(place: &Folder) -> Result<Load> {
     let image = Image::mount(place)?;
     image.fill()?;

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::totals::seconds;
 use super::{finished, record};
 
-/// Switch of the processor that goes offline; `cpu0` can be fixed.
+/// Path of the switch of the processor that goes offline; `cpu0` may not have one.
 const SWITCH: &str = "/sys/devices/system/cpu/cpu1/online";
 /// Number of samples, one a second.
 const SAMPLES: usize = 10;
@@ -127,7 +127,7 @@ fn now() -> Result<f64> {
     Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs_f64())
 }
 
-/// One value, as far as this check needs it.
+/// Printed value, with the fields that this check needs.
 #[derive(Debug, Deserialize)]
 struct Line {
     time: String,

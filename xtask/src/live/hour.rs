@@ -13,7 +13,7 @@ use super::owned::{Background, Folder, Running};
 use super::{finished, perfset};
 use crate::repository::{root, target};
 
-/// sadc of Debian; it is no command of users.
+/// Path of sadc on Debian, where it is not in the `PATH` of users.
 const SADC: &str = "/usr/lib/sysstat/sadc";
 
 /// Checks that a recording has the numbers that sadc and pidstat recorded beside it: for a quarter of a minute, or an

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::{finished, proc, record};
 
-/// The keys that are promised.
+/// Keys of every JSON object, which the documents promise.
 const KEYS: [&str; 14] = [
     "time",
     "path",
@@ -26,7 +26,8 @@ const KEYS: [&str; 14] = [
     "missing",
 ];
 
-/// An object a line: three samples of each processor, each node and their total, with all keys in their order.
+/// Checks with jq that each output line is a JSON object: three samples of each processor, each node and the total,
+/// with all keys in order.
 pub fn check() -> Result<String> {
     const SAMPLES: usize = 3;
     let path = r"\Processor Information(*)\% Processor Time";
@@ -68,7 +69,7 @@ fn jq(arguments: &[&str], input: &str) -> Result<String> {
     finished(output?)
 }
 
-/// NUMA nodes; a kernel without them has one.
+/// Returns the number of NUMA nodes; 1 for a kernel without them.
 fn nodes() -> usize {
     let entries = fs::read_dir("/sys/devices/system/node").into_iter().flatten().flatten();
     let is_node = |name: &str| {

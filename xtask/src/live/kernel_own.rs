@@ -14,7 +14,7 @@ use super::{finished, record};
 
 const MOUNT: &str = "/sys/fs/cgroup";
 
-/// Control groups follow what runs in them.
+/// Checks that the counters of control groups follow the processes in them.
 pub fn control_groups() -> Result<String> {
     let name = format!("perfset-live-{}", std::process::id());
     let time = processor_time(&name)?;
@@ -23,7 +23,8 @@ pub fn control_groups() -> Result<String> {
     Ok(format!(": {time}; {tasks}; {memory}"))
 }
 
-/// The folder with a controller: version 2 if it has it, else version 1.
+/// Returns the directory of the hierarchy with a controller: that of version 2 if it has the controller, else that of
+/// version 1.
 pub fn hierarchy(controller: &str, v1: &str) -> Result<PathBuf> {
     let mount = Path::new(MOUNT);
     for folder in [mount.to_owned(), mount.join("unified")] {
@@ -40,7 +41,7 @@ pub fn hierarchy(controller: &str, v1: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// A control group of our own. What runs in it is ended when it is dropped, and it is removed.
+/// Control group of this check. When this value is dropped, its processes are ended and it is removed.
 pub struct Group {
     folder: PathBuf,
     children: Vec<Child>,
@@ -52,7 +53,7 @@ impl Group {
         Ok(Self { folder, children: Vec::new() })
     }
 
-    /// Starts a shell inside.
+    /// Starts a shell in the control group.
     pub fn start(&mut self, script: &str) -> Result<()> {
         let script = format!("echo $$ > {}/cgroup.procs || exit; {script}", self.folder.display());
         let mut shell = Command::new("sh");
@@ -92,7 +93,7 @@ impl Drop for Group {
     }
 }
 
-/// A busy loop has the processor time that the kernel gives its process.
+/// Checks that the control group of a busy loop has the processor time that the kernel reports for its process.
 fn processor_time(name: &str) -> Result<String> {
     let mut group = Group::make(hierarchy("", "cpuacct")?.join(name))?;
     group.start("while :; do :; done")?;
@@ -122,7 +123,7 @@ fn processor_time(name: &str) -> Result<String> {
     Ok(format!("a loop ran for {ours:.2} s, {theirs:.2} s by its process"))
 }
 
-/// The time of a process in s.
+/// Returns the processor time of a process, in seconds.
 fn of_process(pid: u32) -> Result<f64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
@@ -131,7 +132,7 @@ fn of_process(pid: u32) -> Result<f64> {
     Ok((ticks(11)? + ticks(12)?) / hz)
 }
 
-/// As many tasks as were started.
+/// Checks that the task count of a control group is the number of started tasks.
 fn tasks(name: &str) -> Result<String> {
     const TASKS: usize = 7;
     let mut group = Group::make(hierarchy("pids", "pids")?.join(name))?;
@@ -145,7 +146,7 @@ fn tasks(name: &str) -> Result<String> {
     Ok(format!("{ours} tasks"))
 }
 
-/// At least as much memory as was filled.
+/// Checks that a control group has at least as much memory as was filled.
 fn memory(name: &str) -> Result<String> {
     const MIB: usize = 67;
     let mut group = Group::make(hierarchy("memory", "memory")?.join(name))?;
@@ -175,7 +176,7 @@ fn memory(name: &str) -> Result<String> {
     }
 }
 
-/// Pressure, low priority, load averages and new processes.
+/// Checks pressure, low priority, load averages and new processes against the kernel.
 pub fn machine() -> Result<String> {
     let stalled = pressure()?;
     let nice = nice()?;
@@ -184,7 +185,7 @@ pub fn machine() -> Result<String> {
     Ok(format!(": {stalled}; {nice}; {load}; {created}"))
 }
 
-/// Between two readings of `/proc/pressure`.
+/// Checks that the stalled time lies between two readings of `/proc/pressure`.
 fn pressure() -> Result<String> {
     let total = |resource: &str| -> Result<f64> {
         let text = fs::read_to_string(format!("/proc/pressure/{resource}"))
@@ -205,7 +206,7 @@ fn pressure() -> Result<String> {
     Ok(format!("pressure within {:.1} ms", moved / 1e4))
 }
 
-/// What mpstat prints.
+/// JSON that mpstat prints.
 #[derive(Deserialize)]
 struct Mpstat {
     sysstat: Sysstat,
@@ -235,7 +236,7 @@ struct CpuLoad {
     steal: f64,
 }
 
-/// A loop of low priority is in % Nice Time, as mpstat has it.
+/// Checks that a loop of low priority appears in % Nice Time, as in mpstat.
 fn nice() -> Result<String> {
     let mut command = Command::new("nice");
     command.args(["-n", "19", "sh", "-c", "while :; do :; done"]).stdin(Stdio::null());
@@ -263,7 +264,7 @@ fn nice() -> Result<String> {
     Ok(format!("nice {:.1} %, by mpstat {:.1} %", ours[0].value()?, all.nice))
 }
 
-/// As `/proc/loadavg` and uptime have it.
+/// Checks that load averages are those of `/proc/loadavg` and uptime.
 fn load() -> Result<String> {
     let file = || -> Result<Vec<f64>> {
         let text = fs::read_to_string("/proc/loadavg")?;
@@ -288,7 +289,7 @@ fn load() -> Result<String> {
     Ok(format!("load {:.2}", ours[0].value()?))
 }
 
-/// As many as were started, or more.
+/// Checks that the number of created processes rises by at least as many as were started.
 fn created() -> Result<String> {
     const PROCESSES: usize = 97;
     let path = [r"\Linux System\Processes Created/sec"];

@@ -16,12 +16,13 @@ use super::proc::{self, of};
 use super::{Load, finished, median, record};
 use crate::repository::target;
 
-/// Prime numbers, so that no other count passes for them.
+/// Numbers of started processes, threads and queued threads; prime numbers, so that no other count is confused with
+/// them.
 const PROCESSES: usize = 97;
 const THREADS: usize = 61;
 const IN_QUEUE: usize = 5;
 
-/// Gauges of System rise by what is started, and fall when it is gone.
+/// Checks that gauges of System rise by the number of started objects, and fall when they are gone.
 pub fn check() -> Result<String> {
     let samples = |path: &str| -> Result<f64> {
         let mut values = Vec::new();
@@ -88,7 +89,7 @@ pub fn check() -> Result<String> {
     ))
 }
 
-/// Processes that do nothing.
+/// Starts processes that only sleep.
 fn sleepers(count: usize) -> Result<Vec<Running>> {
     let sleeper = |_| {
         let child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn();
@@ -97,26 +98,26 @@ fn sleepers(count: usize) -> Result<Vec<Running>> {
     (0..count).map(sleeper).collect()
 }
 
-/// What [`events`] makes happen at least.
+/// Memory that [`events`] touches at least, in MiB.
 pub const TOUCHED_MIB: usize = 211;
-/// A byte to another thread and back.
+/// Number of times that [`events`] sends a byte to another thread and back.
 pub const ROUND_TRIPS: usize = 10_007;
-/// Written to a file, synchronised, and read past the cache.
+/// Size of the file that [`events`] writes, synchronizes, and reads past the cache, in MiB.
 pub const FILE_MIB: usize = 53;
 
-/// Page faults, context switches, blocks written and read.
+/// Causes page faults, context switches, and reading and writing of blocks.
 pub fn events() -> Result<()> {
     drop(Touched::start(TOUCHED_MIB)?);
     switch()?;
     write_and_read()
 }
 
-/// A process that has touched each page of so many MiB once, until it is dropped. A fresh one: this one's allocator
-/// would keep what it got before, and nothing of that would be a fault.
+/// Process that has touched each page of a number of MiB once, and lives until this value is dropped. A fresh one: this
+/// one's allocator would keep what it got before, and nothing of that would be a fault.
 pub struct Touched(Child);
 
 impl Touched {
-    /// Returns when it has.
+    /// Starts the process, and returns when it has touched all pages.
     pub fn start(mib: usize) -> Result<Self> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(["live", "--touch-mib", &mib.to_string()])
@@ -138,7 +139,7 @@ impl Drop for Touched {
     }
 }
 
-/// Touches each page of so many MiB once, says so, and ends when nobody could say anything to it any more.
+/// Touches each page of `mib` MiB once, prints the number, and ends when standard input ends.
 pub fn touch(mib: usize) {
     let touched = std::hint::black_box(touched(mib));
     println!("{mib}");
@@ -146,7 +147,8 @@ pub fn touch(mib: usize) {
     drop(touched);
 }
 
-/// So many MiB whose pages were touched. Pieces are smaller than a huge page, which would be one fault for all of it.
+/// Returns `mib` MiB of memory whose pages were touched. Pieces are smaller than a huge page, which would be one fault
+/// for all of it.
 fn touched(mib: usize) -> Vec<Vec<u8>> {
     const SMALLEST_PAGE: usize = 4096;
     let mut pieces: Vec<Vec<u8>> = Vec::new();
@@ -158,7 +160,7 @@ fn touched(mib: usize) -> Vec<Vec<u8>> {
     pieces
 }
 
-/// Each byte wakes a thread that sleeps: two switches or more a round trip.
+/// Sends bytes to a sleeping thread and back: each round trip causes two context switches or more.
 fn switch() -> Result<()> {
     let (mut from_us, mut to_other) = pipe()?;
     let (mut from_other, mut to_us) = pipe()?;
@@ -184,11 +186,11 @@ fn write_and_read() -> Result<()> {
     finished(read.context("cannot start dd")?).context("dd cannot read past the cache").map(drop)
 }
 
-/// A file of [`FILE_MIB`] that is on disk; gone at the end.
+/// File of [`FILE_MIB`] that is written to disk, and removed when this value is dropped.
 pub struct Synchronised(PathBuf);
 
 impl Synchronised {
-    /// Writes it where things are built, under that name.
+    /// Writes the file under this name in Cargo's target directory.
     pub fn write(name: &str) -> Result<Self> {
         let path = target().join(name);
         let mut file = File::create(&path).with_context(|| path.display().to_string())?;

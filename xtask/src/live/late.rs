@@ -14,7 +14,7 @@ use super::owned::{Folder, Running};
 use super::prometheus::{free_address, get, serve};
 use super::{finished, perfset};
 
-/// Longest time that a collection may take, in seconds.
+/// Maximum time that a collection may take, in seconds.
 const REQUIRED: f64 = 0.3;
 
 /// Starts the program in a role, and waits until it has published.
@@ -30,8 +30,8 @@ fn start(folder: &Folder, role: &[&str]) -> Result<Running> {
     Ok(running)
 }
 
-/// The longest of many collections with 200 publishers that hang, are stopped, or answer byte by byte; and `get` beside
-/// six that are stopped.
+/// Measures the longest of many collections with 200 publishers that hang, are stopped, or answer byte by byte; and
+/// `get` beside six that are stopped.
 pub fn publishers() -> Result<String> {
     let folder = Folder::in_memory("late")?;
     let _silent = start(&folder, &["misbehave", "silent", "67"])?;
@@ -69,7 +69,7 @@ pub fn publishers() -> Result<String> {
     ))
 }
 
-/// `/metrics` and a stream of `serve`, beside 12 programs whose control callback takes 3 s.
+/// Measures `/metrics` and a stream of `serve` beside 12 programs whose control callback takes 3 s.
 pub fn callbacks() -> Result<String> {
     const SCRAPES: usize = 5;
     const MOST_GAP: f64 = 1.0 + REQUIRED;
@@ -101,7 +101,7 @@ pub fn callbacks() -> Result<String> {
     ))
 }
 
-/// The longest time between two of the first samples of a stream, in seconds.
+/// Returns the longest time between two of the first samples of a stream, in seconds.
 fn gaps(address: SocketAddr) -> Result<f64> {
     const SAMPLES: usize = 4;
     let mut stream = TcpStream::connect(address)?;

@@ -13,11 +13,12 @@ use super::owned::Folder;
 use super::{finished, perfset};
 use crate::repository::{root, target};
 
-/// Bytes that make ten million values of the log that is repeated.
+/// Size of the log that has ten million values, in bytes.
 const LONG: u64 = 550 << 20;
 const ONE: &str = r"\PhysicalDisk(0 C:)\Avg. Disk Queue Length";
 
-/// `get --log` of one counter beside reading the file once, `relog` of ten million values in bounded memory.
+/// Compares `get --log` of one counter with reading the file once, and checks that `relog` of ten million values uses
+/// bounded memory.
 pub fn long() -> Result<String> {
     let folder = target().join("live-logs");
     std::fs::create_dir_all(&folder)?;
@@ -61,7 +62,7 @@ fn measured(long: &Path, short: &Path, folder: &Path) -> Result<String> {
     ))
 }
 
-/// Writes a log anew; the most memory that it took in KiB, and how many samples were written.
+/// Converts a log with `relog`; returns its peak memory in KiB, and the number of samples that were written.
 fn relog(log: &Path, csv: &Path) -> Result<(u64, usize)> {
     let mut child = perfset().arg("relog").arg(log).arg("-o").arg(csv).stdout(Stdio::null()).spawn()?;
     let status = format!("/proc/{}/status", child.id());
@@ -89,7 +90,7 @@ fn relog(log: &Path, csv: &Path) -> Result<(u64, usize)> {
     Ok((most, lines - 1))
 }
 
-/// One counter of a log of 100,000 columns, as esxtop writes them: how long that takes, and in how much memory.
+/// Measures time and memory for one counter of a log of 100,000 columns, as esxtop writes them.
 /// Whatever else reads such a log takes no longer for a column than of a log with a quarter of the columns. The same
 /// applies to a log of many machines, each with one column.
 pub fn wide() -> Result<String> {
@@ -98,7 +99,8 @@ pub fn wide() -> Result<String> {
     const GOAL: (f64, f64) = (1.0, 100.0);
     // About 10 kB a machine, each of which has a query of its own; it must grow no faster than their number.
     const MACHINES_MB: f64 = 110.0;
-    /// A machine that has much else to do takes longer; of twice as much work for each column it would be far more.
+    /// Limit in seconds, above the goal because a busy machine takes longer; twice as much work for each column would
+    /// take far longer.
     const LIMIT: f64 = 3.0;
     let folder = Folder::new("wide-log")?;
     let [few, many] = [COLUMNS / 4, COLUMNS].map(|columns| folder.0.join(format!("{columns}.csv")));
@@ -182,7 +184,7 @@ fn growth(args: &[String], [few, many]: [&PathBuf; 2]) -> Result<f64> {
     Ok(growth)
 }
 
-/// A log with so many instances of a counter in three samples, of one machine or of a machine each.
+/// Writes a log with three samples and `columns` instances of a counter, of one machine or of a machine each.
 fn columns(path: &Path, columns: usize, has_machines: bool) -> Result<()> {
     let mut out = BufWriter::new(File::create(path).with_context(|| path.display().to_string())?);
     write!(out, "\"(PDH-CSV 4.0) (UTC)(0)\"")?;
@@ -223,7 +225,7 @@ fn timed(mut command: Command) -> Result<(f64, f64)> {
     Ok((seconds, most as f64 / 1_024.0))
 }
 
-/// The real log's beginning, then its samples again and again.
+/// Writes a log of `len` bytes: the beginning of a real log, then its samples again and again.
 fn repeated(path: &PathBuf, len: u64) -> Result<()> {
     const BUFFER: usize = 64 << 10;
     let real = std::fs::read(root().join("testdata/logs/BasicPerfCounters.blg"))?;
@@ -238,8 +240,8 @@ fn repeated(path: &PathBuf, len: u64) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Python's csv and sqlite3 read what relog writes, and a calculation in Python from the independent decoder's table
-/// agrees.
+/// Checks that Python's csv and sqlite3 read the output of relog, and that a calculation in Python from the independent
+/// decoder's table agrees.
 pub fn python() -> Result<String> {
     let [csv, db] = ["live-log.csv", "live-log.db"].map(|name| target().join(name));
     let log = root().join("testdata/logs/BasicPerfCounters.blg");

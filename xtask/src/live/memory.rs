@@ -14,14 +14,14 @@ use super::{finished, known_load, median, perfset, record};
 
 const PATHS: [&str; 4] = [r"\Linux Memory\*", r"\Cache\*", r"\NUMA Node Memory(*)\*", r"\Linux NUMA(*)\*"];
 
-/// What Cache shows of `/proc/vmstat`.
+/// Counters of Cache, and the lines of `/proc/vmstat` that they show.
 const CACHE: [(&str, &str); 3] = [
     (r"\Cache\Data Flush Pages/sec", "vmstat nr_written"),
     (r"\Cache\Dirty Pages", "vmstat nr_dirty"),
     (r"\Cache\Dirty Page Threshold", "vmstat nr_dirty_threshold"),
 ];
 
-/// Every line of `/proc/meminfo` and `/proc/vmstat`, Cache, and the nodes, lie between readings before and after.
+/// Checks that every value of memory counters lies between readings of `/proc` and `/sys` before and after.
 pub fn check(rounds: usize) -> Result<String> {
     let samples = rounds * 5;
     let command = fs::metadata(perfset().get_program())?.len() as f64;
@@ -72,7 +72,7 @@ fn of_memory(name: &str) -> bool {
     name.starts_with("meminfo ") || name.starts_with("vmstat ")
 }
 
-/// What [`readings`] calls a counter.
+/// Returns the name of a counter's value in [`readings`].
 fn name(path: &str) -> String {
     match path.split_once('\\').map_or(path, |(_, rest)| rest).split_once('\\') {
         Some(("Linux Memory", line)) => {
@@ -84,8 +84,8 @@ fn name(path: &str) -> String {
     }
 }
 
-/// By how much a value may be outside: a count of events by nothing, a size by 2 MiB or 1 %, what is mapped by the
-/// size of the command too, because its file is mapped only while it reads, and what is committed by 2 MiB more.
+/// Returns the tolerance of a value: none for a count of events, 2 MiB or 1 % for a size. Mapped memory also has the
+/// size of the command, whose file is mapped only while it reads, and committed memory 2 MiB more.
 fn slack(name: &str, value: f64, command: f64) -> f64 {
     let name = CACHE.iter().find(|(path, _)| *path == name).map_or(name, |(_, line)| line);
     const COUNTS: [&str; 7] = [
@@ -169,7 +169,8 @@ fn readings() -> Result<Numbers> {
     Ok(all)
 }
 
-/// What `free` and `vmstat -s` of procps say, of what does not change from one moment to the next.
+/// Checks that `free` and `vmstat -s` of procps print the same for values that do not change from one moment to the
+/// next.
 fn peers() -> Result<usize> {
     let text = |command: &mut Command| {
         finished(command.env("LC_ALL", "C").output().context("cannot start a program of procps")?)
@@ -197,12 +198,12 @@ fn peers() -> Result<usize> {
     Ok(peers.len())
 }
 
-/// Sets of semaphores and segments of shared memory that are made: prime numbers.
+/// Numbers of semaphore sets and shared memory segments that the check creates: prime numbers.
 const SETS: usize = 7;
 const SEGMENTS: usize = 5;
 
-/// Memory that is touched is seen as such, and its pages as faults; pages of a file as written; objects of System V are
-/// counted one by one.
+/// Checks that touched memory appears as memory and as page faults, written file pages as written, and that objects of
+/// System V are counted one by one.
 pub fn known_load() -> Result<String> {
     const MIB: usize = known_load::TOUCHED_MIB;
     let paths = [r"\Linux Memory\AnonPages", r"\Linux Memory\nr_anon_pages", r"\Linux Memory\pgfault"];
@@ -241,7 +242,7 @@ pub fn known_load() -> Result<String> {
     ))
 }
 
-/// By how many MiB the pages that were written rise when a file is, in pages of so many bytes.
+/// Returns by how many MiB the written pages rise when a file is written, with pages of `page` bytes.
 fn written(page: f64) -> Result<f64> {
     let (path, line) = CACHE[0];
     let before = record::one_sample(&[path], &["--raw"])?[0].raw()?;
@@ -283,7 +284,7 @@ fn objects() -> Result<(f64, f64)> {
     Ok(rises)
 }
 
-/// Objects of System V, by the option that removes them; gone at the end.
+/// Objects of System V, by the option of ipcrm that removes them; removed when this value is dropped.
 struct SystemV(Vec<(&'static str, String)>);
 
 impl SystemV {

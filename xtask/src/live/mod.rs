@@ -80,7 +80,7 @@ pub struct Args {
     touch_mib: Option<usize>,
 }
 
-/// Runs the chore.
+/// Runs the checks whose names match.
 pub fn run(args: &Args) -> Result<()> {
     if let Some(mib) = args.touch_mib {
         known_load::touch(mib);
@@ -242,7 +242,7 @@ fn perfset() -> Command {
     command
 }
 
-/// One busy core, until it is dropped.
+/// Load of one processor, until this value is dropped.
 struct Load {
     _thread: Background,
 }
@@ -268,7 +268,7 @@ fn median(mut numbers: Vec<f64>) -> f64 {
     numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// From start to end of three raw counters.
+/// Measures the time from start to end of a command that prints three raw counters.
 fn at_once() -> Result<String> {
     const TIMES: usize = 20;
     const GOAL_MS: f64 = 10.0;
@@ -291,7 +291,8 @@ fn at_once() -> Result<String> {
     Ok(format!(": {median:.1} ms, median of {TIMES}, goal {GOAL_MS} ms {goal}"))
 }
 
-/// In place, in colour unless that is not wanted, and plain where the terminal cannot do it.
+/// Checks that the table is drawn in place, in colour unless `NO_COLOR` is set, and plainly on a terminal without these
+/// functions.
 fn terminal() -> Result<String> {
     let shown = |environment: &str| -> Result<String> {
         let command = format!(

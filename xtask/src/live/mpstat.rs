@@ -8,13 +8,14 @@ use serde::Deserialize;
 
 use super::{Load, finished, perfset};
 
-/// What both tools say of one processor: % busy, % user, % kernel, % intr, % DPC, interrupts a second.
+/// Values of one processor in both tools: % busy, % user, % kernel, % intr, % DPC, interrupts per second.
 ///
 /// `None` is a value that perfset does not have.
 type Figures = [Option<f64>; 6];
 const NAMES: [&str; 6] = ["% busy", "% user", "% kernel", "% intr", "% DPC", "intr/s"];
 
-/// Both over the same five seconds, several times: the median of the differences is at most two points.
+/// Compares perfset with mpstat over the same five seconds, several times: the median of the differences is at most two
+/// points.
 pub fn check(rounds: usize) -> Result<String> {
     const SECONDS: &str = "5";
     let load = Load::start();
@@ -71,7 +72,7 @@ pub fn check(rounds: usize) -> Result<String> {
     Ok(format!(": worst median {:.2} points ({}), {rounds} rounds{without}", worst.0, worst.1))
 }
 
-/// Ticks of `irq` and `softirq` since boot.
+/// Returns the ticks of `irq` and `softirq` since boot.
 fn interrupt_ticks() -> Result<[u64; 2]> {
     let stat = std::fs::read_to_string("/proc/stat").context("cannot read /proc/stat")?;
     let mut columns = stat.lines().next().unwrap_or_default().split_whitespace().skip(6);
@@ -79,7 +80,7 @@ fn interrupt_ticks() -> Result<[u64; 2]> {
     Ok([column()?, column()?])
 }
 
-/// The rows of a table that perfset printed.
+/// Returns the rows of a table that perfset printed.
 fn parse_table(text: &str) -> Result<BTreeMap<String, Figures>> {
     let mut rows = BTreeMap::new();
     for line in text.lines().skip(2) {
@@ -143,7 +144,7 @@ struct SumInterrupts {
     intr: f64,
 }
 
-/// What mpstat printed, under the names and with the meanings that perfset has.
+/// Returns the values that mpstat printed, under the names and with the meanings of perfset.
 fn parse_mpstat(json: &str) -> Result<BTreeMap<String, Figures>> {
     let file: MpstatFile = serde_json::from_str(json).context("mpstat did not print what was expected")?;
     let host = file.sysstat.hosts.into_iter().next().context("mpstat shows no host")?;

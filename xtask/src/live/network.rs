@@ -13,13 +13,13 @@ use super::owned::Running;
 use super::{finished, record};
 use crate::repository::target;
 
-/// Prime numbers, so that no other count passes for them: packets and the bytes of data in each.
+/// Packets to send, and bytes of data in each: prime numbers, so that no other count is confused with them.
 const SENT: (u64, u64) = (1_009, 1_013);
 const RECEIVED: (u64, u64) = (757, 499);
-/// Ethernet, IPv4 and UDP put so many bytes before the data.
+/// Number of bytes that Ethernet, and IPv4 with UDP, put before the data of a packet.
 const HEADERS: (u64, u64) = (14, 28);
 
-/// Two network namespaces and the pair of interfaces that joins them; gone when it is dropped.
+/// Two network namespaces, joined by a pair of interfaces; removed when this value is dropped.
 struct Pair {
     near: String,
     far: String,
@@ -107,20 +107,21 @@ fn within(namespace: &str, program: &str) -> Command {
     command
 }
 
-/// A tool of the namespace and what it prints.
+/// Runs a tool in the near namespace and returns its output.
 fn peer(pair: &Pair, program: &str, arguments: &[&str]) -> Result<String> {
     let output = within(&pair.near, program).args(arguments).output()?;
     finished(output).with_context(|| format!("{program} (Debian package iproute2)"))
 }
 
-/// Counters of the interface: their raw values, by the names after the set.
+/// Returns raw values of the interface's counters, given the names of the counters.
 fn interface(pair: &Pair, counters: &[&str]) -> Result<Vec<u64>> {
     let paths: Vec<_> =
         counters.iter().map(|name| format!(r"\Network Interface({INTERFACE})\{name}")).collect();
     pair.raw(&paths.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// Exact counts of what was sent, and the same as `ip` and `sar`; the queue as `tc`.
+/// Checks that the interface's counters are exactly the sent data and agree with `ip` and `sar`, and its queue with
+/// `tc`.
 pub fn interfaces() -> Result<String> {
     const SECONDS: &str = "3";
     let pair = Pair::new()?;
@@ -186,7 +187,7 @@ pub fn interfaces() -> Result<String> {
     ))
 }
 
-/// A queue that lets a packet go now and then, of which `tc` says how many wait.
+/// Fills a queue that sends a packet now and then, and compares its length with that in `tc`.
 fn queue(pair: &Pair) -> Result<u64> {
     const PACKETS: u64 = 101;
     let slow = ["root", "tbf", "rate", "8kbit", "burst", "2000", "limit", "1000000"];
@@ -217,7 +218,7 @@ struct Direction {
     packets: u64,
 }
 
-/// What `ip -s` says was received and sent.
+/// Returns the numbers of received and sent data that `ip -s` prints.
 fn statistics(pair: &Pair) -> Result<(Direction, Direction)> {
     #[derive(Deserialize)]
     struct Both {
@@ -233,7 +234,7 @@ fn statistics(pair: &Pair) -> Result<(Direction, Direction)> {
     Ok((link.stats64.rx, link.stats64.tx))
 }
 
-/// Packets and bytes a second, received and sent, in the order of the counters.
+/// Returns packets and bytes per second, received and sent, from the output of sar.
 fn sar(text: &str) -> Result<[f64; 4]> {
     let average = text.lines().filter(|line| line.starts_with("Average:"));
     let words = average.map(|line| line.split_whitespace().collect::<Vec<_>>());
@@ -252,7 +253,7 @@ fn sar(text: &str) -> Result<[f64; 4]> {
     Ok([column("rxpck/s")?, column("txpck/s")?, column("rxkB/s")? * 1024.0, column("txkB/s")? * 1024.0])
 }
 
-/// Sockets that are open, as counted and as `ss -s` says; all keys as `nstat` says, after a load.
+/// Checks that the open sockets are those of `ss -s`, and that all keys equal those of `nstat` after a load.
 pub fn sockets() -> Result<String> {
     const TCP: u64 = 7;
     const UDP: u64 = 11;
@@ -300,7 +301,7 @@ pub fn sockets() -> Result<String> {
     Ok(format!(": {TCP} of TCP and {UDP} of UDP; {count} keys as by nstat"))
 }
 
-/// Every key that both know has the same number, as nothing happens in between.
+/// Checks that every key that both perfset and nstat have has the same number; nothing happens in between.
 fn keys(pair: &Pair) -> Result<usize> {
     #[derive(Deserialize)]
     struct Nstat {

@@ -10,7 +10,7 @@ use std::thread::{JoinHandle, spawn};
 
 use anyhow::{Context, Result};
 
-/// A program, ended with what it started when this is dropped.
+/// Running program, which is ended with its children when this value is dropped.
 pub struct Running(pub Child);
 
 impl Drop for Running {
@@ -24,14 +24,14 @@ impl Drop for Running {
     }
 }
 
-/// A thread that works until this is dropped, which waits for its end.
+/// Background thread that is stopped when this value is dropped, which waits for its end.
 pub struct Background {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Background {
-    /// Starts the thread. Its work must end soon after the flag becomes `true`.
+    /// Starts a background thread. Its work must end soon after the flag becomes `true`.
     pub fn start(work: impl FnOnce(&AtomicBool) + Send + 'static) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&stop);
@@ -48,16 +48,16 @@ impl Drop for Background {
     }
 }
 
-/// A folder of who runs the checks alone, removed with all that is in it when this is dropped.
+/// Private directory of the user who runs the checks, removed with its content when this value is dropped.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
-    /// Among temporary files.
+    /// Creates a directory among the temporary files.
     pub fn new(name: &str) -> Result<Self> {
         Self::in_folder(&std::env::temp_dir(), name)
     }
 
-    /// In memory.
+    /// Creates a directory in memory, in `/dev/shm`.
     pub fn in_memory(name: &str) -> Result<Self> {
         Self::in_folder(Path::new("/dev/shm"), name)
     }
@@ -77,10 +77,10 @@ impl Drop for Folder {
     }
 }
 
-/// A copy of a program for other users, who may not enter the folder that it was built in.
+/// Copy of a program for other users, who may not enter the directory that it was built in.
 pub struct ForAll {
     _folder: Folder,
-    /// Where it is.
+    /// Path of the copied program.
     pub program: PathBuf,
 }
 

@@ -15,15 +15,15 @@ use super::owned::{Folder, Running};
 use super::{faults, perfset};
 use crate::repository::{root, run as run_program};
 
-/// How long all checks in the browser may take.
+/// Maximum time for all checks in the browser.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 const TOKEN: &str = "a-token-that-stays-when-the-server-is-restarted";
 
-/// Names of instances that would do something if they were anything but text.
+/// Instance names that would run a script if the page did not treat them as text.
 const NAMES: [&str; 2] = ["<script>owned=1</script>", "\"><img src=x onerror=\"owned=1\">"];
 
-/// What the page does, check by check; prints figures, and fails with all that failed.
+/// Checks the page in a browser; prints figures, and fails with all failed checks.
 pub fn check() -> Result<String> {
     let browser = root().join("xtask/browser");
     run_program(Command::new("npm").args(["ci", "--silent"]).current_dir(&browser))?;
@@ -100,10 +100,10 @@ fn lines_of(output: impl std::io::Read + Send + 'static) -> Receiver<String> {
     lines
 }
 
-/// `perfset serve`, ended when it is dropped.
+/// Running `perfset serve`, ended when this value is dropped.
 struct Server {
     child: Running,
-    /// The page's, as the server prints it.
+    /// Address of the page, as the server prints it.
     url: String,
 }
 

@@ -64,7 +64,7 @@ pub fn stalled_time() -> Result<String> {
     ))
 }
 
-/// Returns the time that some task waited for a processor, from `/proc/pressure/cpu`.
+/// Returns the time, in microseconds, that some task waited for a processor, from `/proc/pressure/cpu`.
 fn stalled_microseconds() -> Result<u64> {
     let text = std::fs::read_to_string("/proc/pressure/cpu")?;
     let line = text.lines().find(|line| line.starts_with("some ")).context("no line \"some\"")?;
@@ -74,7 +74,7 @@ fn stalled_microseconds() -> Result<u64> {
 
 /// Checks that a ranking, run as the user `nobody`, reports as many refused processes as `/proc` refuses.
 pub fn left_out() -> Result<String> {
-    /// Number of processes that may begin or end meanwhile.
+    /// Number of processes that may begin or end during the check.
     const SLACK: u64 = 5;
     let program = ForAll::copy_of(&target().join("release/perfset"))?;
     let nobody = || {

@@ -5,10 +5,11 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
-/// Lines of a name and numbers, by `file name`: the first number of each.
+/// Numbers of kernel files by `file name`: the first number of each line that begins with a name.
 pub type Numbers = BTreeMap<String, f64>;
 
-/// `/proc/meminfo` in bytes, `/proc/vmstat` and `/proc/stat` as they are, and what is not in lines of that kind.
+/// Returns the numbers of `/proc/meminfo` in bytes, those of `/proc/vmstat` and `/proc/stat`, and the numbers of
+/// threads, uptime and processes.
 pub fn read() -> Result<Numbers> {
     let mut all = Numbers::new();
     for (file, factor) in [("meminfo", 1024.0), ("vmstat", 1.0), ("stat", 1.0)] {
@@ -29,12 +30,12 @@ pub fn read() -> Result<Numbers> {
     Ok(all)
 }
 
-/// One of them.
+/// Returns the number with this name.
 pub fn of(numbers: &Numbers, name: &str) -> Result<f64> {
     numbers.get(name).copied().with_context(|| format!("/proc has no {name}"))
 }
 
-/// How many logical processors are online.
+/// Returns the number of logical processors that are online.
 pub fn cpus() -> Result<f64> {
     let is_cpu = |line: &&str| line.strip_prefix("cpu").is_some_and(|rest| !rest.starts_with(' '));
     Ok(text("stat")?.lines().filter(is_cpu).count() as f64)

@@ -14,7 +14,7 @@ use super::owned::{ForAll, Running};
 use super::{Load, finished, record};
 use crate::repository::{root, target};
 
-/// `process_load.py`, waiting for work.
+/// Running `process_load.py`, which waits for work.
 struct Worker {
     running: Running,
     input: ChildStdin,
@@ -39,7 +39,7 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Has it do something and waits until it has.
+    /// Makes the process do some work, and waits until it has.
     fn work(&mut self, what: &str, size: u64) -> Result<()> {
         self.input.write_all(format!("{what} {size}\n").as_bytes())?;
         let mut answer = String::new();
@@ -49,7 +49,7 @@ impl Worker {
         Ok(())
     }
 
-    /// The raw value of a counter of it.
+    /// Returns the raw value of a counter of the process.
     fn raw(&self, counterset: &str, counter: &str) -> Result<f64> {
         let separator = if counterset == "Thread" { '/' } else { ':' };
         let path = format!(r"\{counterset}(*{separator}{})\{counter}", self.running.0.id());
@@ -57,11 +57,12 @@ impl Worker {
     }
 }
 
-/// Work, the counter that shows it, how much it rises by at least, and what it may rise by besides.
+/// Work and its size, counterset and counter that show it, the least rise of the counter, and what it may rise by in
+/// addition.
 type Known = (&'static str, u64, &'static str, &'static str, f64, f64);
 
 const MIB: f64 = 1_048_576.0;
-/// The answer is a write of 5 bytes, the order a read of some.
+/// Works with a known effect. The process also writes 5 bytes as its answer, and reads the line with its order.
 const KNOWN: [Known; 17] = [
     ("faults", 4_099, "Process V2", "Page Faults/sec", 4_099.0, 200.0),
     ("faults", 4_111, "Linux Process", "Minor Faults/sec", 4_111.0, 200.0),
@@ -83,7 +84,7 @@ const KNOWN: [Known; 17] = [
     ("burn_in_a_thread", 500, "Process V2", "% Processor Time", 5e6, 2e5),
 ];
 
-/// Counters rise by what a process does, exactly where the kernel counts exactly.
+/// Checks that counters rise by the work of a process, exactly where the kernel counts exactly.
 pub fn known_work() -> Result<String> {
     let mut worker = Worker::start()?;
     for (work, size, set, counter, least, more) in KNOWN {
@@ -106,14 +107,14 @@ pub fn known_work() -> Result<String> {
     Ok(format!(": {} counters", KNOWN.len() + 2))
 }
 
-/// All records of a path.
+/// Returns all records of a path.
 fn every(path: &str) -> Result<Vec<Named>> {
     let output = record::command(&[path], &["--raw"]).output().context("cannot start perfset")?;
     let text = finished(output)?;
     text.lines().map(|line| serde_json::from_str(line).with_context(|| line.to_owned())).collect()
 }
 
-/// A value with its instance.
+/// Value of a counter with its instance.
 #[derive(Deserialize)]
 struct Named {
     counter: String,
@@ -123,7 +124,7 @@ struct Named {
     status: String,
 }
 
-/// One core burns, and pidstat sees the same.
+/// Compares perfset with pidstat while one processor is busy.
 pub fn pidstat(rounds: usize) -> Result<String> {
     const SECONDS: &str = "4";
     let mut worker = Worker::start()?;
@@ -177,7 +178,7 @@ pub fn pidstat(rounds: usize) -> Result<String> {
     Ok(format!(": worst {worst:.2} of the slack ({what}), {busiest:.1} % busy"))
 }
 
-/// What psutil says of every process.
+/// Python script that prints what psutil reports for every process.
 const PSUTIL: &str = r"
 import json, psutil
 for p in psutil.process_iter():
@@ -208,7 +209,7 @@ struct Theirs {
     uid: f64,
 }
 
-/// All processes beside psutil that did not run between two readings of ours.
+/// Compares all processes that did not run between two readings of perfset with psutil.
 pub fn psutil() -> Result<String> {
     let _load = Load::start();
     let before = table()?;
@@ -266,7 +267,7 @@ pub fn psutil() -> Result<String> {
     Ok(format!(": {compared} values of {processes} processes"))
 }
 
-/// Raw values of Process V2 and Linux Process, by pid and counter.
+/// Returns raw values of Process V2 and Linux Process, by process id and counter.
 fn table() -> Result<BTreeMap<u32, BTreeMap<String, f64>>> {
     let mut all: BTreeMap<u32, BTreeMap<String, f64>> = BTreeMap::new();
     for path in [r"\Process V2(*)\*", r"\Linux Process(*)\*"] {
@@ -280,7 +281,8 @@ fn table() -> Result<BTreeMap<u32, BTreeMap<String, f64>>> {
     Ok(all)
 }
 
-/// What is refused is refused by field; a `/proc` that hides processes has the others; a container has no clocks.
+/// Checks that refused data is refused by field, that other processes are shown with a `/proc` that hides some, and
+/// that a container has no clocks.
 pub fn refused_and_hidden() -> Result<String> {
     let program = ForAll::copy_of(&target().join("release/perfset"))?;
     let program = program.program.display();

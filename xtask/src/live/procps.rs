@@ -7,21 +7,21 @@ use anyhow::{Context, Result, ensure};
 use super::proc::{self, Numbers, of};
 use super::{finished, median, record};
 
-/// What a value may differ by.
+/// Difference that is permitted between a value and its peer.
 #[derive(Clone, Copy)]
 enum Slack {
-    /// A size: 1 % or 2 MiB, whichever is more.
+    /// Difference of a size: 1 % or 2 MiB, whichever is more.
     Size,
-    /// A count that only grows: it lies between the two readings, exactly.
+    /// No difference: a count that only grows lies between the two readings exactly.
     Nothing,
-    /// So much.
+    /// Fixed difference in the value's unit.
     Of(f64),
 }
 
-/// What a peer says: a number of [`readings`], or a sum of some.
+/// Function that returns the peer's value: a number of [`readings`], or a sum of some.
 type Peer = fn(&Numbers) -> Result<f64>;
 
-/// Raw values and their peers.
+/// Paths of raw values, and their peers.
 const RAW: [(&str, Slack, Peer); 22] = [
     // free -b -w
     (r"\Memory\Available Bytes", Slack::Size, |n| of(n, "free available")),
@@ -72,7 +72,7 @@ const RAW: [(&str, Slack, Peer); 22] = [
     (r"\System\Threads", Slack::Of(1.0), |n| of(n, "threads")),
 ];
 
-/// Formatted values and their peers: computed values, not the numbers of a file.
+/// Paths of formatted values, which are computed, and their peers.
 const FORMATTED: [(&str, Slack, Peer); 2] = [
     (r"\Memory\% Committed Bytes In Use", Slack::Of(1.0), |n| {
         Ok(of(n, "meminfo Committed_AS")? / of(n, "meminfo CommitLimit")? * 100.0)
@@ -80,7 +80,8 @@ const FORMATTED: [(&str, Slack, Peer); 2] = [
     (r"\System\System Up Time", Slack::Of(0.02), |n| of(n, "uptime")), // hundredths, cut off
 ];
 
-/// Between readings of the peers before and after: the median of how far a value is outside is within its slack.
+/// Checks values against readings of the peers before and after: the median of how far a value is outside is within its
+/// slack.
 pub fn check(rounds: usize) -> Result<String> {
     let samples = rounds * 5;
     let paths = RAW.map(|(path, ..)| path);
@@ -119,7 +120,7 @@ pub fn check(rounds: usize) -> Result<String> {
     Ok(format!(": {all} counters, {samples} samples{}", worst.1))
 }
 
-/// Bytes in the unit of a size.
+/// Returns the number of bytes in the unit of a size.
 fn unit(path: &str) -> f64 {
     match path.rsplit('\\').next() {
         Some("Available KBytes") => 1024.0,
@@ -128,7 +129,7 @@ fn unit(path: &str) -> f64 {
     }
 }
 
-/// Everything that the peers say now.
+/// Returns all current numbers of the peers.
 fn readings() -> Result<Numbers> {
     let mut all = proc::read()?;
     all.extend(free()?);
@@ -142,7 +143,7 @@ fn peer_of_procps(command: &mut Command) -> Result<String> {
     finished(output.with_context(|| format!("cannot start {name} (Debian package procps)"))?)
 }
 
-/// `free -b -w`: the columns of its line about memory.
+/// Returns the columns of the memory line of `free -b -w`.
 fn free() -> Result<Numbers> {
     let text = peer_of_procps(Command::new("free").args(["-b", "-w"]))?;
     let mut lines = text.lines();
@@ -152,14 +153,14 @@ fn free() -> Result<Numbers> {
     heads.zip(numbers).map(|(head, number)| Ok((format!("free {head}"), number.parse()?))).collect()
 }
 
-/// `vmstat -s`: lines of a number and what it is.
+/// Returns the numbers of `vmstat -s` by their description.
 fn statistics() -> Result<Numbers> {
     let text = peer_of_procps(Command::new("vmstat").arg("-s"))?;
     let lines = text.lines().filter_map(|line| line.trim_start().split_once(' '));
     lines.map(|(number, what)| Ok((format!("vmstat-s {what}"), number.parse()?))).collect()
 }
 
-/// KiB in a page: what the kernel counts blocks in, and what the counters do.
+/// Returns the KiB in a page: the kernel counts blocks in KiB, and the counters count pages.
 pub fn kib_in_page() -> Result<f64> {
     let output = Command::new("getconf").arg("PAGESIZE").output().context("cannot start getconf")?;
     let bytes: f64 = finished(output)?.trim().parse()?;

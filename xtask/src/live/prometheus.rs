@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::owned::{Folder, Running};
 use super::{Load, perfset};
 
-/// `promtool check metrics` has nothing to say about the default counters, and about all processes.
+/// Checks that `promtool check metrics` reports nothing for the default counters, and for all processes.
 pub fn linted() -> Result<String> {
     let mut lines = 0;
     for profile in ["perf", "windows_exporter"] {
@@ -46,7 +46,7 @@ pub fn linted() -> Result<String> {
     Ok(format!(": {lines} lines"))
 }
 
-/// A server scrapes it each second: what a known load takes, processes that come and go, a restart.
+/// Checks a server that Prometheus scrapes each second: a known load, processes that come and go, a restart.
 pub fn scraped() -> Result<String> {
     const CHILDREN: usize = 20;
     let folder = Folder::new("scraped")?;
@@ -114,7 +114,7 @@ pub fn scraped() -> Result<String> {
     Ok(format!(": a busy thread is {:.3} by /proc", kernel))
 }
 
-/// The command, on an address that nobody else knows; who runs this may be root.
+/// Returns the command `serve` for a local address, without a token even if the user is root.
 pub(super) fn serve(address: SocketAddr) -> Command {
     let mut command = perfset();
     command.args(["serve", "--insecure", "--listen", &address.to_string()]);
@@ -122,12 +122,13 @@ pub(super) fn serve(address: SocketAddr) -> Command {
     command
 }
 
-/// Free a moment ago.
+/// Returns an address that was free a moment ago.
 pub(super) fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
-/// CPU time of this process so far, by /proc: utime and stime are the 14th and 15th field of its stat.
+/// Returns the CPU time of this process so far, in seconds, from `/proc`: utime and stime are the 14th and 15th field
+/// of its stat.
 fn cpu_seconds() -> Result<f64> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     let behind = stat.rsplit_once(')').context("no name in stat")?.1;
@@ -135,7 +136,7 @@ fn cpu_seconds() -> Result<f64> {
     Ok(ticks.sum::<Result<f64, _>>()? / 100.0)
 }
 
-/// Waits for something, a few seconds at most.
+/// Waits for a condition, for ten seconds at most.
 fn until(what: &str, mut is_so: impl FnMut() -> Result<bool>) -> Result<()> {
     const MOST: Duration = Duration::from_secs(10);
     let began = Instant::now();
@@ -152,7 +153,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> Result<bool>) -> Result<()> {
     }
 }
 
-/// The value of a query with one result now; none if it has none.
+/// Returns the current value of a query with one result; `None` if it has none.
 fn ask(address: SocketAddr, query: &str) -> Result<Option<f64>> {
     let encoded: String = query.bytes().map(|byte| format!("%{byte:02X}")).collect();
     let answer: Value = serde_json::from_str(&get(address, &format!("/api/v1/query?query={encoded}"))?)?;
@@ -163,7 +164,7 @@ fn ask(address: SocketAddr, query: &str) -> Result<Option<f64>> {
     Ok(Some(number.parse()?))
 }
 
-/// What a server answers, as soon as it listens.
+/// Returns the response of a server, as soon as it listens.
 pub(super) fn get(address: SocketAddr, path: &str) -> Result<String> {
     let mut stream = TcpStream::connect(address);
     for _ in 0..50 {

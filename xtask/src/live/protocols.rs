@@ -13,20 +13,20 @@ use super::{finished, record};
 use crate::catalog::set;
 use crate::repository::root;
 
-/// Prime numbers, so that no other count passes for them.
+/// Numbers of datagrams, connections and echoes: prime numbers, so that no other count is confused with them.
 const DATAGRAMS: usize = 127;
 const TO_NOBODY: usize = 61;
 const CONNECTIONS: usize = 31;
 const HALF_CLOSED: usize = 7;
 const REFUSED: usize = 13;
 const ECHOES: usize = 11;
-/// What others on this machine may add to each of them meanwhile.
+/// Maximum that other programs on this machine may add to each count during the check.
 const OTHERS: u64 = 2_000;
 
-/// The countersets that `nstat` knows the numbers of.
+/// Countersets whose numbers `nstat` knows.
 const SETS: [&str; 7] = ["TCPv4", "UDPv4", "UDPv6", "IPv4", "IPv6", "ICMP", "ICMPv6"];
 
-/// What only grows lies between two readings of nstat, exactly, and grows by the load or more; connections are as many
+/// Checks that counts lie between two readings of nstat and grow by the load or more, and that connections are as many
 /// as ss shows.
 pub fn check(rounds: usize) -> Result<String> {
     let sums = sums()?;
@@ -52,7 +52,7 @@ pub fn check(rounds: usize) -> Result<String> {
     ))
 }
 
-/// A counter and the names of nstat whose sum it is.
+/// Path of a counter, and the names of nstat whose sum it is.
 struct Sum {
     path: String,
     keys: Vec<String>,
@@ -65,7 +65,7 @@ impl Sum {
     }
 }
 
-/// What the catalogue says of the sources of all counters that only grow.
+/// Returns the sources in the catalogue of all counters that only grow.
 fn sums() -> Result<Vec<Sum>> {
     let mut sums = Vec::new();
     let (_, sets) = set::load(&root().join("catalog"))?;
@@ -88,7 +88,7 @@ fn sums() -> Result<Vec<Sum>> {
     Ok(sums)
 }
 
-/// One sample of all, between two readings of nstat.
+/// Compares one sample of all counters with two readings of nstat, before and after.
 fn compare(sums: &[Sum]) -> Result<()> {
     let paths: Vec<_> = sums.iter().map(|sum| sum.path.as_str()).collect();
     let before = nstat()?;
@@ -104,7 +104,7 @@ fn compare(sums: &[Sum]) -> Result<()> {
 
 type Numbers = BTreeMap<String, u64>;
 
-/// Every number that nstat knows.
+/// Returns every number that nstat knows.
 fn nstat() -> Result<Numbers> {
     #[derive(Deserialize)]
     struct All {
@@ -116,7 +116,8 @@ fn nstat() -> Result<Numbers> {
     Ok(all.kernel)
 }
 
-/// Connections of sockets of a family, or of both, that are established or closed by the other side.
+/// Returns the number of TCP connections of one address family, or of both, that are established or closed by the other
+/// side.
 fn ss(family: &[&str]) -> Result<u64> {
     let states = ["state", "established", "state", "close-wait"];
     let output = Command::new("ss").args(["-H", "-t", "-n"]).args(family).args(states).output();
@@ -132,7 +133,7 @@ fn raw(paths: &[&str]) -> Result<Vec<u64>> {
     records.iter().map(raw).collect()
 }
 
-/// Counters of a set grow by so much or a little more while `work` is done.
+/// Checks that counters grow by this much or a little more while `work` is done.
 fn grow<T>(counters: &[(&str, usize)], work: impl FnOnce() -> Result<T>) -> Result<T> {
     let paths: Vec<_> = counters.iter().map(|counter| counter.0).collect();
     let before = raw(&paths)?;
@@ -150,12 +151,12 @@ fn loopback(version: u8) -> IpAddr {
     if version == 4 { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() }
 }
 
-/// A port at which nobody listens: it was free a moment ago.
+/// Returns an address at whose port no program listens: it was free a moment ago.
 fn closed_port(address: IpAddr) -> Result<SocketAddr> {
     Ok(TcpListener::bind((address, 0))?.local_addr()?)
 }
 
-/// To a program, and to a port at which none listens.
+/// Sends datagrams to a program, and to a port at which none listens, and checks the counters.
 fn datagrams(version: u8) -> Result<()> {
     let (receiver, sender) =
         (UdpSocket::bind((loopback(version), 0))?, UdpSocket::bind((loopback(version), 0))?);
@@ -187,7 +188,7 @@ fn datagrams(version: u8) -> Result<()> {
     })
 }
 
-/// Opened, half closed by one side, closed, and refused.
+/// Opens, half closes, closes and refuses connections, and checks the counters.
 fn connections(version: u8) -> Result<()> {
     let listener = TcpListener::bind((loopback(version), 0))?;
     let address = listener.local_addr()?;
@@ -218,7 +219,7 @@ fn connections(version: u8) -> Result<()> {
     established(version, 2 * own - u64::try_from(HALF_CLOSED)?)
 }
 
-/// As many connections as ss counts, and at least so many.
+/// Checks that there are as many established connections as ss counts, and at least `least`.
 fn established(version: u8, least: u64) -> Result<()> {
     let counters: &[(&str, &[&str])] = match version {
         4 => &[(r"\TCPv4\Connections Established", &[])],
@@ -241,7 +242,7 @@ fn established(version: u8, least: u64) -> Result<()> {
     Ok(())
 }
 
-/// Asked of and answered by this machine. Needs root, or CAP_NET_RAW.
+/// Sends echo requests to this machine and checks the counters. Needs root, or CAP_NET_RAW.
 fn echoes(version: u8) -> Result<()> {
     let icmp = if version == 4 { "ICMP" } else { "ICMPv6" };
     let counters = ["Sent Echo/sec", "Received Echo/sec", "Sent Echo Reply/sec", "Received Echo Reply/sec"]
@@ -254,7 +255,7 @@ fn echoes(version: u8) -> Result<()> {
     })
 }
 
-/// Sends echo requests and waits for each reply: ping, which is not there everywhere.
+/// Python script that sends echo requests and waits for each reply, because ping is not installed everywhere.
 const ECHO: &str = "
 import socket, struct, sys
 version, count = sys.argv[1], int(sys.argv[2])

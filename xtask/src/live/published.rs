@@ -17,7 +17,7 @@ use crate::repository::{root, target};
 
 const PATHS: [&str; 4] = ["/", "/users", "/slow", "/nothing/here"];
 
-/// The example publishes exactly what a load generator counts, in one process and in several, and moves meanwhile.
+/// Checks that the example publishes exactly the requests that a load generator counts, in one process and in several.
 pub fn http_counters() -> Result<String> {
     let mut told = String::new();
     for processes in [1, 3] {
@@ -75,7 +75,7 @@ pub fn http_counters() -> Result<String> {
     Ok(told)
 }
 
-/// Sends requests over one connection, and says how many to each path.
+/// Sends requests over one connection, and returns their number for each path.
 fn generate(address: &str, number: usize) -> Result<BTreeMap<&'static str, u64>> {
     let mut sent = BTreeMap::new();
     let mut stream = TcpStream::connect(address)?;
@@ -106,7 +106,8 @@ fn generate(address: &str, number: usize) -> Result<BTreeMap<&'static str, u64>>
     Ok(sent)
 }
 
-/// Another language reads the same values, and publishes what perfset reads, by the description of the layout alone.
+/// Checks that a Python program, written from the description of the layout alone, reads the same values and publishes
+/// values that perfset reads.
 pub fn python() -> Result<String> {
     let folder = Folder::new("python")?;
     let script = root().join("xtask/src/live/published.py");
@@ -172,7 +173,7 @@ pub fn python() -> Result<String> {
     Ok(format!(": 50 counts of Python, {compared} values of ours"))
 }
 
-/// The values that `perfset get` says of what is published in a folder.
+/// Returns the values that `perfset get` prints of the counters published in a directory.
 fn values(folder: &Path, arguments: &[&str]) -> Result<Vec<Value>> {
     let mut command = perfset();
     command.arg("get").args(arguments).args(["--format", "json"]).env("PERFSET_RUNTIME_DIR", folder);
@@ -183,7 +184,7 @@ fn lines(command: &mut Command) -> Result<Vec<String>> {
     Ok(finished(command.output()?)?.lines().map(str::to_owned).collect())
 }
 
-/// The only file in a folder.
+/// Returns the only file in a directory.
 fn only_file(folder: &Folder) -> Result<PathBuf> {
     let mut files = std::fs::read_dir(&folder.0)?;
     let first = files.next().context("a file")??.path();
@@ -191,7 +192,7 @@ fn only_file(folder: &Folder) -> Result<PathBuf> {
     Ok(first)
 }
 
-/// The file of a process.
+/// Returns the file that a process publishes.
 fn file_of(pid: u32, folder: &Folder) -> Result<PathBuf> {
     let mut paths = std::fs::read_dir(&folder.0)?.filter_map(|entry| Some(entry.ok()?.path()));
     let is_it = |path: &PathBuf| path.to_string_lossy().contains(&format!("/{pid}-"));

@@ -7,46 +7,46 @@ use serde::Deserialize;
 
 use super::{finished, perfset};
 
-/// One value of one sample.
+/// Value in a sample that `perfset get` prints as JSON.
 #[derive(Debug, Deserialize)]
 pub struct Record {
-    /// The path that asked for it.
+    /// Path that was requested for the value.
     pub path: String,
-    /// Formatted; `None` if it is missing, and `status` says why.
+    /// Formatted value; `None` if it is missing: `status` contains the reason.
     pub value: Option<f64>,
-    /// `ok`, or why there is no value.
+    /// Keyword `ok`, or the reason why the value is missing.
     pub status: String,
-    /// As the block has it.
+    /// Raw value as the block contains it.
     pub raw: Option<u64>,
 }
 
 impl Record {
-    /// The raw value, or an error that says why there is none.
+    /// Returns the raw value, or an error with the reason why it is missing.
     pub fn raw(&self) -> Result<f64> {
         let raw = self.raw.with_context(|| format!("{} has no raw value: {}", self.path, self.status))?;
         Ok(raw as f64)
     }
 
-    /// The formatted value, or an error that says why there is none.
+    /// Returns the formatted value, or an error with the reason why it is missing.
     pub fn value(&self) -> Result<f64> {
         self.value.with_context(|| format!("{} has no value: {}", self.path, self.status))
     }
 }
 
-/// `perfset get` of these paths, to be started.
+/// Returns the command `perfset get` for these paths, ready to start.
 pub fn command(paths: &[&str], more: &[&str]) -> Command {
     let mut command = perfset();
     command.arg("get").args(paths).args(more).args(["--format", "json"]);
     command
 }
 
-/// One sample: a record for each path, in their order.
+/// Takes one sample and returns a record for each path, in their order.
 pub fn one_sample(paths: &[&str], more: &[&str]) -> Result<Vec<Record>> {
     let output = command(paths, more).output().context("cannot start perfset")?;
     parse(&finished(output)?, paths.len())
 }
 
-/// The records that were printed, which must be so many.
+/// Parses printed records, and checks that there are `count` of them.
 pub fn parse(json: &str, count: usize) -> Result<Vec<Record>> {
     let records: Vec<Record> = json
         .lines()

@@ -260,7 +260,7 @@ pub fn full(is_full: bool) -> Result<String> {
     Ok(small.figures + &figures)
 }
 
-/// Recording on a disk that was full.
+/// Result of a recording onto a disk that was full.
 struct FilledDisk {
     /// `true` if the recorder said that samples are lost.
     is_lossy: bool,

@@ -113,7 +113,7 @@ fn hold(rows: &Rows, checked: &mut BTreeMap<u32, usize>) -> Result<()> {
     Ok(())
 }
 
-/// A clock tick. The kernel drops a part of one from each of the two times of a process.
+/// Length of a clock tick, in 100 ns. The kernel drops a part of one from each of the two times of a process.
 const TICK_100NS: u64 = 100_000;
 
 /// Reads the rows of a V1 block, in the block's order.

@@ -12,7 +12,7 @@ use super::owned::Folder;
 use super::{faults, finished};
 use crate::repository::{root, target};
 
-/// Commands of the machine: `as_NAME COMMAND` runs a command in an environment.
+/// Shell functions of the simulated machine: `as_NAME COMMAND` runs a command in an environment.
 const MACHINE: &str = r#"
     programs=$1 mount_options=$2
     mount -t tmpfs -o mode=755 tmpfs /mnt
@@ -95,7 +95,8 @@ const MACHINE: &str = r#"
     }
 "#;
 
-/// Runs a script in a machine of its own; the options of the shared directory are those of the unit that is shipped.
+/// Runs a script in a simulated machine with its own mounts; the shared directory has the options of the shipped
+/// systemd unit.
 fn machine(script: &str) -> Result<String> {
     let programs = Folder::in_memory("services")?;
     for from in [target().join("release/perfset"), faults()] {
@@ -113,7 +114,7 @@ fn machine(script: &str) -> Result<String> {
     finished(command.output().context("cannot start unshare")?)
 }
 
-/// Environments, as the script has them and as the page calls them.
+/// Names of the environments that publish, in the script and on the documentation page.
 const PUBLISHERS: [(&str, &str); 9] = [
     ("session", "login session"),
     ("cron", "`cron`, `su`"),
@@ -128,13 +129,13 @@ const PUBLISHERS: [(&str, &str); 9] = [
 const READERS: [&str; 8] =
     ["session", "cron", "root", "member", "other", "reader", "container_shared", "container"];
 
-/// What the page says of a publisher: of each reader yes, or no with a letter, and what `status()` says.
+/// Row of the page's table for a publisher: for each reader yes, or no with a letter, and the text of `status()`.
 struct Row {
     cells: Vec<String>,
     status: String,
 }
 
-/// The tables of the page, without and with the shared directory, by publisher.
+/// Returns the tables of the page, without and with the shared directory, by publisher.
 fn tables(page: &str) -> Vec<BTreeMap<String, Row>> {
     let mut tables = Vec::new();
     for line in page.lines() {
@@ -160,7 +161,7 @@ fn tables(page: &str) -> Vec<BTreeMap<String, Row>> {
     tables
 }
 
-/// Every cell of the page's tables is as it says, and no "no" is without a reason and a remedy.
+/// Checks that every cell of the page's tables is true, and that each "no" has a reason and a remedy.
 pub fn visible() -> Result<String> {
     const CONTAINER: &str =
         "; programs outside this container see them only if the directory is shared with it";
@@ -222,7 +223,7 @@ pub fn visible() -> Result<String> {
     Ok(format!(": {count} cells"))
 }
 
-/// Another user who took the name of a directory hides nothing, and is reported.
+/// Checks that another user who took the name of a directory hides nothing, and is reported.
 pub fn taken_names() -> Result<String> {
     let text = machine(
         r#"by 1001 mkdir /tmp/perfset-1000
@@ -245,7 +246,7 @@ pub fn taken_names() -> Result<String> {
     Ok(String::new())
 }
 
-/// However much other users publish, reading it costs no more than the limits.
+/// Checks that reading costs no more than the limits, however much other users publish.
 pub fn limits() -> Result<String> {
     const MOST_MIB: u64 = 192;
     const MOST_SECONDS: f64 = 5.0;

@@ -11,7 +11,7 @@ use super::owned::{Folder, Running};
 use super::tmux::Terminal;
 use super::{finished, perfset};
 
-/// Time after which a screen does not answer any more.
+/// Time after which a screen counts as giving no answer.
 const PATIENCE: Duration = Duration::from_secs(8);
 
 /// Checks that `perfset view` names the process that wrote most at a marked time, and over the whole recording, and

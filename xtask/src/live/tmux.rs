@@ -7,13 +7,13 @@ use anyhow::{Context, Result};
 use super::finished;
 use crate::repository::target;
 
-/// Terminal of 80 by 24 with a command, on a server of its own, which ends when this is dropped.
+/// Terminal with 80 columns and 24 lines on its own tmux server, which ends when this value is dropped.
 pub struct Terminal {
     server: String,
 }
 
 impl Terminal {
-    /// Starts a command, which finds this build's programs first.
+    /// Starts a command, for which this build's programs come first in the `PATH`.
     pub fn start(command: &str) -> Result<Self> {
         let terminal = Self { server: format!("perfset-live-{}", std::process::id()) };
         let path = format!("{}:{}", target().join("release").display(), std::env::var("PATH")?);
@@ -28,7 +28,7 @@ impl Terminal {
         finished(tmux.output().context("cannot start tmux (Debian package tmux)")?)
     }
 
-    /// Presses keys: a character each.
+    /// Presses keys, one for each character.
     pub fn press(&self, keys: &str) -> Result<()> {
         self.tmux(&["send-keys", "-l", keys]).map(drop)
     }

@@ -12,9 +12,9 @@ use serde::Deserialize;
 use super::owned::{Folder, Running};
 use super::{finished, proc, record};
 
-/// Largest difference from `/proc/stat`, in points of % per processor.
+/// Largest allowed difference from `/proc/stat`, in percentage points for each processor of the machine.
 const POINTS: f64 = 2.0;
-/// One tick of 10 ms in a second, in points of %: the kernel's count of a single second is that coarse.
+/// Tick of 10 ms in a second, in points of %: the kernel's count of a single second is that coarse.
 const TICK: f64 = 1.0;
 
 /// Compares `_Total` − Idle with the processors' busy time, for each way of reading processes that the check names.
@@ -132,7 +132,7 @@ pub fn seconds(time: &str) -> Result<f64> {
     Ok(parsed.as_millisecond() as f64 / 1e3)
 }
 
-/// An endless build on every processor: one compiler after another.
+/// Build on every processor that does not end: one compiler after another.
 struct Build {
     _makers: Vec<Running>,
     _folder: Folder,
@@ -197,7 +197,7 @@ impl BusyTime {
 struct Counted {
     /// Time in any state. Guest times are left out, because user time includes them.
     all: f64,
-    /// The same without idle and iowait.
+    /// Time in any state except idle and iowait.
     busy: f64,
 }
 
@@ -212,14 +212,14 @@ impl Counted {
         Ok(Self { all: all / 100.0, busy: (all - idle - iowait) / 100.0 })
     }
 
-    /// Returns what is at `share` of the way to another.
+    /// Interpolates between this time and another one, with 0 and 1 as the ends of `share`.
     fn towards(self, other: Self, share: f64) -> Self {
         let between = |a: f64, b: f64| a + (b - a) * share;
         Self { all: between(self.all, other.all), busy: between(self.busy, other.busy) }
     }
 }
 
-/// Times at each reading.
+/// Processor times at each reading of `/proc/stat`.
 struct Busy {
     readings: Vec<(f64, Counted)>,
     first: f64,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{Load, finished, perfset};
 use crate::repository::{root, target};
 
-/// Every value of two blocks of this machine, raw and formatted, as both read them.
+/// Checks that perfset and an independent reader read the same values of two blocks, raw and formatted.
 pub fn check(rounds: usize) -> Result<String> {
     let folder = folder()?;
     let (mut values, mut formatted, mut capped) = (0, 0, 0);
@@ -58,16 +58,16 @@ pub fn check(rounds: usize) -> Result<String> {
     Ok(format!(": {values} raw and {formatted} formatted values, all equal; {capped} capped at 100 %"))
 }
 
-/// The reader's own check: its formulas give the vectors.
+/// Checks the independent reader itself: its formulas give the results of the test vectors.
 pub fn vectors() -> Result<String> {
     let output =
         reader().arg("vectors").arg(root().join("testdata/formulas/counter-type-vectors.csv")).output()?;
     Ok(format!(": {}", finished(output)?.trim()))
 }
 
-/// Object, instance, counter.
+/// Key of a value: object, instance, counter.
 type Key = (String, String, String);
-/// Raw value and formatted value.
+/// Raw value and formatted value of a counter.
 type Pair = (Option<u64>, Option<f64>);
 
 /// A value as `perfset v1 values` prints it.

@@ -11,16 +11,16 @@ use super::proc::{self, of};
 use super::procps::kib_in_page;
 use super::{finished, median, record};
 
-/// A counter and its peers.
+/// Rate of a counter, and the names of the peers for it.
 struct Rate {
     path: &'static str,
-    /// What [`proc::read`] calls it.
+    /// Name of the counter's value in [`proc::read`].
     proc: &'static str,
-    /// The column of vmstat.
+    /// Column of vmstat with the counter's value.
     column: Option<&'static str>,
-    /// Whether the peers count KiB and the counter pages.
+    /// `true` if the peers count KiB and the counter pages.
     in_kib: bool,
-    /// What the known load makes of it, or a little less.
+    /// Minimum number of events of this kind that the known load causes.
     least: usize,
 }
 
@@ -44,8 +44,8 @@ const RATES: [Rate; 6] = [
     kib_rate(r"\Memory\Pages Output/sec", "vmstat pgpgout", "bo"),
 ];
 
-/// Each round both over the same seconds, with the load in their middle: the medians of the differences are at most a
-/// twentieth, or 50 a second.
+/// Compares perfset with vmstat and `/proc` over the same seconds, with the load in their middle: the medians of the
+/// differences are at most a twentieth, or 50 per second.
 pub fn check(rounds: usize) -> Result<String> {
     let page = kib_in_page()?;
     let mut differences = vec![[Vec::new(), Vec::new()]; RATES.len()];

@@ -10,7 +10,8 @@ use super::finished;
 use super::owned::{ForAll, Running};
 use crate::repository::{root, target};
 
-/// A walk says what the files say, while as many processes begin and end as in an hour of a busy server.
+/// Checks that a walk in the kernel gives the same as the files, while as many processes begin and end as in an hour of
+/// a busy server.
 pub fn churn(full: bool) -> Result<String> {
     let mut test = Command::new("cargo");
     test.args(["test", "--quiet", "-p", "perfset-linux", "--lib"]);
@@ -25,7 +26,7 @@ pub fn churn(full: bool) -> Result<String> {
     Ok(format!(": {figures}"))
 }
 
-/// The line of `doctor` that says how processes are read.
+/// Returns the line of `doctor` about the way in which processes are read.
 fn source(command: &mut Command) -> Result<String> {
     let said = finished(command.arg("doctor").output().context("cannot start it")?)?;
     let line =
@@ -33,7 +34,7 @@ fn source(command: &mut Command) -> Result<String> {
     Ok(line.to_owned())
 }
 
-/// A process that may not make the system call bpf(2), and then is another program.
+/// Python script that forbids itself the system call bpf(2), and then runs another program.
 const WITHOUT_BPF: &str = r"
 import ctypes, os, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -47,8 +48,8 @@ assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.byref(filter
 os.execv(sys.argv[1], sys.argv[1:])
 ";
 
-/// Where a walk is not permitted, or forbidden, files are read, and `doctor` says why and what would help. A program
-/// with the two capabilities has it, and shows no more than the files would.
+/// Checks that files are read where a walk is not permitted, and that `doctor` reports the reason and a remedy. A
+/// program with the two capabilities has it, and shows no more than the files would.
 pub fn rights() -> Result<String> {
     let copy = ForAll::copy_of(&target().join("release/perfset"))?;
     let program = copy.program.display().to_string();
@@ -99,7 +100,7 @@ pub fn rights() -> Result<String> {
     Ok(String::new())
 }
 
-/// A server gives up the right to load walks, and goes on walking.
+/// Checks that a server gives up the right to load walks, and goes on walking.
 pub fn given_up() -> Result<String> {
     let child = Command::new(target().join("release/perfset"))
         .args([
@@ -164,8 +165,8 @@ os.kill(victim, 0)
 print(rounds * 66, *sorted(taken))
 ";
 
-/// Another process of the same user takes nothing of a server that was started with the capabilities of the unit in
-/// `docs/guides/serve.md` and gave them up: no map with numbers of other users' processes, and no memory.
+/// Checks that another process of the same user takes nothing of a server that was started with the capabilities of the
+/// unit in `docs/guides/serve.md` and gave them up: no map with numbers of other users' processes, and no memory.
 pub fn not_taken() -> Result<String> {
     let copy = ForAll::copy_of(&target().join("release/perfset"))?;
     let nobody = ["--reuid", "65534", "--regid", "65534", "--clear-groups", "--no-new-privs"];

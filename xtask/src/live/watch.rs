@@ -22,7 +22,7 @@ struct Report {
     status: String,
 }
 
-/// A process that never waits.
+/// Starts a process that never waits.
 fn busy() -> Result<Running> {
     let child = Command::new("yes").stdin(Stdio::null()).stdout(Stdio::null()).spawn();
     Ok(Running(child.context("cannot start yes")?))
@@ -138,7 +138,7 @@ fn hanging() -> Result<()> {
     Ok(())
 }
 
-/// The children of all threads of a process: another thread starts the program.
+/// Returns the children of all threads of a process: another thread starts the program.
 fn children(pid: u32) -> Result<Vec<String>> {
     let mut children = Vec::new();
     for thread in fs::read_dir(format!("/proc/{pid}/task"))? {

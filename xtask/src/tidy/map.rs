@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Problem;
 
-/// Path of the map.
+/// Path of the map of the repository.
 pub const MAP: &str = "ARCHITECTURE.md";
 
 /// Returns the crates and directories of the repository that the map does not name between backquotes.
@@ -68,7 +68,7 @@ fn section<'a>(map: &'a str, title: &'a str) -> impl Iterator<Item = (&'a str, u
     lines.take_while(|(line, _)| !line.starts_with("## "))
 }
 
-/// Returns what stands between backquotes in the last two cells of a table's row: the file and the item; nothing for
+/// Returns the texts between backquotes in the last two cells of a table's row: the file and the item; nothing for
 /// other lines.
 fn quoted(row: &str) -> Vec<&str> {
     let Some(cells) = row.strip_prefix('|') else { return Vec::new() };
@@ -96,7 +96,7 @@ fn has_unsafe(text: &str) -> bool {
     code.into_iter().any(|line| uses.iter().any(|keyword| line.contains(keyword)))
 }
 
-/// Returns the modules in a file beside their directory: every module with children is `NAME/mod.rs`.
+/// Returns the module files that lie beside a directory of the same name: every module with children is `NAME/mod.rs`.
 pub fn wrong_layouts(files: &[PathBuf]) -> Vec<Problem> {
     let has_children = |path: &Path| {
         let directory = path.with_extension("");

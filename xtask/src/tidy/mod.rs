@@ -23,11 +23,11 @@ mod tests;
 #[derive(clap::Args)]
 pub struct Args {}
 
-/// Something that is not as it should be.
+/// Problem that a check found in a file.
 #[derive(Debug, PartialEq, Eq)]
 struct Problem {
     path: PathBuf,
-    /// Counted from 1.
+    /// Line number, counted from 1.
     line: Option<usize>,
     what: String,
 }
@@ -47,7 +47,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Runs the chore.
+/// Checks all files of the repository and prints the problems.
 pub fn run(_: &Args) -> Result<()> {
     let root = root();
     let files = files(&root)?;
@@ -93,7 +93,7 @@ pub fn run(_: &Args) -> Result<()> {
     }
 }
 
-/// What is tracked or could be, relative to the root; deleted files are not there.
+/// Returns the files that git tracks or does not ignore, relative to the root; deleted files are left out.
 fn files(root: &Path) -> Result<Vec<PathBuf>> {
     let mut git = Command::new("git");
     git.args(["-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -106,7 +106,8 @@ fn files(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Test data say where they come from: a README beside them or above, or a first line that is a comment.
+/// Returns the test data without a stated origin: neither a README beside or above them, nor a first line that is a
+/// comment.
 fn origins(files: &[PathBuf], read: &dyn Fn(&Path) -> String) -> Vec<Problem> {
     let is_explained = |path: &Path| {
         let above = path.ancestors().skip(1).take_while(|folder| *folder != Path::new("testdata"));

@@ -42,25 +42,25 @@ const OPAQUE_IN_TESTS: [&str; 14] = [
 const WITHOUT_OBJECT: [&str; 4] =
     ["#[error(\"it ", "#[error(\"cannot be read", "#[error(\"not a ", "#[error(\"there is "];
 
-/// Lines of a function from which on its steps need comments.
+/// Number of lines from which on the steps of a function need comments.
 const LONG: usize = 60;
 
-/// Words of a first doc line, up to which it is short.
+/// Maximum number of words of a first doc line that counts as short.
 const SHORT: usize = 3;
 
-/// Examples that are printed of a measure above its limit.
+/// Number of examples that are printed of a measure above its limit.
 const EXAMPLES: usize = 5;
 
-/// One measure of all files.
+/// Count of places of one kind in all files, with its limit.
 #[derive(Debug)]
 pub struct Measure {
-    /// Name of what is counted.
+    /// Name of the kind of places that is counted.
     name: &'static str,
-    /// Places of what is counted.
+    /// Places of this kind that were found.
     found: Vec<Problem>,
     /// Number of all things of this kind.
     of: usize,
-    /// Maximum number of places.
+    /// Maximum number of places that may be found.
     limit: usize,
 }
 
@@ -82,13 +82,13 @@ impl Measure {
         }
     }
 
-    /// Returns the number of places.
+    /// Returns the number of places that were found.
     #[cfg(test)]
     pub(super) fn found(&self) -> usize {
         self.found.len()
     }
 
-    /// Returns the problem of a measure above its limit, with some places.
+    /// Returns a problem with some of the places if the measure is above its limit.
     pub fn problem(&self) -> Option<Problem> {
         if self.found.len() <= self.limit {
             return None;
@@ -101,9 +101,9 @@ impl Measure {
 /// Measures the sources of crates. Generated tables and tests of several files are left out, as the names that
 /// another program chose.
 pub fn measure(files: &[(PathBuf, String)]) -> Vec<Measure> {
-    let mut opaque = Measure::new("first doc lines that begin with an opaque word", 18);
-    let mut pointing = Measure::new("first doc lines that begin with a pronoun or preposition", 12);
-    let mut short = Measure::new("first doc lines of three words or fewer", 50);
+    let mut opaque = Measure::new("first doc lines that begin with an opaque word", 5);
+    let mut pointing = Measure::new("first doc lines that begin with a pronoun or preposition", 6);
+    let mut short = Measure::new("first doc lines of three words or fewer", 20);
     let mut many = Measure::new("type names in more than three files", 0);
     let mut three = Measure::new("type names in three files or more", 12);
     let mut tests = Measure::new("names of tests that begin with an opaque word", 0);
@@ -246,7 +246,7 @@ fn test_names(text: &str) -> Vec<(&str, usize)> {
 mod tests {
     use super::*;
 
-    /// Returns what each measure found in one file.
+    /// Returns the texts that each measure found in one file.
     fn found(path: &str, text: &str) -> Vec<Vec<String>> {
         let measures = measure(&[(path.into(), text.to_owned())]);
         measures.into_iter().map(|m| m.found.into_iter().map(|place| place.what).collect()).collect()

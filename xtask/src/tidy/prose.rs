@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use super::plain::{Measure, OPAQUE};
 
-/// Words of a sentence up to which readers follow it.
+/// Maximum number of words in a sentence that readers can follow.
 const LONG: usize = 30;
 
-/// Words and groups of words that only this project had, or that have a usual equivalent.
+/// Words and groups of words that only this project used, or that have a usual equivalent.
 const IDIOMS: [&str; 17] = [
     "anew",
     "besides",
@@ -28,14 +28,14 @@ const IDIOMS: [&str; 17] = [
     "folders",
 ];
 
-/// Words that make the "but" behind them an "except".
+/// Words after which a "but" means "except".
 const NO_AND_ALL: [&str; 10] =
     ["no", "nothing", "nobody", "none", "all", "any", "every", "everything", "everybody", "everyone"];
 
-/// Words that make the "but" before them an "except".
+/// Words before which a "but" means "except".
 const AFTER_BUT: [&str; 7] = ["for", "with", "by", "those", "one", "what", "for,"];
 
-/// Characters before a "but" in which a word of [`NO_AND_ALL`] belongs to it.
+/// Number of characters before a "but" in which a word of [`NO_AND_ALL`] belongs to it.
 const NEAR: usize = 60;
 
 /// Measures documents, and the comments of sources.

@@ -4,16 +4,16 @@ use std::path::Path;
 
 use super::Problem;
 
-/// Characters of a line of Rust.
+/// Maximum length of a line of Rust, in characters.
 const WIDTH: usize = 120;
 
-/// Lines of a file of Rust, tests not counted.
+/// Maximum number of lines of a Rust file, without tests.
 const LENGTH: usize = 700;
 
-/// Directories of one machine that a text must not speak of: everyone else's are called differently.
+/// Top directories that a text must not name, because they are specific to one machine.
 const PRIVATE: [&str; 3] = ["home", "root", "work"];
 
-/// Everything that is wrong with a text. Test data are as they were captured.
+/// Returns all problems of a text. Test data are as they were captured.
 pub fn check(path: &Path, text: &str) -> Vec<Problem> {
     let is_rust = path.extension().is_some_and(|extension| extension == "rs");
     let is_captured = path.starts_with("testdata") || path.starts_with("fuzz/corpus");
@@ -47,7 +47,7 @@ pub fn check(path: &Path, text: &str) -> Vec<Problem> {
     problems
 }
 
-/// The first directory of the line that is private, as an absolute path.
+/// Returns the first private directory that a line names as an absolute path.
 fn private_path(line: &str) -> Option<&'static str> {
     let starts_path =
         |before: &str| !before.ends_with(|c: char| c.is_alphanumeric() || "*._-/}>)".contains(c));

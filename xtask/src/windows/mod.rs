@@ -63,7 +63,7 @@ const WITH_FULL: [&str; 7] = [
     "perfset-plot",
 ];
 
-/// Runs the chore.
+/// Builds for Windows, and runs the tests or a bench under Wine.
 pub fn run(args: &Args) -> Result<()> {
     if let Some(word) = &args.bench {
         return bench(&Stand::of_compiler(Use::Release)?, word);
@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> Result<()> {
     check(args).map(|_| ())
 }
 
-/// All checks, one after the other.
+/// Runs all checks under Wine, one after the other.
 pub fn check(args: &Args) -> Result<String> {
     let stand = Stand::set_up(args.full)?;
     let is_wanted = |name: &str| args.only.as_ref().is_none_or(|only| name.contains(only));
@@ -95,7 +95,8 @@ pub fn check(args: &Args) -> Result<String> {
     Ok(format!(": {passed} checks"))
 }
 
-/// The same source, compiler and options on both sides, and each side twice, because a machine's speed drifts.
+/// Runs a bench on Linux and under Wine with the same source, compiler and options, each twice, because a machine's
+/// speed drifts.
 fn bench(stand: &Stand, word: &str) -> Result<()> {
     let build = ["--release", "--manifest-path", "bench/Cargo.toml"];
     output_of(stand.linux_cargo("build").args(build))?;
@@ -125,7 +126,7 @@ fn portable(stand: &Stand) -> Result<String> {
     Ok(format!(": {passed} tests"))
 }
 
-/// A library for the tests, of C.
+/// Compiles a C library for the tests.
 fn library(stand: &Stand, name: &str) -> Result<PathBuf> {
     let library = stand.folder.join(format!("{name}.dll"));
     let source = root().join(format!("crates/windows/tests/stand/{name}.c"));
@@ -165,8 +166,8 @@ fn system(stand: &Stand) -> Result<String> {
     Ok(format!(": {}", figures.collect::<Vec<_>>().join("; ")))
 }
 
-/// Changes the registry of the stand. On a busy machine a program that starts while Wine's server ends has failed
-/// without a word, so this is tried three times.
+/// Changes the registry of the Wine environment. On a busy machine a program that starts while Wine's server ends has
+/// failed without a word, so this is tried three times.
 fn registry(stand: &Stand, args: &[&str]) -> Result<()> {
     let mut tried = Ok(());
     for seconds in [0, 2, 4] {
@@ -179,12 +180,12 @@ fn registry(stand: &Stand, args: &[&str]) -> Result<()> {
     tried
 }
 
-/// A path as Windows has it.
+/// Returns a path in the form that Windows programs use.
 fn dos(path: &Path) -> String {
     format!("Z:{}", path.display())
 }
 
-/// The capture that stands for a machine.
+/// Returns the path of the capture that replaces a machine.
 fn capture() -> PathBuf {
     root().join("testdata/captures/scripted-vista")
 }
@@ -195,7 +196,7 @@ fn both(stand: &Stand, args: &[&str], folder: &Path, captured: bool) -> Result<[
     Ok([one(stand, args, folder, captured, false)?, one(stand, args, folder, captured, true)?])
 }
 
-/// Runs a command on one of the systems, and returns its output.
+/// Runs a command on Linux or under Wine, and returns its output.
 fn one(stand: &Stand, args: &[&str], folder: &Path, captured: bool, in_wine: bool) -> Result<Output> {
     let (mut command, capture) = match in_wine {
         true => (stand.wine(&dos(&stand.built("perfset.exe"))), dos(&capture())),
@@ -296,7 +297,7 @@ fn said(output: &Output) -> String {
     format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr))
 }
 
-/// What Wine does not have is a reason in words.
+/// Checks that functions that Wine lacks are reported with a reason in words.
 fn absent(stand: &Stand) -> Result<String> {
     let perfset = |args: &[&str]| output_of(stand.wine(&dos(&stand.built("perfset.exe"))).args(args));
     let doctor = perfset(&["doctor"])?;
@@ -335,7 +336,8 @@ fn interrupt(stand: &Stand) -> Result<String> {
     Ok(String::new())
 }
 
-/// A program like that of Microsoft's documents, built by a compiler for Windows with our headers and library.
+/// Builds a program from Microsoft's documents for Windows, with the project's headers and library, and checks its
+/// output.
 fn consumer(stand: &Stand) -> Result<String> {
     let source = root().join("crates/perflib/tests/windows/cpu");
     let program = stand.folder.join("consumer.exe");

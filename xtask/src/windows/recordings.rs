@@ -21,7 +21,7 @@ const READERS: [(&[&str], &str); 9] = [
     (&["get", r"\No Such Set\*", "--log", "LOG"], ""),
 ];
 
-/// Compares what both systems read of the recordings of both, of parts of them, and of damaged ones.
+/// Compares what Linux and Windows programs read of the recordings of both, of parts of them, and of damaged ones.
 pub fn check(stand: &Stand) -> Result<String> {
     let scratch = stand.folder.join("recordings");
     let _ = fs::remove_dir_all(&scratch); // of an earlier run
@@ -65,7 +65,7 @@ pub fn check(stand: &Stand) -> Result<String> {
     Ok(format!(": {values} lines of recordings of both systems"))
 }
 
-/// Runs a command that writes, on each system in a directory of its own. Returns the directories.
+/// Runs a command that writes, on Linux and under Wine in separate directories. Returns the directories.
 fn written(stand: &Stand, scratch: &Path, args: &[&str]) -> Result<[PathBuf; 2]> {
     let folders = ["linux", "windows"].map(|system| scratch.join(system));
     for (folder, system) in folders.iter().zip([0, 1]) {
@@ -78,7 +78,8 @@ fn written(stand: &Stand, scratch: &Path, args: &[&str]) -> Result<[PathBuf; 2]>
     Ok(folders)
 }
 
-/// Checks that a command prints the same on both systems, and a text. Returns the number of lines.
+/// Checks that a command prints the same on Linux and under Wine, and that the output has a text. Returns the number of
+/// lines.
 fn same(stand: &Stand, args: &[&str], folder: &Path, text: &str) -> Result<usize> {
     let [linux, windows] = both(stand, args, folder, true)?;
     let printed =

@@ -5,7 +5,8 @@ use anyhow::{Context, Result, ensure};
 use super::stand::Stand;
 use super::{both, said};
 
-/// Screens of one sample, and texts that each has. The machine is that of the capture, except its name.
+/// Commands that print screens of one sample, and texts that each screen has. The machine is that of the capture,
+/// except its name.
 const SCREENS: [(&[&str], &[&str]); 8] = [
     (
         &[],
@@ -36,7 +37,7 @@ const OTHERS: [(&[&str], &str); 9] = [
     (&["watch", r"\Memory\Available Bytes", "--above", "5", "20ms", "2", "--exit-code"], "begins"),
 ];
 
-/// Compares standard output, standard error and exit codes.
+/// Compares standard output, standard error and exit codes of commands on Linux and under Wine.
 pub fn check(stand: &Stand) -> Result<String> {
     let screens = SCREENS.iter().map(|(args, texts)| ([args, &["20ms", "1"][..]].concat(), *texts, true));
     let others = OTHERS.iter().map(|(args, text)| (args.to_vec(), std::slice::from_ref(text), false));
@@ -73,7 +74,7 @@ pub fn check(stand: &Stand) -> Result<String> {
     Ok(format!(": {lines} lines of {count} commands"))
 }
 
-/// Returns a line of a screen and its end, without the name of the machine and of the system that a title begins with.
+/// Returns a line of a screen with a line end, and a title without the names of machine and system at its beginning.
 fn without_machine(line: &str) -> String {
     let title = line.find(" 1 processor ").filter(|_| line.contains(" up "));
     let words = title.and_then(|at| line.get(at..)).map(|rest| rest.split_whitespace().collect::<Vec<_>>());

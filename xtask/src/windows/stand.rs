@@ -15,13 +15,13 @@ const WINE: &str = "/usr/lib/wine/wine64";
 const INSTALL: &str =
     "apt-get install --no-install-recommends gcc-mingw-w64-x86-64-win32 g++-mingw-w64-x86-64-win32 wine64";
 
-/// What a random number is in Windows from 10 on, which Wine 8 does not have; every program in Rust asks for one.
+/// C source of the random number function of Windows 10, which Wine 8 lacks; every Rust program asks for it.
 const PRNG: &str = "#include <windows.h>\n#include <ntsecapi.h>\n\
     BOOL WINAPI ProcessPrng(PBYTE p, SIZE_T n) { return RtlGenRandom(p, (ULONG)n); }\n";
 
-/// The stand, set up.
+/// Test environment for Windows programs: a compiler and Wine.
 pub struct Stand {
-    /// Where everything of it is.
+    /// Directory of the environment's files.
     pub folder: PathBuf,
     /// `true` if property tests run all their cases.
     pub full: bool,
@@ -29,7 +29,7 @@ pub struct Stand {
 }
 
 impl Stand {
-    /// The compiler with a library for a purpose, and Wine: builds what is missing of them.
+    /// Prepares the compiler with a library for a purpose, and Wine; builds the missing parts.
     pub fn of_compiler(purpose: Use) -> Result<Self> {
         ensure!(Path::new(WINE).exists(), "{WINE} is missing; install it with: {INSTALL}");
         let library = StandardLibrary::set_up(TARGET, purpose)?;
@@ -39,7 +39,7 @@ impl Stand {
         Ok(stand)
     }
 
-    /// That, and the programs of this source.
+    /// Prepares the compiler and Wine, and builds the programs of this source.
     pub fn set_up(full: bool) -> Result<Self> {
         let started = Instant::now();
         let stand = Self { full, ..Self::of_compiler(Use::Test)? };
@@ -58,7 +58,7 @@ impl Stand {
         self.folder.join("prefix")
     }
 
-    /// The folder of Windows' libraries.
+    /// Returns the directory of Windows' libraries in Wine.
     pub fn system32(&self) -> PathBuf {
         self.prefix().join("drive_c/windows/system32")
     }
@@ -76,17 +76,17 @@ impl Stand {
         output_of(&mut compile).context(INSTALL).map(|_| ())
     }
 
-    /// What was built.
+    /// Returns the path of a file of the debug build for Windows.
     pub fn built(&self, name: &str) -> PathBuf {
         self.library.built().join("debug").join(name)
     }
 
-    /// What was built with `--release`.
+    /// Returns the path of a file of the release build for Windows.
     pub fn release(&self, name: &str) -> PathBuf {
         self.library.built().join("release").join(name)
     }
 
-    /// A program of Windows.
+    /// Returns a command that runs a Windows program under Wine.
     pub fn wine(&self, program: &str) -> Command {
         let mut command = Command::new(WINE);
         command.arg(program);
@@ -103,19 +103,19 @@ impl Stand {
         self.folder.join("linux")
     }
 
-    /// Cargo for Linux, with the same compiler.
+    /// Returns a command of Cargo for Linux, with the same compiler.
     pub fn linux_cargo(&self, word: &str) -> Command {
         let mut command = debian("cargo");
         command.args([word, "--locked", "--quiet"]).current_dir(root()).env("CARGO_TARGET_DIR", self.linux());
         command
     }
 
-    /// What that built with `--release`.
+    /// Returns the path of a file of the release build for Linux.
     pub fn linux_built(&self, name: &str) -> PathBuf {
         self.linux().join("release").join(name)
     }
 
-    /// Cargo for Windows, in this repository.
+    /// Returns a command of Cargo for Windows, in this repository.
     pub fn cargo(&self, word: &str) -> Command {
         let mut command = self.library.cargo(word);
         command.env(self.library.variable("LINKER"), "x86_64-w64-mingw32-gcc");

@@ -53,7 +53,7 @@ pub struct Btf<'a> {
     found: Vec<(&'static str, BtfKind, u32)>,
 }
 
-/// Kind of a type: the kinds of the format that matter here, by name.
+/// Kind of a type, as far as this parser distinguishes the kinds of BTF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BtfKind {
     Int,
@@ -95,7 +95,7 @@ impl BtfKind {
         })
     }
 
-    /// Number of bytes that follow the header of a type with that many parts.
+    /// Returns the number of bytes that follow the header of a type with that many parts.
     fn tail(self, parts: usize) -> usize {
         match self {
             Self::Compound | Self::Section | Self::Enum64 => parts.saturating_mul(MEMBER),
@@ -338,7 +338,7 @@ impl<'a> Btf<'a> {
 
 /// Returns the offsets of the requested names in the string table, ascending. Visits the table once.
 fn places(table: &[u8], wanted: &[&'static str]) -> Vec<(u32, &'static str)> {
-    /// Maximum number of offsets. A valid table contains each name once; more of them are garbage.
+    /// Maximum number of offsets that are returned. A valid table contains each name once; more of them are garbage.
     const MOST: usize = 1_024;
     // Each bit stands for a length that a requested name has. Most strings are excluded by their length alone. A name
     // that is empty or longer than 63 bytes is never found.

@@ -33,7 +33,7 @@ pub struct CommandLine<'d> {
     pub wanted: WantedWord,
     /// Logs to read instead of this machine.
     pub logs: Vec<String>,
-    /// Machine of the logs.
+    /// Name of the machine whose counters are read from the logs.
     pub machine: Option<String>,
     pub has_all_users: bool,
     command: &'d Command,
@@ -150,7 +150,7 @@ impl<'d> CommandLine<'d> {
         operand.map_or(WantedWord::Nothing, |operand| self.value_of(operand, typed))
     }
 
-    /// Returns the commands that begin like this.
+    /// Returns the commands whose names begin with the typed text.
     fn commands(&self, typed: &str) -> Vec<Candidate> {
         let shown = self.command.get_subcommands().filter(|command| !command.is_hide_set());
         let candidate = |command: &Command| {
@@ -160,7 +160,7 @@ impl<'d> CommandLine<'d> {
         shown.filter(|command| command.get_name().starts_with(typed)).map(candidate).collect()
     }
 
-    /// Returns the options that begin like this.
+    /// Returns the options whose names begin with the typed text.
     fn options(&self, typed: &str) -> Vec<Candidate> {
         let shown = self.command.get_arguments().filter(|arg| !arg.is_hide_set() && !arg.is_positional());
         let candidate = |arg: &Arg| {

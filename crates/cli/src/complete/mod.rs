@@ -26,7 +26,7 @@ use crate::resolve::{counterset, countersets};
 use definition::{CommandLine, WantedWord};
 use words::{TypedWord, quoted_for_bash};
 
-/// Candidate for a word.
+/// Candidate for the word that is being typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Candidate {
     pub text: String,
@@ -41,7 +41,7 @@ impl Candidate {
     }
 }
 
-/// Prints the candidates. Never prints an error, because the user is typing.
+/// Prints the candidates for the typed word. Never prints an error, because the user is typing.
 pub fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
     panic::set_hook(Box::new(|_| {}));
     let text = panic::catch_unwind(|| response(args)).ok().flatten().unwrap_or_default();
@@ -50,7 +50,7 @@ pub fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Returns the lines for the shell; `None` if nothing can be completed.
+/// Returns the candidates as lines for the shell; `None` if nothing can be completed.
 fn response(args: &CompleteArgs) -> Option<String> {
     let words: Vec<_> = args.words.iter().map(|word| word.to_string_lossy()).collect();
     let (typed, before) = match (args.shell, words.as_slice()) {
@@ -104,9 +104,9 @@ fn with_at_signs(words: impl Iterator<Item = String>) -> Vec<String> {
     joined
 }
 
-/// Returns the candidates for a word.
+/// Returns the candidates for the typed word; `None` if it cannot be completed.
 fn candidates(line: &CommandLine<'_>, typed: &str) -> Option<Vec<Candidate>> {
-    /// Time that a completion waits for other programs. Without their names, it is still useful.
+    /// Maximum time that a completion waits for other programs. Without their names, it is still useful.
     #[cfg(target_os = "linux")]
     const DEADLINE: std::time::Duration = std::time::Duration::from_millis(20);
     if let WantedWord::Candidates(candidates) = &line.wanted {
@@ -148,7 +148,7 @@ fn candidates(line: &CommandLine<'_>, typed: &str) -> Option<Vec<Candidate>> {
     }
 }
 
-/// Returns the sets of paths in the settings file whose names begin like this, with `@`.
+/// Returns the names of the path sets in the settings file that begin with the typed text, each with `@`.
 fn sets_named(typed: &str) -> Vec<Candidate> {
     #[cfg(feature = "settings")]
     let sets = crate::settings::sets();
@@ -158,7 +158,7 @@ fn sets_named(typed: &str) -> Vec<Candidate> {
     named.filter(|candidate| candidate.text.starts_with(typed)).collect()
 }
 
-/// Returns the counters of these operands' paths whose names begin like this, and the word `instance`.
+/// Returns the names of the counters of these operands that begin with the typed text, and the word `instance`.
 fn sort_keys(source: &QuerySource, operands: &[String], typed: &str) -> Vec<Candidate> {
     let mut opened = source.source();
     let mut keys: Vec<Candidate> = Vec::new();
@@ -181,7 +181,7 @@ fn sort_keys(source: &QuerySource, operands: &[String], typed: &str) -> Vec<Cand
     keys
 }
 
-/// Returns the name of a file, with the home directory for `~/` at its beginning as shells have it.
+/// Returns the path of a file, with the home directory in place of `~/` at the beginning, as in shells.
 fn from_home(file: &str) -> String {
     match (file.strip_prefix("~/"), std::env::var("HOME")) {
         (Some(rest), Ok(home)) => format!("{home}/{rest}"),

@@ -39,7 +39,7 @@ pub fn candidates(sets: &[Arc<Counterset>], instances: &InstanceNames<'_>, typed
     found
 }
 
-/// Returns the candidates for a path without its first slash.
+/// Returns the candidates for the rest of a counter path behind its first slash.
 fn after_slash(
     sets: &[Arc<Counterset>],
     instances: &InstanceNames<'_>,
@@ -72,7 +72,7 @@ fn after_slash(
     }
 }
 
-/// Returns the text behind a name that begins it, ignoring case.
+/// Returns the rest of a text that begins with a name, ignoring case; `None` if it begins otherwise.
 fn behind_name<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let end = text.char_indices().map(|(at, _)| at).chain([text.len()]).nth(name.chars().count())?;
     let (front, behind) = text.split_at_checked(end)?;
@@ -123,7 +123,7 @@ fn counters(set: &Counterset, before: &str, typed: &str) -> Vec<Candidate> {
     named.into_iter().flat_map(with_end).collect()
 }
 
-/// Returns the counters of a counterset whose names begin like this, except those that this system never has.
+/// Returns the counters of a counterset whose names begin with the typed text, except those that this system never has.
 pub fn counters_named(set: &Counterset, typed: &str) -> Vec<Candidate> {
     let is_shown = |counter: &&Counter| {
         !counter.attributes.contains(Attributes::NO_DISPLAYABLE) && !counter.is_never_there()
@@ -135,7 +135,7 @@ pub fn counters_named(set: &Counterset, typed: &str) -> Vec<Candidate> {
     set.counters.iter().filter(is_shown).filter_map(candidate).collect()
 }
 
-/// Returns the countersets whose names begin like this.
+/// Returns the countersets whose names begin with the typed text.
 pub fn countersets_named(sets: &[Arc<Counterset>], typed: &str) -> Vec<Candidate> {
     let named = sets.iter().filter(|set| begins(&set.name, typed));
     named.map(|set| Candidate::new(&*set.name, first_sentence(&set.help))).collect()
@@ -156,7 +156,7 @@ fn first_sentence(help: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// Countersets of the catalogue, with instances of their own.
+    /// Returns the candidates for a path as texts, from some built-in countersets with made-up instances.
     fn texts(typed: &str) -> Vec<String> {
         let names = [
             "Memory",

@@ -2,7 +2,7 @@
 
 use super::Candidate;
 
-/// Quote around the end of a word.
+/// Kind of quote that surrounds the end of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quote {
     None,
@@ -15,7 +15,7 @@ pub enum Quote {
 pub struct TypedWord {
     /// Text of the word without quotes.
     pub text: String,
-    /// Quote that is open at the end.
+    /// Quote that is still open at the end of the word.
     pub quote: Quote,
     /// Number of bytes of the text before the open quote. Bash keeps them and replaces the rest.
     pub kept: usize,
@@ -107,7 +107,7 @@ fn is_plain(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ',' | '/' | '+' | '@' | '%')
 }
 
-/// Returns a text for the inside of double quotes. A part of a text is not followed by the closing quote.
+/// Returns a text, escaped for the inside of double quotes. A part of a text is not followed by the closing quote.
 fn in_double_quotes(text: &str, is_partial: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();

@@ -29,18 +29,18 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-/// Users whose links are followed.
+/// Users whose symbolic links are followed in the path of an output file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trusted {
     /// User id of the user who runs the command; `None` if that user has none in this user namespace. Root is trusted
     /// as well.
     me: Option<u32>,
-    /// User id under which all users appear who have none in this user namespace; `None` if all have one.
+    /// User id that stands for all users who have none in this user namespace; `None` if all users have one.
     unmapped: Option<u32>,
 }
 
 impl Trusted {
-    /// Returns the user who runs the command, and root.
+    /// Returns the trusted users of this process: the user who runs the command, and root.
     pub fn current() -> Self {
         let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
         let (map, overflow) = (read("/proc/self/uid_map"), read("/proc/sys/kernel/overflowuid"));
@@ -428,7 +428,8 @@ pub struct NewFolder {
 }
 
 impl NewFolder {
-    /// Returns the path. It is valid while this value exists, and no other user can redirect it.
+    /// Returns the path of the directory to create. It is valid while this value exists, and no other user can redirect
+    /// it.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -449,7 +450,7 @@ pub fn find_new_folder(path: &Path, trusted: Trusted) -> io::Result<NewFolder> {
     }
 }
 
-/// Checks that all links in the existing part of a path are followed.
+/// Fails if the existing part of a path contains a symbolic link that is not followed.
 pub fn check_links(path: &Path, trusted: Trusted) -> io::Result<()> {
     match find(path, trusted) {
         // Every other error is reported when the file is opened.

@@ -99,7 +99,7 @@ enum Target {
     Stdout,
     /// Standard output or standard error, reached by a path such as `/dev/stdout`.
     Standard(File),
-    /// Device or pipe, with the file once it is opened: opening a pipe twice would end it for its reader.
+    /// Device or pipe, and its file once it is open: opening a pipe twice would end it for its reader.
     Special(Special, RefCell<Option<File>>),
     /// Regular file, with the temporary name under which it is written.
     File(Arc<Entry>, OsString),
@@ -172,7 +172,7 @@ impl Destination {
         Ok(Box::new(BufWriter::with_capacity(BUFFER, terminal::escaping(file))))
     }
 
-    /// Creates the new file.
+    /// Creates the new file under its temporary name.
     fn make(&self, entry: &Entry, part: &OsStr) -> io::Result<File> {
         let file = entry.make(part)?;
         // The file is empty so far.
@@ -223,7 +223,7 @@ impl Destination {
         &self.name
     }
 
-    /// Returns the error for this file.
+    /// Returns the failure for an error of this output file.
     pub fn failed(&self, error: io::Error) -> Failure {
         unwritable(&self.name, error)
     }

@@ -132,7 +132,7 @@ impl Entry {
         Ok(false)
     }
 
-    /// Holds a file of the directory.
+    /// Returns a file of the directory as held: on this system, stores only its path.
     pub fn hold(&self, name: &OsStr) -> io::Result<HeldFile> {
         Ok(HeldFile { file: self.path(name)? })
     }

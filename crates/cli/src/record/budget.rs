@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use perfset::Guid;
 
-/// Time of which the mean cost is compared with the budget.
+/// Period whose mean CPU time is compared with the budget.
 const MINUTE: Duration = Duration::from_secs(60);
 /// Minutes in a row at less than half of the budget, after which a counterset gets its interval back.
 const QUIET_MINUTES: u32 = 10;
 
-/// Budget, and what was used of it since the minute began.
+/// Budget of CPU time for a recorder, and the time used since the minute began.
 #[derive(Debug, Default)]
 pub struct CpuBudget {
     /// Most CPU time, in percent of one processor; `None` is no limit.
@@ -20,7 +20,7 @@ pub struct CpuBudget {
     /// Time that each counterset took in this minute.
     costs: HashMap<Guid, Duration>,
     quiet: u32,
-    /// Countersets whose interval was doubled, the last one last. One can be there several times.
+    /// Countersets whose interval was doubled, in the order of the changes. A counterset can be there several times.
     slowed: Vec<Guid>,
     /// `true` if the budget was exceeded with all countersets as slow as they can be.
     is_exhausted: bool,
@@ -128,7 +128,8 @@ mod tests {
             minutes
         }
 
-        /// Passes a minute in which the process takes these milliseconds of CPU time, two thirds of it for one set.
+        /// Lets a minute pass in which the process takes these milliseconds of CPU time, two thirds of it for one
+        /// counterset.
         fn minute(&mut self, ms: u64, can_slow: impl Fn(&Guid) -> bool) -> Option<BudgetChange> {
             let mut change = None;
             for second in 1..=60_u32 {
@@ -206,7 +207,7 @@ mod tests {
         assert_eq!(minutes.minute(60_000, |_| true), None);
     }
 
-    /// A machine that slept, or a recorder that could not run: the minute is as long as it was.
+    /// If the machine slept or the recorder could not run, the minute is longer, and its cost is the mean of that time.
     #[test]
     fn long_minutes_are_means() {
         let mut minutes = FakeMinutes::new(Some(1.0));

@@ -18,7 +18,7 @@ pub fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{}", escaped(text));
 }
 
-/// Returns the description of this process that the lock of its directory has.
+/// Returns the description of this process for the lock of the directory that it records into.
 pub fn owner() -> String {
     let since = time(perfset::now().utc_100ns());
     format!("process {}, since {since} UTC", std::process::id())
@@ -41,7 +41,7 @@ pub fn base_folder() -> Option<PathBuf> {
         .or_else(|| folder("LOCALAPPDATA"))
 }
 
-/// Prints the recorder of a directory, and what it has written.
+/// Prints the state of a directory's recorder, and the data that it has written.
 pub fn status(folder: &Path) -> Result<Exit, Failure> {
     let failed = |error: anyhow::Error| Failure::new(Exit::SourceFailed, error);
     let is_held = FolderLock::is_held(folder).map_err(|error| failed(error.into()))?;
@@ -100,7 +100,7 @@ fn size(folder: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// Returns a size as people read it.
+/// Returns a size in bytes as a short text with a unit.
 #[expect(clippy::as_conversions, reason = "sizes above 2^53 lose only digits that nobody sees")]
 pub fn human_size(bytes: u64) -> String {
     human(bytes as f64, "By")

@@ -25,12 +25,12 @@ struct RecordGroup {
     /// Number of ticks between two collections.
     every: u64,
     query: PathQuery,
-    /// Paths of the query, in its order.
+    /// Recorded paths, in the order of the query.
     paths: Vec<RecordedPath>,
-    /// Entries of the last sample, and the table of each.
+    /// Entries of the last sample, and the table number of each entry.
     entries: Option<Arc<[ResolvedEntry]>>,
     tables: Vec<Option<usize>>,
-    /// `true` if its last collection has given a sample.
+    /// `true` if the last collection of the group returned a sample.
     has_sample: bool,
 }
 
@@ -43,37 +43,37 @@ struct RecordedPath {
     all: bool,
 }
 
-/// All groups, and the ticks so far.
+/// All groups of counters that a recorder collects, and the number of ticks so far.
 pub struct Groups {
     groups: Vec<RecordGroup>,
     tick: u64,
     interval: Duration,
     /// Definitions of the tables, by number, each with its entry: two entries of one counterset have other instances.
     defined: Vec<(TableDefinition, Entry)>,
-    /// Search for new countersets, if the recorder records all of them.
+    /// Search for new countersets; `None` unless the recorder records all countersets.
     everything: Option<Everything>,
     /// Time that each counterset took in the last tick.
     costs: HashMap<Guid, Duration>,
 }
 
-/// Search for countersets that programs have published since.
+/// Search for countersets that programs publish while the recorder runs.
 struct Everything {
     /// Countersets that are recorded already, or have an interval of their own.
     known: HashSet<Guid>,
     /// Time of the last search.
     searched: Instant,
-    /// `true` to record expensive counters too.
+    /// `true` to record also expensive counters.
     all: bool,
 }
 
 /// Longest interval that a counterset gets to keep the CPU budget.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// Time between two searches for countersets that programs have published since.
+/// Time between two searches for countersets that programs publish while the recorder runs.
 const SEARCH: Duration = Duration::from_secs(5);
 
 impl Groups {
-    /// Binds the paths of the user, or every counterset.
+    /// Creates the groups of the user's paths, or of every counterset if the user named no paths.
     pub fn bind(
         asked: &QuerySource,
         operands: &Operands,
@@ -201,7 +201,7 @@ impl Groups {
         self.costs.iter().map(|(counterset, took)| (*counterset, *took))
     }
 
-    /// Searches for countersets that programs have published since, if everything is recorded.
+    /// Searches for countersets that programs have published since the last search, if all countersets are recorded.
     pub fn refresh(&mut self, asked: &QuerySource) {
         let Some(everything) = &mut self.everything else { return };
         if everything.searched.elapsed() >= SEARCH {
@@ -288,12 +288,12 @@ impl Groups {
     }
 }
 
-/// The first tick has every group.
+/// Returns `true` if a group is collected at a tick; at the first tick, every group is.
 fn is_due(every: u64, tick: u64) -> bool {
     tick.checked_sub(1).and_then(|tick| tick.checked_rem(every)) == Some(0)
 }
 
-/// Returns the number of a table, which is defined if it is new.
+/// Returns the number of a table, and defines the table if it is new.
 fn table(
     defined: &mut Vec<(TableDefinition, Entry)>,
     writer: &mut RecordingWriter,
@@ -315,7 +315,7 @@ fn ticks(every: Duration, interval: Duration) -> Option<u64> {
     u64::try_from(ticks).ok().filter(|_| is_whole)
 }
 
-/// Returns the path of everything in a counterset.
+/// Returns the path of all counters and all instances of a counterset.
 fn path_of(set: &Counterset) -> CounterPath {
     CounterPath {
         machine: None,

@@ -32,7 +32,7 @@ use sealer::Sealer;
 
 /// Interval between two samples if the operands have none.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
-/// Size of a directory whose limit the user did not set.
+/// Maximum size of a recording's directory in bytes, if the user sets no limit.
 const DEFAULT_BYTES: u64 = 1_000_000_000;
 
 pub fn run(args: &RecordArgs) -> Result<Exit, Failure> {
@@ -147,7 +147,7 @@ fn boot() -> String {
     text.chars().filter(char::is_ascii_hexdigit).take(32).collect()
 }
 
-/// Returns the directory of this user and machine.
+/// Returns the default directory for recordings of this user and machine.
 fn default_folder() -> Result<PathBuf, Failure> {
     let host: String = perfset::own_name()
         .chars()
@@ -166,7 +166,7 @@ pub fn running_folder() -> Option<PathBuf> {
     default_folder().ok().filter(|folder| FolderLock::is_held(folder).unwrap_or(false))
 }
 
-/// Recorder with what it collects and where it writes.
+/// Running recorder, with the counters that it collects and the recording that it writes.
 struct Recorder {
     asked: QuerySource,
     groups: Groups,
@@ -182,7 +182,7 @@ struct Recorder {
     _lock: Option<FolderLock>,
     /// `true` to record the command lines of all users.
     with_command_lines: bool,
-    /// `true` if the user was told that writing fails; until it works again.
+    /// `true` if the user was told that writing fails, until writing works again.
     is_warned: bool,
 }
 
@@ -215,7 +215,7 @@ impl Recorder {
         Ok(Exit::Ok)
     }
 
-    /// Collects what is due, and writes it.
+    /// Collects the groups that are due, and writes them as a tick.
     fn tick(&mut self) {
         let Self { asked, groups, writer, .. } = self;
         groups.refresh(asked);
@@ -294,7 +294,7 @@ impl Recorder {
 
     /// Reads the facts about instances that are new: they are written with the next sample.
     fn note(&mut self) {
-        /// Countersets whose instances have facts that users ask for later: who was it?
+        /// Countersets whose instances have facts that are recorded, because users ask for them later.
         const NOTED: [Guid; 3] = [process_v2::GUID, physical_disk::GUID, network_interface::GUID];
         /// Most instances whose facts are read after one sample, so that the next one is not late.
         const MOST: usize = 200;
@@ -401,7 +401,7 @@ pub fn mark(args: &MarkArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Class of counters that are recorded without being named.
+/// Returns the highest cost class of counters that are recorded without being named.
 const fn most_costly(all: bool) -> CostClass {
     if all { CostClass::Expensive } else { CostClass::Moderate }
 }

@@ -20,17 +20,17 @@ pub struct Sealer {
 
 struct FinishedJournal {
     path: PathBuf,
-    /// `true` if a failure is reported.
+    /// `true` if a failure to seal the journal is reported.
     is_reported: bool,
 }
 
 impl Sealer {
-    /// Creates a sealer whose times are counted.
+    /// Creates a sealer that counts sealed files and their times.
     pub fn new(counters: RecorderCounters) -> Self {
         Self { running: None, counters }
     }
 
-    /// Seals a journal after those before it.
+    /// Adds a journal to the queue, to be sealed after those before it.
     pub fn add(&mut self, journal: PathBuf) {
         self.send(FinishedJournal { path: journal, is_reported: true });
     }

@@ -27,7 +27,7 @@ pub enum Style {
 }
 
 impl Style {
-    /// Returns the sequence that a terminal begins the style with; empty for plain text.
+    /// Returns the escape sequence that switches a terminal to the style; empty for plain text.
     fn sequence(self) -> &'static str {
         match self {
             Self::Plain => "",
@@ -52,14 +52,14 @@ impl StyledLine {
         Self::default().with(style, text)
     }
 
-    /// Appends a piece. Harmful characters are escaped: names come from the machine.
+    /// Appends a piece of text. Harmful characters are escaped: names come from the machine.
     #[must_use]
     pub fn with(mut self, style: Style, text: impl Into<String>) -> Self {
         self.push(style, text);
         self
     }
 
-    /// Appends a piece, as [`with`](Self::with).
+    /// Appends a piece of text, as [`with`](Self::with) does.
     pub fn push(&mut self, style: Style, text: impl Into<String>) {
         self.pieces.push((style, escaped(&text.into())));
     }
@@ -312,7 +312,7 @@ pub struct ScreenTable {
     columns: Vec<TableHead>,
     /// Width of the texts behind the values; 0 for none.
     text_width: usize,
-    /// Head of the texts.
+    /// Head of the column of texts behind the values.
     text_head: &'static str,
     rows: Vec<StyledLine>,
 }
@@ -421,7 +421,7 @@ impl ScreenTable {
     }
 }
 
-/// Returns two or more blocks of lines beside each other, each of a width.
+/// Returns two or more blocks of lines beside each other, each with its own width.
 pub fn beside(blocks: Vec<(usize, Vec<StyledLine>)>) -> Vec<StyledLine> {
     let height = blocks.iter().map(|(_, lines)| lines.len()).max().unwrap_or(0);
     let mut out = vec![StyledLine::default(); height];

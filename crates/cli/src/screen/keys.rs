@@ -57,7 +57,7 @@ pub fn is_in_front() -> bool {
     tcgetpgrp(std::io::stdout()).map_or(true, |group| group == rustix::process::getpgrp())
 }
 
-/// Returns modes without an echo, in which each key is read at once. Ctrl+C stays a signal.
+/// Returns terminal modes without an echo, in which each key is read at once. Ctrl+C stays a signal.
 #[cfg(unix)]
 fn quiet(original: &Termios) -> Termios {
     use rustix::termios::{LocalModes, SpecialCodeIndex};
@@ -80,7 +80,7 @@ fn set(modes: &Termios) -> bool {
     tcsetattr(std::io::stdin(), OptionalActions::Now, modes).is_ok()
 }
 
-/// Reads keys until there are none.
+/// Reads keys until standard input ends, and handles `q` and Ctrl+Z.
 #[cfg(unix)]
 fn serve(original: &Termios, stop: &Sender<()>, has_resumed: &AtomicBool) {
     use std::io::Read;

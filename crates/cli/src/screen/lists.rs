@@ -44,7 +44,8 @@ impl<'a> Screen<'a> {
             .with_text(text_head, false)
     }
 
-    /// Returns the number of rows of a list of processes: that of storage also has a line about refused ones.
+    /// Returns the number of rows of a list of processes: the list by storage leaves one row for the line about refused
+    /// processes.
     fn rows_of_list(&self, one: &Use<ProcessState>, rows: usize) -> usize {
         let is_last = USES.last().is_some_and(|last| last.head == one.head);
         rows.saturating_sub(usize::from(is_last && self.state.refused.is_some()))

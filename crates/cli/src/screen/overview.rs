@@ -146,7 +146,7 @@ impl<'a> Screen<'a> {
         (processes, all.iter().take(disks).collect())
     }
 
-    /// Returns the lines of one part.
+    /// Returns the lines of the screen for one part of the machine.
     pub fn part(&self, part: ScreenPart) -> Vec<StyledLine> {
         let mut lines = self.above_table(part);
         let most = self.table_lines(part, &lines);
@@ -225,7 +225,7 @@ impl<'a> Screen<'a> {
         self.lines_below(above).saturating_div(3).max(2)
     }
 
-    /// Returns the number of lines for the last table of a part, below these.
+    /// Returns the number of lines for the last table of a part, below the lines `above`.
     fn table_lines(&self, part: ScreenPart, above: &[StyledLine]) -> usize {
         let below = match part {
             ScreenPart::Memory | ScreenPart::Network => 0,
@@ -295,7 +295,7 @@ impl<'a> Screen<'a> {
         line
     }
 
-    /// Returns the width of the column of sparklines on the right; 0 where they get what the texts leave, or nothing.
+    /// Returns the width of the column of sparklines on the right; 0 if sparklines have no column of their own.
     fn spark_width(&self) -> usize {
         match self.height {
             Some(_) if self.width >= 100 => self.width.saturating_sub(84).min(history::LEN),
@@ -493,7 +493,7 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Returns disks and interfaces beside each other.
+    /// Returns the tables of disks and interfaces beside each other.
     fn devices(&self, rows: usize) -> Vec<StyledLine> {
         let left = self.width_of_disks();
         let right = self.width.saturating_sub(left);

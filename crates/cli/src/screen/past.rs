@@ -22,18 +22,19 @@ use crate::log::quoted;
 use crate::query_source::{QuerySource, opened, zone_of};
 use crate::when::{InstantArg, zoned};
 
-/// Time before the instant that is read too, in 100 ns: the screen tells what changed in a minute.
+/// Length of time, in 100 ns, before the shown instant whose samples are read too. The screen shows the changes of the
+/// last minute.
 const BEFORE: i64 = 700_000_000;
 
-/// Least number of samples before the instant that are read too. Rates need one, and what is recorded less often needs
-/// more.
+/// Minimum number of samples that are read before the shown instant. Rates need one earlier sample, and counters that
+/// are recorded less often need more.
 const SAMPLES: usize = 25;
 
-/// Time after the last sample from which an instant has no sample, in 100 ns and in intervals of the log.
+/// Length of time after a sample, in 100 ns and in intervals of the log, from which a later instant has no sample.
 const GAP: i64 = 20_000_000;
 const GAP_INTERVALS: i64 = 3;
 
-/// Shows the overview of an instant, or one part of it.
+/// Shows the overview screen of a past instant of a log, or one part of this screen.
 ///
 /// # Errors
 /// If the log cannot be read or has no such instant, or the screen cannot be written.
@@ -82,7 +83,7 @@ pub fn run(args: &ScreenArgs, past: &PastArgs, part: Option<ScreenPart>) -> Resu
     Ok(ended(logs, past))
 }
 
-/// Logs from a while before an instant up to it.
+/// Logs, limited to the samples from some time before a past instant up to this instant.
 pub(super) struct PastInstant {
     pub logs: Logs,
     /// Time of the sample at the instant, in 100 ns.
@@ -101,7 +102,7 @@ impl PastInstant {
     }
 }
 
-/// Returns the time of an instant for users, in the time zone of the log.
+/// Formats the time of an instant for users, in the time zone of the log.
 pub(super) fn shown_time(logs: &Logs, at: i64) -> String {
     zoned(at, &zone_of(logs)).map_or_else(
         || format!("{} UTC", SystemTime::from_100ns(at)),
@@ -109,19 +110,19 @@ pub(super) fn shown_time(logs: &Logs, at: i64) -> String {
     )
 }
 
-/// Returns the text about the distance of an instant from the end of a log.
+/// Returns the text that says how many seconds before the end of the log an instant is.
 pub(super) fn before_end(times: &[i64], at: i64) -> String {
     let seconds = times.last().map_or(0, |last| last.saturating_sub(at) / 10_000_000);
     format!("past, {seconds} s before the end of the log")
 }
 
-/// Prints the damage of the logs, if any, and returns the exit code.
+/// Prints warnings about damage of the logs, if any, and returns the exit code.
 pub(super) fn ended(logs: Logs, past: &PastArgs) -> Exit {
     let asked = QuerySource::Logs { logs, files: past.log.clone() };
     if asked.warn_of_damage() { Exit::InvalidData } else { Exit::Ok }
 }
 
-/// Collects all samples. Returns the state at the last one, and the history before it.
+/// Collects all samples of the logs. Returns the machine state at the last sample, and the history of the samples.
 fn last_state(overview: &mut Overview, listed: usize) -> Result<(MachineState, History), Failure> {
     let failed = |error: SourceError| Failure::escaped(Exit::SourceFailed, error);
     let (mut history, mut last) = (History::default(), None);
@@ -137,7 +138,7 @@ fn last_state(overview: &mut Overview, listed: usize) -> Result<(MachineState, H
     Ok((state, history))
 }
 
-/// Returns the line that says how the next commands of findings show the same instant.
+/// Returns the line that says with which options the commands of findings show the same instant.
 fn same_instant(past: &PastArgs, at: i64) -> StyledLine {
     let files = past.log.iter().map(|file| format!(" --log {}", quoted(&file.to_string_lossy())));
     let machine = past.machine.as_ref().map(|name| format!(" --machine {}", quoted(name)));
@@ -147,7 +148,8 @@ fn same_instant(past: &PastArgs, at: i64) -> StyledLine {
     StyledLine::new(Style::Dim, text)
 }
 
-/// Returns the time of the sample at an instant, and the window of samples that its screen needs.
+/// Returns the time of the sample at the requested instant, and the window of samples that the screen of this instant
+/// needs.
 fn instant(past: &PastArgs, logs: &Logs, times: &[i64]) -> Result<(i64, Window), Failure> {
     let nothing = |text: String| Failure::new(Exit::NothingMatched, anyhow!(text));
     let (Some(first), Some(last)) = (times.iter().min().copied(), times.iter().max().copied()) else {

@@ -20,7 +20,7 @@ use crate::bpf_capabilities;
 use crate::exit::{Exit, Failure};
 use crate::pace::Pace;
 
-/// Columns of the table, in order.
+/// Columns of the processor table, from left to right.
 const COLUMNS: [LiveColumn; 7] = [
     LiveColumn { counter: cpu::PERCENT_PROCESSOR_TIME, head: "% busy", width: 9, decimals: 1 },
     LiveColumn { counter: cpu::PERCENT_USER_TIME, head: "% user", width: 9, decimals: 1 },
@@ -89,20 +89,20 @@ fn past(args: &ProcessorsArgs) -> Result<Exit, Failure> {
     Ok(ended(logs, past))
 }
 
-/// Query of the columns.
+/// Query for the counters of the table's columns.
 struct ColumnQuery {
     query: PathQuery,
     columns: BoundColumns,
 }
 
-/// Columns that a source has.
+/// Columns of the table, bound to the counters that a source has.
 #[derive(Debug)]
 struct BoundColumns {
-    /// Counterset of the processors.
+    /// Name of the counterset that contains the processors.
     counterset: &'static str,
-    /// Index of the column of each path.
+    /// Index of the table column for each counter path of the query.
     of_path: Vec<usize>,
-    /// Reasons for columns without a path.
+    /// Reasons why a column has no counter path, by column.
     missing: [Option<String>; COLUMNS.len()],
 }
 
@@ -153,7 +153,7 @@ fn styled(lines: Vec<String>, heads: &Heads) -> Vec<StyledLine> {
     lines.into_iter().enumerate().map(|(at, line)| StyledLine::new(style(at), line)).collect()
 }
 
-/// Output that draws tables: in place on a terminal, one after the other elsewhere.
+/// Output that draws the processor table: in place on a terminal, otherwise one table after the other.
 struct ProcessorScreen {
     canvas: Canvas,
     keys: Keys,
@@ -162,7 +162,7 @@ struct ProcessorScreen {
     interval: Duration,
     /// `true` before the first sample.
     is_first: bool,
-    /// Reason for having nothing to show at all.
+    /// Reason why the last sample has no row to show.
     failure: Option<String>,
 }
 
@@ -193,7 +193,7 @@ impl Output for ProcessorScreen {
 }
 
 impl ProcessorScreen {
-    /// Returns the text on the right of the title.
+    /// Returns the text at the right end of the table's title line.
     fn state(&self, table: &LiveTable, time: Option<SystemTime>) -> String {
         let processors = table.count();
         let every = self.interval.as_secs_f64();
@@ -232,7 +232,7 @@ impl Heads {
         self.names.iter().map(Vec::len).max().unwrap_or(0)
     }
 
-    /// Returns the width of a whole line.
+    /// Returns the width of a whole table line, in characters.
     fn width(&self, name_width: usize) -> usize {
         self.widths.iter().fold(name_width, |sum, width| sum.saturating_add(*width))
     }
@@ -253,7 +253,7 @@ impl Heads {
     }
 }
 
-/// Splits a name into lines of about one word each; a single `%` stays with its word.
+/// Splits a column name into lines of one word each; a single `%` stays with the next word.
 fn wrapped(name: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in name.split(' ') {
@@ -268,14 +268,14 @@ fn wrapped(name: &str) -> Vec<String> {
     lines
 }
 
-/// Values of one collection, a row per instance.
+/// Table with the values of one collection; each row is an instance.
 struct LiveTable {
     rows: Vec<TableRow>,
     /// Reasons for missing values, for each column.
     reasons: [Option<Missing>; COLUMNS.len()],
 }
 
-/// Reasons for missing values of a column: the first reason, and the number of rows with another one.
+/// Missing values of a column: the first reason, and the number of rows with another reason.
 struct Missing {
     reason: String,
     others: usize,
@@ -287,7 +287,7 @@ struct TableRow {
 }
 
 impl LiveTable {
-    /// Creates a table of values; each path is a column.
+    /// Creates a table from the values of a query; the values of one counter path form a column.
     fn new<'a, 'v: 'a>(values: impl Iterator<Item = &'a PathValue<'v>>, columns: &BoundColumns) -> Self {
         let mut rows: Vec<TableRow> = Vec::new();
         let absent = |reason: &Option<String>| Some(Missing { reason: reason.clone()?, others: 0 });
@@ -338,15 +338,15 @@ impl LiveTable {
         format!("{}: {}", columns.counterset, reasons.join("; "))
     }
 
-    /// Returns the number of processors, in words.
+    /// Returns the number of processors as a text, such as `4 processors`.
     fn count(&self) -> String {
         let processors = self.rows.iter().filter(|row| !row.name.ends_with("_Total")).count();
         let s = if processors == 1 { "" } else { "s" };
         format!("{processors} processor{s}")
     }
 
-    /// Returns the lines of the table, with `right` on the right of the title. If not all rows fit, shows `_Total`
-    /// and the busiest.
+    /// Returns the lines of the table, with the text `right` on the right of the title. If not all rows fit, the lines
+    /// show `_Total` and the busiest processors.
     fn lines(
         &self,
         heads: &Heads,
@@ -410,7 +410,7 @@ mod tests {
     use perfset::Machine;
     use perfset::testing::{FixedClock, Scripted};
 
-    /// Two collections of scripted processors: busy percent by name.
+    /// Returns the table after two collections of scripted processors, each given as name and busy percent.
     fn table(
         processors: &[(&'static str, u64)],
         interrupts: Result<u64, NoValue>,
@@ -492,7 +492,7 @@ mod tests {
         );
     }
 
-    /// Windows before 7 has Processor only, and not every column.
+    /// Windows versions before 7 have only the counterset Processor, which lacks some columns.
     #[test]
     fn processors_of_older_machines() {
         use perfset::catalogue::processor;
@@ -516,7 +516,7 @@ mod tests {
         assert!(lines[2].ends_with(" -") && lines[4].starts_with("MHz: "), "{lines:?}");
     }
 
-    /// A machine without processors has a reason in words, of the counterset that it should have.
+    /// A machine without processors causes an error that names the missing counterset.
     #[test]
     fn no_processors_are_an_error() {
         let mut machine = Machine::new(Box::new(FixedClock::default()));

@@ -2,8 +2,8 @@
 
 use perfset::path::CounterPath;
 
-/// Splits lists in braces, so that a name in them is expected to exist, as one without braces is. What remains in
-/// braces has wildcards, which may select nothing.
+/// Splits each path with a list in braces into one path for each name. Such a name is expected to exist, like a name
+/// without braces. Patterns stay together in braces, and may select nothing.
 ///
 /// The first part of a path replaces it, and the other parts follow behind all paths: the places of paths have a
 /// meaning.
@@ -33,7 +33,7 @@ pub fn split(paths: &mut Vec<CounterPath>) {
     paths.append(&mut more);
 }
 
-/// Returns `true` if a counter or an instance selection may select nothing, or several: it has wildcards, or only
+/// Returns `true` if a selection of counters or instances may select none or several: it has wildcards, or only
 /// exclusions.
 pub fn is_pattern(text: &str) -> bool {
     match inside(text) {
@@ -78,7 +78,7 @@ fn parts(text: &str, is_counter: bool) -> Vec<String> {
     parts
 }
 
-/// Returns the content of braces around a text.
+/// Returns the text between the braces; `None` if the text is not in braces.
 fn inside(text: &str) -> Option<&str> {
     text.strip_prefix('{')?.strip_suffix('}')
 }

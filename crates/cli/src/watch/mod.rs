@@ -22,10 +22,11 @@ use program::{RunProgram, RunQueue, warn};
 use report::{Reporter, UnknownValues};
 use state::{ConditionChange, Limit, Watch, WatchReading, WatchedInstance};
 
-/// Interval between two samples if the operands have none.
+/// Interval between two samples if the command line has none.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Watches the paths until the number of samples, the end of the log, Ctrl+C, or with `--exit-code` the first report.
+/// Watches the counter paths until the requested number of samples, the end of the log, Ctrl+C, or, with `--exit-code`,
+/// the first report.
 pub fn run(args: &WatchArgs) -> Result<Exit, Failure> {
     let mut operands = Operands::parse(&args.operands)?;
     let usage = |text: String| Failure::new(Exit::Usage, anyhow!(text));
@@ -82,7 +83,7 @@ pub fn run(args: &WatchArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// State machine with its output.
+/// Watched condition with its counter paths, its reports and its program runs.
 struct Watcher {
     watch: Watch,
     reporter: Reporter,
@@ -93,7 +94,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    /// Takes the last sample of a query.
+    /// Evaluates the last sample of a query, and reports each change of the condition.
     fn sample(&mut self, query: &PathQuery) -> Result<(), Failure> {
         let Self { watch, reporter, paths, runs, is_hit } = self;
         let (clocks, values) = (query.snapshot().clocks(), query.values());
@@ -149,10 +150,10 @@ fn is_failure<T>(value: &Result<T, NoValue>) -> bool {
     value.as_ref().is_err_and(|reason| *reason != NoValue::NoInstance)
 }
 
-/// Readings of the values of one sample.
+/// Data for converting the values of one sample to readings.
 struct Readings<'a> {
     paths: &'a [CounterPath],
-    /// Paths and counters that have a value of any instance that is no sum.
+    /// Pairs of path and counter for which at least one instance that is not a sum has a current value.
     valued: HashSet<(usize, CounterId)>,
 }
 
@@ -167,8 +168,8 @@ impl<'a> Readings<'a> {
         }
     }
 
-    /// Returns the reading of a value; `None` for a counter that no machine of this system has, if a pattern selects
-    /// it.
+    /// Converts a value to its reading; returns `None` if a pattern selects a counter that never has a value on this
+    /// system.
     fn of(&self, v: &PathValue<'_>) -> Option<WatchReading> {
         let path = self.paths.get(v.path);
         if path.is_some_and(|path| is_pattern(&path.counter)) && v.value.counter.is_never_there() {
@@ -200,8 +201,8 @@ impl<'a> Readings<'a> {
     }
 }
 
-/// Returns `true` if more instances make the aggregate of a counter greater or leave it equal. They can make a mean, a
-/// share or an inverse smaller.
+/// Returns `true` if the aggregate of a counter never decreases when more instances are included. A mean, a share or an
+/// inverse can decrease.
 fn grows(counter: &Counter) -> bool {
     matches!(counter.aggregate, Aggregate::Undefined | Aggregate::Total | Aggregate::Max)
         && !counter.counter_type.needs_base()

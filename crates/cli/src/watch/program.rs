@@ -16,20 +16,20 @@ use perfset::output::text::{escaped, grouped_digits, name_of};
 use crate::exit::{Exit, Failure};
 use crate::pace::is_interrupted;
 
-/// Maximum number of runs that wait for the one before.
+/// Maximum number of program runs that wait in the queue.
 const WAITING_MAX: usize = 1_000;
 
 /// Environment variables of one run, added to those of this process.
 pub type Variables = Vec<(&'static str, String)>;
 
-/// Program that exists, with its arguments.
+/// Program of the option `--run`, which was found, with its arguments.
 pub struct RunProgram {
     program: OsString,
     arguments: Vec<OsString>,
 }
 
 impl RunProgram {
-    /// Finds the program of these words.
+    /// Finds the program named by the first word; the other words are its arguments.
     ///
     /// # Errors
     /// If there is none of that name.
@@ -50,15 +50,15 @@ impl RunProgram {
 pub struct RunQueue {
     sender: SyncSender<Variables>,
     runner: JoinHandle<()>,
-    /// Set to skip the runs that wait.
+    /// `true` if the runs that wait are skipped.
     is_cancelled: Arc<AtomicBool>,
     /// Number of runs left out because too many wait.
     left_out: u64,
 }
 
 impl RunQueue {
-    /// Starts the thread for runs of this program. With `is_data`, standard output has data for programs, and what the
-    /// program prints goes to standard error.
+    /// Starts the thread that runs this program. If `is_data` is `true`, standard output contains data for other
+    /// programs, and the output of this program goes to standard error.
     ///
     /// # Errors
     /// If no thread can be started.
@@ -74,7 +74,7 @@ impl RunQueue {
         Ok(Self { sender, runner, is_cancelled, left_out: 0 })
     }
 
-    /// Requests a run after those that wait.
+    /// Appends a run of the program to the queue; leaves the run out if the queue is full.
     pub fn push(&mut self, variables: Variables) {
         match self.sender.try_send(variables) {
             Ok(()) => {}
@@ -88,8 +88,8 @@ impl RunQueue {
         }
     }
 
-    /// Ends the queue. `wait` waits until its argument returns `true`, or until the user ends the command: then it
-    /// returns `false`, and the runs that wait are skipped. A program that still runs goes on.
+    /// Ends the queue after the last run. `wait` waits until its argument returns `true`, or until the user ends the
+    /// command: then it returns `false`, and the runs that wait are skipped. A program that still runs goes on.
     pub fn finish(self, wait: impl FnOnce(&mut dyn FnMut() -> bool) -> bool) {
         let Self { sender, runner, is_cancelled, left_out } = self;
         drop(sender); // the runner ends after the last run

@@ -19,7 +19,7 @@ use crate::exit::Failure;
 use crate::query_source::QuerySource;
 use crate::terminal::{self, Escaping};
 
-/// Kind of a report.
+/// Event of a report: a condition begins or ends, or values are unknown.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum ReportKind {
@@ -28,7 +28,7 @@ enum ReportKind {
     Unknown,
 }
 
-/// Fields of a report in JSON: its kind, then those of a value.
+/// Report as a line of JSON: the event, followed by the fields of a value.
 #[derive(Serialize)]
 struct ReportLine<'a, T> {
     event: ReportKind,
@@ -39,7 +39,7 @@ struct ReportLine<'a, T> {
 /// Missing, stale and partial values of one sample, and paths without any value.
 #[derive(Default)]
 pub struct UnknownValues<'v> {
-    /// Values that are there and prove nothing.
+    /// Values that exist and cannot decide the condition: stale, partial, or not a number.
     marked: Vec<&'v PathValue<'v>>,
     has_missing: bool,
     /// Paths that select no counter of this system.
@@ -47,7 +47,7 @@ pub struct UnknownValues<'v> {
 }
 
 impl<'v> UnknownValues<'v> {
-    /// Adds an unknown value.
+    /// Adds a value that cannot decide the condition.
     pub fn add(&mut self, v: &'v PathValue<'v>) {
         match v.value.value {
             Ok(_) => self.marked.push(v),
@@ -72,7 +72,7 @@ pub struct Reporter {
     samples: u32,
     /// Last value of each instance whose condition has begun.
     begun: HashMap<WatchedInstance, Record<'static>>,
-    /// Paths and keywords of the last unknown values; equal ones are not printed again.
+    /// Paths and status keywords of the unknown values that were reported last. The same ones are not reported again.
     told: BTreeSet<(String, &'static str)>,
     text: String,
 }
@@ -187,7 +187,7 @@ impl Reporter {
         Ok(())
     }
 
-    /// Writes the reports of a sample.
+    /// Writes the collected reports of a sample to standard output.
     pub fn end_sample(&mut self) -> Result<(), Failure> {
         if !self.text.is_empty() {
             self.out.write_all(self.text.as_bytes())?;
@@ -228,20 +228,20 @@ fn push_json(text: &mut String, event: ReportKind, value: &impl Serialize) -> Re
     Ok(())
 }
 
-/// Returns the value as users see it in tables.
+/// Formats a value as in the cells of tables.
 fn cell(v: &PathValue<'_>) -> String {
     let mut cell = String::new();
     NumberForm::Formatted.push_cell(v, &mut cell);
     cell
 }
 
-/// Returns the time of a sample as in JSON.
+/// Formats the time of a sample as in JSON output: in UTC, with milliseconds.
 fn utc(clocks: &ClockReading) -> String {
     let time = Timestamp::from_millisecond(clocks.unix_ms()).unwrap_or(Timestamp::UNIX_EPOCH);
     time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
 }
 
-/// Returns a record for the stale and for the partial values of each path.
+/// Returns one record for each path and reason (stale, partial, not a number), with the number of such values.
 fn marked_records<'v>(
     clocks: &ClockReading,
     paths: &[CounterPath],
@@ -283,7 +283,7 @@ fn marked_records<'v>(
     records.into_iter().map(with_reason).collect()
 }
 
-/// Returns the reason why a number of values prove nothing, as the words after "is" or "are".
+/// Returns the words after "is" or "are" that say why a number of values cannot decide the condition.
 fn marked_reason(status: &str, count: usize) -> &'static str {
     match (status, count) {
         ("stale", _) => "stale: the source did not respond in time",

@@ -8,9 +8,9 @@ use perfset::Birth;
 /// Limit that values are compared with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
-    /// Met by values that are greater.
+    /// Limit met by values greater than this number.
     Above(f64),
-    /// Met by values that are smaller.
+    /// Limit met by values smaller than this number.
     Below(f64),
 }
 
@@ -51,19 +51,19 @@ pub struct WatchedInstance {
 /// Value of one counter of one instance in one sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WatchReading {
-    /// Value of this sample.
+    /// Value of the counter in this sample.
     Value(f64),
-    /// Sum of those instances that could be read. The sum of all is that or more.
+    /// Sum of the instances that could be read. The sum of all instances is equal or greater.
     PartialSum(f64),
     /// No value yet, because the instance is new and its counter needs two samples.
     New,
-    /// No value, because this instance lacks the counter, unlike others.
+    /// No value, because this instance lacks a counter that other instances have.
     Lacking,
-    /// No value of this sample.
+    /// No usable value in this sample, for any other reason.
     Unknown,
 }
 
-/// Change of a condition.
+/// Change of a watched condition: a begin or an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConditionChange {
     /// The condition was met in the required number of samples in a row.
@@ -72,7 +72,7 @@ pub enum ConditionChange {
     Ends,
 }
 
-/// Progress of one instance.
+/// Progress of one watched instance towards the begin or the end of the condition.
 #[derive(Debug, Default)]
 struct Progress {
     /// Number of samples in a row that met the condition.
@@ -80,7 +80,7 @@ struct Progress {
     has_begun: bool,
     /// Number of the last sample that had the instance.
     sample: u64,
-    /// Number of equal identities in that sample.
+    /// Number of further instances with the same identity in the last sample that had this instance.
     twins: usize,
 }
 
@@ -123,12 +123,13 @@ impl Watch {
         self.has_unknown = true;
     }
 
-    /// Returns `true` if a reading neither proves that the condition is met nor that it is not.
+    /// Returns `true` if a reading cannot decide the condition; `false` for a new instance or a lacking counter.
     pub fn is_unknown(&self, reading: WatchReading) -> bool {
         self.is_met(reading).is_none() && !matches!(reading, WatchReading::New | WatchReading::Lacking)
     }
 
-    /// Takes the reading of an instance in this sample. Returns the change that it makes, with the identity.
+    /// Records the reading of an instance in this sample. Returns the resulting change of the condition, with the
+    /// identity of the instance.
     pub fn read(
         &mut self,
         mut instance: WatchedInstance,
@@ -155,8 +156,9 @@ impl Watch {
         Some((change, instance))
     }
 
-    /// Ends the sample. Forgets the instances that it does not have, and returns those whose condition had begun, in
-    /// a fixed order. Paths for which `is_read` returns `false` could not be read at all and keep their instances.
+    /// Ends the sample, and forgets the instances that were not in this sample. Returns those whose condition had
+    /// begun, in a fixed order. Paths for which `is_read` returns `false` could not be read at all and keep their
+    /// instances.
     pub fn end_sample(&mut self, is_read: impl Fn(usize) -> bool) -> Vec<WatchedInstance> {
         let (sample, mut gone) = (self.sample, Vec::new());
         self.progress.retain(|instance, progress| {
@@ -174,7 +176,8 @@ impl Watch {
         gone
     }
 
-    /// Returns `true` if a reading meets the condition, `false` if it does not, `None` if neither is known.
+    /// Returns `true` if a reading meets the condition, `false` if it does not, and `None` if the reading cannot
+    /// decide.
     fn is_met(&self, reading: WatchReading) -> Option<bool> {
         match reading {
             WatchReading::Value(value) if value.is_nan() => None,
@@ -201,7 +204,8 @@ mod tests {
         WatchedInstance { counter: 7, name, id, birth: NonZeroU64::new(birth), ..WatchedInstance::default() }
     }
 
-    /// Changes of one instance, one per sample: `b` begins, `e` ends, `g` ends with the instance, `.` none.
+    /// Returns the changes of one instance, one character per sample: `b` begins, `e` ends, `g` ends with the instance,
+    /// `.` none.
     ///
     /// Samples: `+` met, `-` not met, `?` unknown, `n` new, `l` lacking, `N` NaN, partial sums `p` above the limit, `=`
     /// at it, `q` below it and `M` NaN, ` ` without the instance, `x` a path that could not be read.
@@ -273,7 +277,7 @@ mod tests {
         }
     }
 
-    /// The instances that a partial sum lacks can only add to it.
+    /// Instances that are missing in a partial sum can only increase the sum.
     #[test]
     fn partial_sums() {
         for (limit, needed, samples, want, is_unknown) in [
@@ -314,7 +318,7 @@ mod tests {
         }
     }
 
-    /// Each part of the identity makes another instance, which counts by itself.
+    /// Instances whose identities differ in any part are counted separately.
     #[test]
     fn instances_count_by_themselves() {
         let other_path = WatchedInstance { path: 1, ..instance("a", 1, 3) };
@@ -343,7 +347,8 @@ mod tests {
         }
     }
 
-    /// A restarted process has another birth: its condition ends with the old one and is counted from the start.
+    /// A restarted process has another birth: the condition of the old process ends, and the new process is counted
+    /// from zero.
     #[test]
     fn a_restarted_instance_counts_again() {
         let mut watch = Watch::new(Limit::Above(0.0), 2);
@@ -359,7 +364,7 @@ mod tests {
         assert_eq!(sample(5), (Some(Begins), vec![]));
     }
 
-    /// A source with equal identities is invalid; each of them still has a place of its own.
+    /// Instances with equal identities, which only an invalid source has, are still counted separately.
     #[test]
     fn equal_identities_do_not_mix() {
         let mut watch = Watch::new(Limit::Above(0.0), 2);

@@ -18,7 +18,7 @@ use perfset::output::text::name_of;
 
 use crate::exit::{Exit, Failure};
 
-/// Windows tool whose options and output are used.
+/// Windows tool whose options and output this program imitates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     Typeperf,
@@ -26,7 +26,7 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// Returns the tool with the name that the program was started by.
+    /// Returns the tool by whose name the program was started; `None` for any other name.
     pub fn from_program(program: &Path) -> Option<Self> {
         let name = program.file_name()?.to_str()?.to_lowercase();
         match name.strip_suffix(".exe").unwrap_or(&name) {

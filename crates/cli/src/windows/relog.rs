@@ -153,7 +153,7 @@ fn job(options: &ParsedOptions) -> Result<RelogJob, Failure> {
     })
 }
 
-/// Contents of the input logs.
+/// Summary of the input logs: their kinds, time span and number of samples.
 #[derive(Default)]
 struct WindowsInput {
     kinds: Vec<&'static str>,

@@ -166,7 +166,7 @@ fn record(
     Ok(completed()?)
 }
 
-/// Returns the current UTC offset: a log contains it only once.
+/// Returns the time zone with the current UTC offset, because a log contains only one offset.
 fn local_zone() -> Zone {
     let now = Timestamp::from_nanosecond(
         i128::from(perfset::time_100ns().saturating_sub(UNIX_EPOCH_100NS)).saturating_mul(100),
@@ -197,7 +197,7 @@ fn interval(text: &str) -> Result<Duration, Failure> {
     }
 }
 
-/// Lists the counters of an object, or of all.
+/// Lists the counters of one object, or of all objects.
 fn list(
     machine: &Machine,
     object: Option<&str>,

@@ -5,15 +5,15 @@ use crate::value::NoValue;
 /// Operands that a formula takes from one sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// The raw value, N.
+    /// Raw value of the counter: N in the formulas.
     pub raw: u64,
     /// Divisor: ticks of a clock, or the value of the base.
     pub time: i128,
-    /// Ticks per second of that clock, F.
+    /// Ticks per second of the clock in `time`: F in the formulas.
     pub freq: i64,
 }
 
-/// Returns the last value: `N1`.
+/// Returns the raw value of the newer sample: `N1`.
 ///
 /// # Errors
 /// None.
@@ -21,7 +21,7 @@ pub fn raw_count(new: Reading) -> Result<f64, NoValue> {
     Ok(real(new.raw.into()))
 }
 
-/// Returns the last value, an IEEE double: `N1`.
+/// Returns the raw value of the newer sample, an IEEE double: `N1`.
 ///
 /// # Errors
 /// [`NoValue::NotDisplayable`] if the value is infinite or not a number.
@@ -30,7 +30,8 @@ pub fn raw_double(new: Reading) -> Result<f64, NoValue> {
     if value.is_finite() { Ok(value) } else { Err(NoValue::NotDisplayable) }
 }
 
-/// Converts the last value from thousandths: `N1 / 1000`. UNVERIFIED: no document shows a counter of that kind.
+/// Converts the raw value of the newer sample from thousandths: `N1 / 1000`. UNVERIFIED: no document shows a counter of
+/// that kind.
 ///
 /// # Errors
 /// None.

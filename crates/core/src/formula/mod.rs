@@ -61,7 +61,7 @@ pub enum Denominator {
 enum FormulaFn {
     Newest(fn(Reading) -> Result<f64, NoValue>),
     Difference(fn(Reading, Reading) -> Result<f64, NoValue>),
-    /// Takes the number of items from the newer sample.
+    /// Function of two samples and a number of items, which is taken from the newer sample.
     OfItems(fn(Reading, Reading, u64) -> Result<f64, NoValue>),
 }
 
@@ -210,7 +210,8 @@ pub fn for_type(counter_type: CounterType) -> Option<&'static Formula> {
     })
 }
 
-/// Computes the value of `new`; `old` is needed if the type takes a difference.
+/// Computes the formatted value of the sample `new`; the older sample `old` is needed if the formula takes a
+/// difference.
 ///
 /// # Errors
 /// The first of these, in this order: not displayable, needs two samples (or the samples do not belong together),
@@ -284,14 +285,15 @@ impl Computation {
         })
     }
 
-    /// Returns `true` if a clock of the counter itself replaces PerfTime.
+    /// Returns `true` if the counter type uses PerfTime, which a clock of the counter itself can replace.
     #[must_use]
     #[doc(hidden)] // for the engine alone
     pub fn uses_perf_time(&self) -> bool {
         self.clock == Clock::PerfTime
     }
 
-    /// Computes the value of `new`; `old`, a sample of the same instance, is needed if the type takes a difference.
+    /// Computes the formatted value of `new`; `old`, an older sample of the same instance, is needed if the formula
+    /// takes a difference.
     ///
     /// # Errors
     /// Same as [`format()`].
@@ -339,7 +341,7 @@ impl Computation {
         value.map_err(|reason| why_it_fell(old, new, self.clock, reason))
     }
 
-    /// Returns the newer numbers, extended beyond 32 bits if they passed zero.
+    /// Returns the numbers of the newer sample, extended beyond 32 bits if they wrapped around to zero.
     fn mended<'n>(&self, old: &SampleValues<'_>, new: &SampleValues<'n>) -> SampleValues<'n> {
         let mut mended = *new;
         // Only if the registration says so: after a reset, any other counter would show a spike.
@@ -368,7 +370,7 @@ impl Computation {
     }
 }
 
-/// Formula of one counter and the clocks of two samples: what is the same for all instances.
+/// Formula of one counter with the clocks of two samples: the operands that are the same for all instances.
 ///
 /// The caller guarantees that both samples belong together, PerfTime did not decrease, no value passes zero, and the
 /// width does not matter. [`Computation::value`] returns the same values, or the reason why there is none.
@@ -378,7 +380,7 @@ pub struct ClockedComputation {
     compute: FormulaFn,
     divides_by_base: bool,
     own_clock: OwnClockUse,
-    /// Operands of the older sample, except for the numbers of an instance; and of the newer one.
+    /// Operands of the older sample, without the numbers of an instance; `new` has those of the newer sample.
     old: Reading,
     new: Reading,
 }
@@ -396,7 +398,7 @@ enum OwnClockUse {
 type RawAndBase = (u64, Option<u64>);
 
 impl ClockedComputation {
-    /// Computes the value of a raw value and its base, with the older ones of the same instance; `None` if there is no
+    /// Computes the formatted value from the raw values and bases of two samples of one instance; `None` if there is no
     /// value.
     #[must_use]
     #[inline]
@@ -404,8 +406,8 @@ impl ClockedComputation {
         self.value_of([self.old, self.new], old, new)
     }
 
-    /// Computes the same as [`value`](Self::value) of a counter with a clock of its own: the clock's ticks in both
-    /// samples, and its ticks per second.
+    /// Computes the formatted value of a counter with a clock of its own, like [`value`](Self::value). Takes the
+    /// clock's ticks in both samples, and its ticks per second.
     ///
     /// The caller guarantees that PerfTime did not decrease, with this clock in its place.
     #[must_use]

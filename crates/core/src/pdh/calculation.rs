@@ -8,7 +8,7 @@ use crate::value::{FormattedValue, NoValue, RawValue};
 
 use super::raw_counter::unsigned;
 
-/// Computes values from raw counters of one counter.
+/// Calculation of formatted values from the raw counters of one counter.
 ///
 /// ```
 /// use perfset::CounterType;
@@ -87,7 +87,8 @@ impl Calculation {
         CounterValue { c_status: newer.c_status, number: Some(number) }
     }
 
-    /// Computes the value before conversion to an integer; means are computed from it.
+    /// Computes the value as a floating-point number, before conversion to an integer; means are computed from this
+    /// number.
     ///
     /// # Errors
     /// The status of a raw counter without a value, or the reason why the computation failed.

@@ -37,7 +37,7 @@ pub enum FormatKind {
     /// Integer of 32 bits.
     #[doc(alias = "PDH_FMT_LONG")]
     Long,
-    /// Floating-point number.
+    /// Floating-point number of 64 bits.
     #[doc(alias = "PDH_FMT_DOUBLE")]
     Double,
     /// Integer of 64 bits.
@@ -131,7 +131,7 @@ impl Format {
         (value * real(factor) / real(divisor)).clamp(f64::MIN, f64::MAX)
     }
 
-    /// Returns the factor and the divisor of a value.
+    /// Returns the factor and the divisor that scale a value.
     fn factors(self, scale: Scale) -> (i128, i128) {
         // Two integers instead of one double: a negative power of ten is not an exact double.
         let power = if self.no_scale { 0 } else { scale.0 };
@@ -154,12 +154,12 @@ impl FormatKind {
     }
 }
 
-/// A formatted number.
+/// Formatted number of one of three types.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
     /// Number of 32 bits: `longValue`.
     Long(i32),
-    /// Floating-point number: `doubleValue`.
+    /// Floating-point number of 64 bits: `doubleValue`.
     Double(f64),
     /// Number of 64 bits: `largeValue`.
     Large(i64),

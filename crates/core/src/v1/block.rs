@@ -119,8 +119,8 @@ impl<'a> DataBlock<'a> {
         self.header.object_count.get()
     }
 
-    /// Returns the objects. An error that hides the start of the next object ends the iterator; after other errors
-    /// the next object follows.
+    /// Returns the objects of the block. An error that hides the start of the next object ends the iterator; after
+    /// other errors the next object follows.
     #[must_use]
     pub fn objects(&self) -> Objects<'a> {
         let rest = Cursor::starting_at(self.bytes, length(self.header.header_len.get()));
@@ -221,7 +221,8 @@ pub enum Contents<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// Checks the rest of R11, R13 to R16, and R20 and R21 of an object without instances.
+    /// Parses an object and checks the rules R13 to R16 and the rest of R11; for an object without instances, also R20
+    /// and R21.
     fn parse(object: Cursor<'a>) -> Result<Self, WireError> {
         let at = object.offset();
         let mut data = object;

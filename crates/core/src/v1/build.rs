@@ -49,7 +49,7 @@ pub struct NewObject {
 }
 
 impl NewObject {
-    /// Creates an object for all users, with the help text at the next index.
+    /// Creates an object with the detail level for all users; its help text has the index after its name.
     #[must_use]
     pub fn new(name_index: u32) -> Self {
         Self {
@@ -78,7 +78,7 @@ pub struct NewCounter {
 }
 
 impl NewCounter {
-    /// Creates a counter for all users, with the help text at the next index.
+    /// Creates a counter with the detail level for all users; its help text has the index after its name.
     #[must_use]
     pub fn new(name_index: u32, counter_type: CounterType) -> Self {
         Self {
@@ -356,13 +356,13 @@ fn pad(out: &mut Vec<u8>) {
     out.resize(align8(out.len()), 0);
 }
 
-/// Converts a length to a field. A length that does not fit is detected by [`BlockBuilder::finish`]: the whole block
-/// is larger still.
+/// Converts a length to a field of 4 bytes. A length that does not fit is detected by [`BlockBuilder::finish`]: the
+/// whole block is larger still.
 fn size(len: usize) -> U32 {
     U32::new(u32::try_from(len).unwrap_or(u32::MAX))
 }
 
-/// Returns the length of a block of two parts, if readers can handle it.
+/// Returns the length of a block of two parts; fails if the length exceeds the limit of readers.
 fn checked_len(first: usize, second: usize) -> Result<U32, TooLarge> {
     let total = first.saturating_add(second);
     if i32::try_from(total).is_err() { Err(TooLarge) } else { Ok(size(total)) }

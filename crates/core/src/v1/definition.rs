@@ -7,7 +7,7 @@ use crate::counter_type::{CounterType, Size, ValueKind};
 use crate::counterset::DetailLevel;
 use crate::wire::{Cursor, Why, WireError, length};
 
-/// Counters of an object, by position.
+/// Counter definitions of an object, by position.
 ///
 /// Several counters can have the same title index: a base has that of its numerator. Only the position is unique.
 #[derive(Clone, Copy, Debug)]
@@ -17,12 +17,12 @@ pub struct Definitions<'a>(List<'a>);
 enum List<'a> {
     /// Definitions that all have 40 bytes, as every known writer produces.
     Uniform { all: &'a [raw::CounterDefinition], offset: usize },
-    /// Definitions that include longer ones: read one by one, by their lengths.
+    /// Definitions of which some are longer than 40 bytes: read one by one, by their lengths.
     Walked { bytes: Cursor<'a>, count: u32 },
 }
 
 impl<'a> Definitions<'a> {
-    /// Checks R14 and R15.
+    /// Parses the counter definitions of an object, and checks the rules R14 and R15.
     pub(super) fn parse(bytes: Cursor<'a>, count: u32, object_at: usize) -> Result<Self, WireError> {
         // Checked first, so that a hostile count cannot cause more work than the block has bytes.
         let room = bytes.rest().len().wrapping_div(40);
@@ -121,7 +121,7 @@ pub struct Definition<'a> {
 }
 
 impl<'a> Definition<'a> {
-    /// Checks the last part of R14, and R15.
+    /// Parses the next counter definition, and checks the last part of rule R14, and rule R15.
     fn parse(rest: &mut Cursor<'a>) -> Result<Self, WireError> {
         let offset = rest.offset();
         let left = rest.rest().len();
@@ -155,7 +155,7 @@ impl<'a> Definition<'a> {
         self.raw.help_index.get()
     }
 
-    /// Returns the power of ten for charts.
+    /// Returns the power of ten by which charts multiply the values.
     #[must_use]
     pub fn default_scale(&self) -> i32 {
         self.raw.default_scale.get()
@@ -219,25 +219,25 @@ pub(super) struct Layout<'a> {
     pub numbers: Numbers<'a>,
 }
 
-/// Number of counters permitted in any block; a block of more bytes may contain one counter per byte. Counters can
-/// share bytes or have none, so without a limit few bytes in many instances would cost unbounded work and memory.
-/// This limit belongs to the reader, not to the format: no known block reaches it.
+/// Number of counters that any counter block may contain; a block of more bytes may contain one counter per byte.
+/// Counters can share bytes or have none, so without a limit few bytes in many instances would cost unbounded work and
+/// memory. This limit belongs to the reader, not to the format: no known block reaches it.
 const MOST_COUNTERS_OF_ANY_BLOCK: usize = 128;
 
 /// Layout of values that are all numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Numbers<'a> {
-    /// Numbers of 8 bytes, contiguous and in the order of the definitions: offsets of the first one and of their end.
+    /// Numbers of 8 bytes, contiguous and in the order of the definitions: offsets of their begin and their end.
     Dense { from: usize, end: usize },
     /// Numbers of 4 or 8 bytes anywhere in the counter block.
     Placed {
         definitions: &'a [raw::CounterDefinition],
         /// Offset of the end of the last number.
         end: usize,
-        /// Number of bytes that must be readable, because each number is read as 8 bytes, also one of 4.
+        /// Number of bytes that must be readable: every number is read as 8 bytes, even a number of 4 bytes.
         reach: usize,
     },
-    /// There are other values.
+    /// Values that are not all numbers of 4 or 8 bytes.
     No,
 }
 

@@ -63,7 +63,7 @@ pub struct Parent {
 }
 
 impl<'a> Instance<'a> {
-    /// Checks R17 to R21.
+    /// Parses the next instance, and checks the rules R17 to R21.
     #[inline(always)]
     fn parse(rest: &mut Cursor<'a>, layout: Layout<'a>, code_page: u32) -> Result<Self, WireError> {
         let offset = rest.offset();
@@ -117,7 +117,7 @@ impl<'a> Instance<'a> {
     }
 }
 
-/// Returns the bytes of the name. Checks R19.
+/// Returns the bytes of the instance's name, and checks rule R19.
 #[inline(always)]
 fn name_of<'a>(
     header: &raw::InstanceDefinition,
@@ -176,12 +176,13 @@ enum RowValues<'a> {
     Any,
 }
 
-/// Bytes from the start of a counter block on: 8 of them from every offset that fits into a byte. Reading a number at
+/// First bytes from the start of a counter block: 8 bytes are readable at every offset up to 255. Reading a number at
 /// such an offset needs no check.
 type Near = [u8; 0xFF + 8];
 
 impl<'a> Values<'a> {
-    /// Checks R20 and R21. Values outside the block (R23) are detected when they are read.
+    /// Parses the next counter block, and checks the rules R20 and R21. Values outside the block (R23) are detected
+    /// when they are read.
     #[inline(always)]
     pub(super) fn parse(rest: &mut Cursor<'a>, layout: Layout<'a>) -> Result<Self, WireError> {
         let start = *rest;
@@ -218,7 +219,8 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Returns the number of items of a multi timer without its own definition of it: the 4 bytes after its value.
+    /// Returns the number of items of a multi timer that has no separate definition for this number: the 4 bytes after
+    /// the timer's value.
     ///
     /// Source: MS Learn, "Retrieving Counter Data", which reads it there.
     #[must_use]
@@ -289,7 +291,8 @@ fn block_error(offset: usize, left: usize, len: usize) -> WireError {
 }
 
 impl<'a> RowValues<'a> {
-    /// Selects the layout of a counter block. `all` has its bytes and those that follow it.
+    /// Selects the layout for reading the values of a counter block. `all` contains the bytes of the block and those
+    /// that follow it.
     #[inline(always)]
     fn new(bytes: &'a [u8], all: &'a [u8], numbers: Numbers<'a>) -> Self {
         // If a block is too short for all values, they are read one by one: those inside it are valid (R23).
@@ -322,7 +325,8 @@ fn long_at(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..at.saturating_add(8))?.try_into().ok().map(u64::from_le_bytes)
 }
 
-/// Returns the number that starts with 8 bytes. If it has 4, it is their lower half: cheaper than a branch for each.
+/// Returns the number of a definition from the 8 bytes at its offset. A number of 4 bytes is their lower half: cheaper
+/// than a branch for each.
 #[inline(always)]
 fn number<'a>(definition: &raw::CounterDefinition, long: u64) -> BlockValue<'a> {
     match definition.counter_size.get() {
@@ -352,7 +356,7 @@ pub struct ValuesIter<'a> {
     dense: std::slice::Iter<'a, U64>,
     /// Remaining definitions of [`RowLayout::Near`] and [`RowLayout::Far`].
     numbers: std::slice::Iter<'a, raw::CounterDefinition>,
-    /// Bytes from the start of the counter block on, of the same layouts.
+    /// Bytes from the start of the counter block on, for [`RowLayout::Near`] and [`RowLayout::Far`].
     bytes: &'a [u8],
     values: Values<'a>,
     /// Remaining definitions of [`RowLayout::Any`].

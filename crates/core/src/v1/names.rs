@@ -17,7 +17,8 @@ pub struct NameTable<'a> {
 }
 
 impl<'a> NameTable<'a> {
-    /// Creates a view. Any bytes are accepted: invalid pairs are errors of [`iter`](Self::iter).
+    /// Creates a view of the bytes of a name table. Any bytes are accepted: invalid pairs are errors of
+    /// [`iter`](Self::iter).
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes }

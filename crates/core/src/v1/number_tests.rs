@@ -19,7 +19,8 @@ fn object_at(block: &[u8]) -> usize {
     get(block, 24)
 }
 
-/// Counters of 4 and 8 bytes in an irregular order, in counter blocks on both sides of 256 bytes.
+/// Returns blocks with counters of 4 and 8 bytes in an irregular order; some counter blocks are shorter than 256 bytes,
+/// some longer.
 fn numbers_of_both_widths() -> impl Iterator<Item = Vec<u8>> {
     let types = [CounterType::PERF_COUNTER_BULK_COUNT, CounterType::PERF_COUNTER_COUNTER];
     let counter = move |at: usize| NewCounter::new(2, types[(at * at + at / 3) % 2]);
@@ -37,7 +38,7 @@ fn numbers_of_both_widths() -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
-/// Reads the numbers of an instance by their definitions alone, and each by itself.
+/// Reads each number of an instance separately, at the offset and with the length of its definition.
 fn numbers_by_definition(object: &Object<'_>, values: &Values<'_>, bytes: &[u8]) -> Vec<Option<u64>> {
     let block_len = get(bytes, values.offset);
     let block = &bytes[values.offset..values.offset + block_len];

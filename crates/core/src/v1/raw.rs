@@ -19,11 +19,11 @@ layout! {
     DataBlockHeader, 88 {
         /// `Signature`: "PERF" in UTF-16.
         signature: [u8; 8],
-        /// `LittleEndian`: 1.
+        /// `LittleEndian`: 1, because the block is little-endian.
         little_endian: U32,
-        /// `Version`: 1.
+        /// `Version`: version of the format, 1.
         version: U32,
-        /// `Revision`: 1.
+        /// `Revision`: revision of the format, 1.
         revision: U32,
         /// `TotalByteLength`: bytes of the block, including this header.
         total_len: U32,
@@ -56,17 +56,17 @@ layout! {
     ObjectType, 64 {
         /// `TotalByteLength`: number of bytes to the next object.
         total_len: U32,
-        /// `DefinitionLength`: number of bytes to the first instance, or to the counter block.
+        /// `DefinitionLength`: number of bytes from the object's begin to its first instance or its counter block.
         definition_len: U32,
         /// `HeaderLength`: number of bytes to the first counter definition.
         header_len: U32,
         /// `ObjectNameTitleIndex`: index of the name.
         name_index: U32,
-        /// `ObjectNameTitle`: 0.
+        /// `ObjectNameTitle`: unused field, which is 0.
         name_title: U32,
         /// `ObjectHelpTitleIndex`: index of the help text.
         help_index: U32,
-        /// `ObjectHelpTitle`: 0.
+        /// `ObjectHelpTitle`: unused field, which is 0.
         help_title: U32,
         /// `DetailLevel`: the intended audience.
         detail: U32,
@@ -74,7 +74,7 @@ layout! {
         counter_count: U32,
         /// `DefaultCounter`: position of a definition, -1 = none.
         default_counter: I32,
-        /// `NumInstances`: a count, or one of three negative constants.
+        /// `NumInstances`: number of instances, or one of three negative constants.
         instance_count: I32,
         /// `CodePage`: code page of the instance names; 0 is UTF-16.
         code_page: U32,
@@ -93,13 +93,13 @@ layout! {
         byte_len: U32,
         /// `CounterNameTitleIndex`: index of the name.
         name_index: U32,
-        /// `CounterNameTitle`: 0.
+        /// `CounterNameTitle`: unused field, which is 0.
         name_title: U32,
         /// `CounterHelpTitleIndex`: index of the help text.
         help_index: U32,
-        /// `CounterHelpTitle`: 0.
+        /// `CounterHelpTitle`: unused field, which is 0.
         help_title: U32,
-        /// `DefaultScale`: a power of ten.
+        /// `DefaultScale`: power of ten by which charts multiply the values.
         default_scale: I32,
         /// `DetailLevel`: the intended audience.
         detail: U32,
@@ -118,7 +118,7 @@ layout! {
     InstanceDefinition, 24 {
         /// `ByteLength`: number of bytes to the instance's PERF_COUNTER_BLOCK.
         byte_len: U32,
-        /// `ParentObjectTitleIndex`: 0 = no parent.
+        /// `ParentObjectTitleIndex`: title index of the parent's object, 0 = no parent.
         parent_object: U32,
         /// `ParentObjectInstance`: position of the parent among its object's instances.
         parent_instance: U32,

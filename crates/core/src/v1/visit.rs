@@ -259,7 +259,7 @@ fn unusual(
     walk.event(Event::Unusual(remark))
 }
 
-/// Reports R26: an unaligned structure or value is legal and unusual.
+/// Reports an unaligned structure or value, which is legal and unusual (R26).
 fn unaligned(
     walk: &mut Visitor<'_, '_>,
     offset: usize,

@@ -58,7 +58,7 @@ impl<'a> Block<'a> {
         self.header.counter_count.get()
     }
 
-    /// Returns the results. After an error the iterator ends.
+    /// Returns the results of the block. After an error the iterator ends.
     #[must_use]
     pub fn results(&self) -> Results<'a> {
         Results { rest: self.results, left: self.result_count() }
@@ -168,7 +168,7 @@ pub struct QueryResult<'a> {
     pub body: Body<'a>,
     pub(super) header: &'a raw::CounterHeader,
     pub(super) offset: usize,
-    /// Bytes after the structures of this type.
+    /// Bytes of the result after the structures of its type.
     pub(super) trailing: Cursor<'a>,
 }
 
@@ -220,8 +220,8 @@ impl<'a> QueryResult<'a> {
         Ok(Self { status: Status(header.status.get()), body, header, offset, trailing: data })
     }
 
-    /// Returns the place of the values of one instance; `None` if the result has others, or they are not cells of 16
-    /// bytes.
+    /// Returns the position of the values in a result with one instance whose values take 16 bytes each; `None` for any
+    /// other result.
     #[must_use]
     pub fn values_place(&self) -> Option<ValuesPlace> {
         let start = self.offset.checked_add(size_of::<raw::CounterHeader>())?;
@@ -341,7 +341,7 @@ impl<'a> InstanceTable<'a> {
         InstanceRows { rest, left: 1, columns: self.columns }.next()?.ok()
     }
 
-    /// Returns the instances. After an error the iterator ends.
+    /// Returns the instances of the table. After an error the iterator ends.
     #[must_use]
     pub fn rows(&self) -> InstanceRows<'a> {
         InstanceRows { rest: self.rows, left: self.instance_count(), columns: self.columns }
@@ -488,7 +488,7 @@ impl InstancePlace {
     }
 }
 
-/// Returns `true` if there is a NUL unit: nearly always the last unit, or close to it.
+/// Returns `true` if a name area contains a NUL unit: nearly always the last unit, or close to it.
 #[inline]
 pub(super) fn has_nul(area: &[u8]) -> bool {
     let mut units = area.chunks_exact(2);

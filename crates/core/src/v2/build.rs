@@ -191,7 +191,7 @@ pub struct TableBuilder<'a> {
 }
 
 impl TableBuilder<'_> {
-    /// Writes an instance. Missing values are written as empty; surplus values are ignored.
+    /// Writes an instance with its values. Missing values are written as empty; surplus values are ignored.
     pub fn row(
         &mut self,
         name: impl IntoIterator<Item = u16>,
@@ -216,7 +216,7 @@ impl TableBuilder<'_> {
         self.instance_count = self.instance_count.saturating_add(instances);
     }
 
-    /// Finishes the table. A table without instances is never written: the entry fails instead.
+    /// Finishes the table of instances. A table without instances is never written: the entry fails instead.
     pub fn finish(self) {
         if self.instance_count == 0 {
             return self.fail(Status::ERROR_NO_DATA);

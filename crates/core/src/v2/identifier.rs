@@ -48,7 +48,7 @@ impl FusedIterator for Identifiers<'_> {}
 #[doc(alias = "PERF_COUNTER_IDENTIFIER")]
 pub struct Identifier<'a> {
     pub(super) header: &'a raw::CounterIdentifier,
-    /// Offset of the entry.
+    /// Offset of the entry from the start of the list.
     pub offset: usize,
     pub(super) name_area: &'a [u8],
 }

@@ -4,8 +4,8 @@ use super::raw::InstanceHeader;
 use super::{PERF_MAX_INSTANCE_NAME, align8};
 use crate::instance::InstanceId;
 
-/// Overwrites existing bytes. Structure (names, ids, sizes) that is equal is kept, and values always change. From the
-/// first structural difference on, the existing bytes are dropped.
+/// Writer that overwrites existing bytes. Structure (names, ids, sizes) that is equal is kept, and values always
+/// change. From the first structural difference on, the existing bytes are dropped.
 ///
 /// The result therefore does not depend on the existing bytes, and with the same instances nothing moves.
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ impl PatchWriter {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Writes value bytes; a difference moves nothing.
+    /// Writes value bytes; if they differ from the existing bytes, nothing is dropped or moved.
     pub(super) fn write(&mut self, bytes: &[u8]) {
         let start = self.offset;
         self.leave(bytes.len());

@@ -30,24 +30,24 @@ layout! {
 }
 
 layout! {
-    /// Date and time. Source: MS Learn, `SYSTEMTIME`.
+    /// Date and time of day. Source: MS Learn, `SYSTEMTIME`.
     #[doc(alias = "SYSTEMTIME")]
     SystemTime, 16 {
         /// `wYear`: year of the Gregorian calendar.
         year: U16,
-        /// `wMonth`: 1 to 12.
+        /// `wMonth`: month of the year, 1 to 12.
         month: U16,
-        /// `wDayOfWeek`: 0 = Sunday.
+        /// `wDayOfWeek`: day of the week, 0 = Sunday.
         day_of_week: U16,
-        /// `wDay`: 1 to 31.
+        /// `wDay`: day of the month, 1 to 31.
         day: U16,
-        /// `wHour`: 0 to 23.
+        /// `wHour`: hour of the day, 0 to 23.
         hour: U16,
-        /// `wMinute`: 0 to 59.
+        /// `wMinute`: minute of the hour, 0 to 59.
         minute: U16,
-        /// `wSecond`: 0 to 59.
+        /// `wSecond`: second of the minute, 0 to 59.
         second: U16,
-        /// `wMilliseconds`: 0 to 999.
+        /// `wMilliseconds`: milliseconds of the second, 0 to 999.
         millisecond: U16,
     }
 }
@@ -194,7 +194,7 @@ layout! {
         size: U32,
         /// `DetailLevel`: the intended audience.
         detail_level: U32,
-        /// `Scale`: a signed power of ten.
+        /// `Scale`: signed power of ten by which charts multiply the values.
         scale: U32,
         /// `Offset`: output, offset of the value from the end of PERF_COUNTERSET_INSTANCE.
         offset: U32,
@@ -230,15 +230,15 @@ layout! {
         attributes: U64,
         /// `DetailLevel`: the intended audience.
         detail_level: U32,
-        /// `DefaultScale`: a signed power of ten.
+        /// `DefaultScale`: signed power of ten by which charts multiply the values.
         default_scale: U32,
-        /// `BaseCounterId`, 0xFFFFFFFF = none.
+        /// `BaseCounterId`: id of the base counter, 0xFFFFFFFF = none.
         base_id: U32,
-        /// `PerfTimeId`, 0xFFFFFFFF = none.
+        /// `PerfTimeId`: id of the counter with the object clock, 0xFFFFFFFF = none.
         perf_time_id: U32,
-        /// `PerfFreqId`, 0xFFFFFFFF = none.
+        /// `PerfFreqId`: id of the counter with the frequency of the object clock, 0xFFFFFFFF = none.
         perf_freq_id: U32,
-        /// `MultiId`, 0xFFFFFFFF = none.
+        /// `MultiId`: id of the counter with the number of items, 0xFFFFFFFF = none.
         multi_id: U32,
         /// `AggregateFunc`: function that combines instances.
         aggregate: U32,

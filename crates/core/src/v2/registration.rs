@@ -141,7 +141,7 @@ impl<'a> CounterInfo<'a> {
         DetailLevel(self.raw.detail_level.get())
     }
 
-    /// Returns the power of ten for charts.
+    /// Returns the power of ten by which charts multiply the values.
     #[must_use]
     pub fn default_scale(&self) -> i32 {
         i32::from_le_bytes(self.raw.default_scale.to_bytes())
@@ -165,7 +165,7 @@ impl<'a> CounterInfo<'a> {
         related(self.raw.perf_freq_id)
     }
 
-    /// Returns the counter that contains the number of items.
+    /// Returns the counter that contains the number of items of a multi timer.
     #[must_use]
     pub fn multi(&self) -> Option<CounterId> {
         related(self.raw.multi_id)

@@ -155,7 +155,7 @@ mod tests {
     }
 
     proptest! {
-        /// A row that is taken over from another table is the row that its name and id give, over whatever was there.
+        /// A row copied from another table equals a row written with the same name and id, whatever it overwrites.
         #[test]
         fn rows_of_others(
             before in prop::collection::vec((".{0,40}", any::<u32>()), 0..6),

@@ -19,7 +19,7 @@ const NONE: u32 = 0xFFFF_FFFF;
 pub struct StringBlock<'a> {
     pub(super) header: &'a raw::StringBufferHeader,
     pub(super) entries: &'a [raw::StringCounterHeader],
-    /// Bytes of the whole block, `dwSize` in number.
+    /// Bytes of the whole block, as many as `dwSize` says.
     whole: &'a [u8],
 }
 

@@ -67,7 +67,7 @@ impl Cell {
     }
 }
 
-/// Checked values: the getters cannot fail.
+/// Values of an instance, checked in advance, so that the getters cannot fail.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'a>(Cells<'a>);
 
@@ -105,7 +105,7 @@ impl<'a> Values<'a> {
         Ok(values)
     }
 
-    /// Reads `count` cells of 16 bytes whose sizes were checked before: those of a block with the same structure.
+    /// Reads `count` cells of 16 bytes without a check: their sizes were checked in a block with the same structure.
     #[inline]
     pub(super) fn from_prefix(bytes: &'a [u8], count: usize) -> Option<Self> {
         <[Cell]>::ref_from_prefix_with_elems(bytes, count).ok().map(|(cells, _)| Self(Cells::Uniform(cells)))
@@ -200,7 +200,7 @@ fn are_long(cells: &[Cell]) -> bool {
 /// Returns `true` if each cell is 16 bytes long and holds 8, 4 or 0 bytes of data.
 #[inline]
 fn are_uniform(cells: &[Cell]) -> bool {
-    /// Bits that differ between their headers.
+    /// Bits in which the headers of cells with 8, 4 and 0 bytes of data differ.
     const WIDTH_BITS: u64 = 8 | 4;
     // Every cell is examined, because a loop without exits processes several cells at once. Of the sums of 4 and 0, 4,
     // 8 or 12, only 16 has that bit: 12 bytes of data do not fit.

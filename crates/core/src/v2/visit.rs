@@ -31,7 +31,7 @@ pub enum BlockFormat {
 }
 
 impl BlockFormat {
-    /// All formats, each once.
+    /// All block formats, each of them once.
     pub const ALL: [Self; 6] =
         [Self::Data, Self::Identifiers, Self::Identities, Self::Instances, Self::Registration, Self::Strings];
 }
@@ -92,8 +92,8 @@ impl Visitor<'_, '_> {
         self.rule(bytes.is_empty(), at, what, "R-35", "nothing follows the last structure of a block")
     }
 
-    /// Checks text, NUL and zeros: `area` starts `header` bytes into its structure, which ends at the next multiple
-    /// of 8.
+    /// Checks text, NUL and zero padding of a name: `area` starts `header` bytes into its structure, which ends at the
+    /// next multiple of 8.
     fn name_area(&mut self, area: &[u8], header: usize, at: usize, what: &'static str) -> Result<(), Stop> {
         let text = Name::until_nul(area).as_bytes().len();
         let used = text.saturating_add(2);

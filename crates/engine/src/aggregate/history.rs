@@ -21,7 +21,7 @@ pub(super) struct History {
     sought: InstanceIdentity,
     /// Number of collections so far.
     round: u64,
-    /// Birth of the aggregate: a sum over all instances ever seen.
+    /// Birth of the aggregate: the sum of the identity hashes of all instances ever seen.
     birth: u64,
     /// Aggregated values of instances that are no longer stored individually, by column; empty if there are none.
     settled: Vec<Gathered>,
@@ -46,9 +46,9 @@ struct InstanceIdentity {
 struct Last {
     /// Hash of the instance's identity.
     member: u64,
-    /// Last collection in which the instance was there.
+    /// Number of the last collection in which the instance existed.
     round: u64,
-    /// Number of further equal instances in that collection; counted on the first of them.
+    /// Number of further instances in that collection that differ only in `nth`; stored with the first of them.
     more: u32,
     /// Last value of each column, if there ever was one.
     values: Vec<Option<u64>>,
@@ -145,7 +145,7 @@ impl History {
         }
     }
 
-    /// If too many instances have ended, settles the older ones: their values stay, their identities are forgotten.
+    /// Settles the older ended instances if there are too many: their values stay, their identities are forgotten.
     fn settle(&mut self, columns: &[AggregateColumn]) {
         let Self { instances, round, settled, birth, .. } = self;
         let ended = instances.values().map(|last| last.round).filter(|last| last != round);
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
     use perfset_core::Aggregate;
 
-    /// However many come and go: what they gave stays, and who they were is forgotten.
+    /// Values of all ended instances stay in the aggregate, and most of their identities are forgotten.
     #[test]
     fn it_has_an_end() {
         let mut history = History::default();

@@ -44,7 +44,7 @@ mod history;
 #[cfg(test)]
 mod tests;
 
-/// Adds the rows that stand for several instances of one counterset.
+/// Aggregation of one counterset: adds the rows that each stand for several instances.
 #[derive(Debug)]
 pub(crate) struct Aggregates {
     pub shows: AggregateView,
@@ -52,28 +52,28 @@ pub(crate) struct Aggregates {
     /// Last values of ended instances; `None` if the counterset type has no history.
     history: Option<History>,
     counts: Counts,
-    /// Row indexes of all parts, one part after the other.
+    /// Row indexes of all groups in `parts`, one group after the other.
     members: Vec<usize>,
     parts: Vec<RowGroup>,
-    /// Values of the part that is being aggregated, by column.
+    /// Values of the row group that is being aggregated, by column.
     gathered: Vec<Gathered>,
-    /// Name of the part that is being aggregated.
+    /// Name of the aggregated row of the current row group.
     name: Vec<u16>,
 }
 
-/// Rows that consumers see of a counterset of an aggregate type.
+/// Rows that consumers receive from a counterset whose type has aggregates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AggregateView {
-    /// Single row, the aggregate of all instances: types 4 and 12.
+    /// Single row, the aggregate of all instances: instance types 4 and 12.
     One,
-    /// All instances, and totals: type 6.
+    /// Rows of all instances, and rows with totals: instance type 6.
     AllAndTotals,
-    /// Row for each name, the aggregate of all instances of that name: type 22.
+    /// Row for each name, the aggregate of all instances of that name: instance type 22.
     Names,
 }
 
 impl AggregateView {
-    /// Returns the rows that consumers see of a type; `None` if the type has no aggregates.
+    /// Returns the view for an instance type; `None` if the type has no aggregates.
     pub fn for_type(instance_type: InstanceType) -> Option<Self> {
         match instance_type {
             InstanceType::Single | InstanceType::Multiple => None,
@@ -83,7 +83,7 @@ impl AggregateView {
         }
     }
 
-    /// Returns the filter of the instances that are needed for the rows that `filter` selects.
+    /// Returns the filter of the instances that must be collected for the rows that `filter` selects.
     pub fn asked(self, filter: &InstanceFilter) -> InstanceFilter {
         // Any id is needed: an instance named like a total replaces the total, and one of the same name gives a row
         // its id.
@@ -122,10 +122,11 @@ struct AggregateColumn {
     function: Aggregate,
     /// Mask of the bits that the column's values have.
     mask: u64,
-    /// Number that distinguishes the column from others in a birth.
+    /// Number that distinguishes this column from others when a missing value changes a birth.
     tag: u64,
     counter: CounterId,
-    /// Index among the totals of counts, and the rule for adding up; `None` if the column is not such a total.
+    /// Index of the column among the totals in `counts`, and its rule for adding up; `None` if the column has no such
+    /// total.
     count: Option<(usize, Sum)>,
 }
 
@@ -137,10 +138,10 @@ impl AggregateColumn {
     }
 }
 
-/// Rows that are aggregated together, as a range of the members.
+/// Group of rows that are aggregated together, as a range of `members`.
 #[derive(Clone, Copy, Debug)]
 struct RowGroup {
-    /// First of the rows.
+    /// Index of the first row of the group.
     first: usize,
     start: usize,
     end: usize,
@@ -173,7 +174,7 @@ struct Gathered {
     mark: Option<Mark>,
     /// Number of instances whose value is unknown.
     lacks: u32,
-    /// Number of those instances that have ended.
+    /// Number of instances with an unknown value that have ended.
     ended: u32,
     /// First reason that any instance without a value gives.
     reason: Option<NoValue>,
@@ -208,7 +209,7 @@ impl ValueSummary {
         Self { count: 1, sum: value.into(), least: value, most: value }
     }
 
-    /// Combines two sets of values. The sum cannot wrap, because there are never 2^64 values.
+    /// Combines the summaries of two sets of values. The sum cannot wrap, because there are never 2^64 values.
     #[inline]
     fn and(self, other: Self) -> Self {
         Self {
@@ -281,7 +282,7 @@ impl Aggregates {
         })
     }
 
-    /// Moves the counts of `before` here, and its data about instances that have ended.
+    /// Takes over the counts of `before`, and its history of instances that have ended.
     ///
     /// `sources` contains, for each column, its index in `before`.
     pub fn take_over(&mut self, before: &mut Self, sources: &[Option<usize>]) {
@@ -292,13 +293,13 @@ impl Aggregates {
         }
     }
 
-    /// Begins a collection at a time in terms of PerfTime100NSec.
+    /// Begins a collection; `now_100ns` is its time in terms of PerfTime100NSec.
     pub fn start(&mut self, now_100ns: u64) {
         self.counts.start(now_100ns);
     }
 
-    /// Adds the one aggregate of all rows. Adds none if there are no instances, unless ended instances count and
-    /// there were any.
+    /// Adds a single row that aggregates all rows. Adds none if there are no instances, unless ended instances count
+    /// and there were any.
     pub fn add_one(&mut self, rows: &mut Rows) -> Range<usize> {
         // Marks and reasons are looked up from here on, before `Rows::end` sorts them.
         rows.sort_notes();
@@ -371,7 +372,7 @@ impl Aggregates {
         parts.sort_unstable_by_key(|part| part.first);
     }
 
-    /// Aggregates one part, and sets its name.
+    /// Aggregates one group of rows, and sets the name of the aggregated row.
     fn gather(&mut self, rows: &Rows, part: usize) -> Option<About> {
         let Self { shows, columns, members, parts, gathered, name, .. } = self;
         let part = parts.get(part)?;
@@ -450,7 +451,7 @@ fn push(
     }
 }
 
-/// Reason for no value if the counter has no aggregate function.
+/// Reason for a missing value if the counter has no aggregate function.
 const UNDEFINED: NoValue = NoValue::Unavailable(Cow::Borrowed("the counter has no aggregate"));
 
 /// Returns a function that gives the mark of a row's value, by column.

@@ -9,7 +9,7 @@ use crate::error::SourceError;
 use crate::snapshot::{EntryMetadata, Snapshot};
 
 impl Plan {
-    /// Writes the metadata of the entries, and counts missing values.
+    /// Writes the metadata of all entries into a snapshot, and returns the cost of the collection.
     pub(super) fn annotate(&mut self, snapshot: &mut Snapshot) -> CollectionCost {
         let mut account = CollectionCost::default();
         for group in &self.groups {

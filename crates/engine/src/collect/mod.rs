@@ -160,9 +160,9 @@ impl Plan {
         self.revision = None;
     }
 
-    /// Copies the identity that pairs snapshots from another plan, if the entries mean the same there. So a
-    /// counterset that others registered meanwhile costs no interval. Also copies the data about instances that have
-    /// ended.
+    /// Takes over data of the previous plan: the identity that pairs snapshots, if the entries of both plans mean the
+    /// same, and the data about instances that have ended. So a counterset that others registered meanwhile costs no
+    /// interval.
     pub fn follow(&mut self, mut before: Self) {
         let same = |(a, b): (&ResolvedEntry, &ResolvedEntry)| a.means_as(b);
         if self.infos.len() == before.infos.len() && self.infos.iter().zip(before.infos.iter()).all(same) {

@@ -34,7 +34,7 @@ pub(super) enum ResultForm {
     Table,
 }
 
-/// Position of the first single-counter table with the same instances, by group and filter.
+/// Position in the block of the first single-counter table with the same instances, by group and filter.
 pub(super) type Written = HashMap<(usize, usize), usize>;
 
 impl Target {

@@ -41,11 +41,11 @@ pub struct DeadlineProvider {
     work: Arc<Work>,
     answers: Receiver<WorkerReply>,
     deadline: Duration,
-    /// Deadline of the machine, if that one counts: it covers all sources of a collection together.
+    /// Deadline of the machine, which covers all sources of a collection together; `None` if the provider has its own.
     shared: Option<Deadline>,
-    /// Requests without a response yet, in their order.
+    /// Requests that have no response yet, in the order of sending.
     out: VecDeque<PendingRequest>,
-    /// Number of requests that have a response, in the order of sending.
+    /// Number of requests that already have a response.
     answered: u64,
     /// Time at which the provider began the first of the open requests.
     busy_since: Instant,
@@ -56,11 +56,11 @@ pub struct DeadlineProvider {
     names: HashMap<Guid, Rows>,
     /// Last values of each counterset: one response per shape of request, the newest last.
     values: HashMap<Guid, VecDeque<CachedValues>>,
-    /// Last texts of the provider about its collection.
+    /// Last texts of the provider about how it collects its values.
     about: Vec<(Text, Text)>,
     /// Last texts of the provider about data that it cannot use.
     problems: Vec<Text>,
-    /// Last origins of the countersets that differ from the catalogue's.
+    /// Last origin of each counterset's values; `None` if it does not differ from the catalogue's.
     origins: HashMap<Guid, Option<Text>>,
     /// Last texts of the provider about data that it does not deliver, of one counterset or of all.
     not_shown: HashMap<Option<Guid>, Vec<Text>>,
@@ -76,7 +76,7 @@ struct Begun {
     /// Number of the request whose response is waited for.
     number: u64,
     until: Instant,
-    /// Result of the request; `None` without a response, and if it was sent for another collection.
+    /// Result of the request; `None` if there is no response yet, or if the request was sent for another collection.
     outcome: Option<Result<Status, SourceError>>,
     /// `true` if the request was sent for this collection.
     is_own: bool,
@@ -223,7 +223,7 @@ impl DeadlineProvider {
         }
     }
 
-    /// Stores a response. A failed one leaves the earlier values.
+    /// Stores a response of the provider. A failed response leaves the earlier values.
     fn keep(&mut self, WorkerReply { catalogue, reply, took }: WorkerReply) -> Result<Status, SourceError> {
         // Responses have the order of the requests: only one thread at a time works for a provider.
         self.out.pop_front();
@@ -306,13 +306,14 @@ impl DeadlineProvider {
         self.collections.pop()?.outcome
     }
 
-    /// Waits until then for the response to the request of that number; returns `true` if there is one.
+    /// Waits until the time `until` for the response to the request `number`; returns `true` if there is one.
     fn is_answered(&mut self, number: u64, until: Instant) -> bool {
         self.answered >= number || self.wait_for(number, until).is_some()
     }
 }
 
-/// Returns the stored values that cover all wanted instances and most wanted counters; of equal ones the newest.
+/// Returns the stored values that cover all wanted instances and the largest number of wanted counters; if several do,
+/// the newest.
 fn best<'a>(kept: &'a mut VecDeque<CachedValues>, want: &CollectRequest<'_>) -> Option<&'a mut CachedValues> {
     let covering = kept.iter_mut().filter(|kept| kept.request.covers(want));
     // `max_by_key` returns the last of equal ones, and the newest is last.
@@ -332,7 +333,7 @@ impl Provider for DeadlineProvider {
         self.catalogue.clone()
     }
 
-    /// Returns the instances; if the provider is late, as they were last enumerated.
+    /// Returns the instances of a counterset; if the provider is late, those of the last enumeration.
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
         self.ask(WorkerRequest::Instances(*counterset), true).transpose()?;
         let from = self.names.get(counterset).ok_or(SourceError::Late)?;
@@ -345,8 +346,8 @@ impl Provider for DeadlineProvider {
         Ok(())
     }
 
-    /// Sends every change to the provider, in order, however late. An entry without a response in time counts as
-    /// added; a removal is not waited for.
+    /// Sends every change of entries to the provider, in order, even if the provider is late. An entry without a
+    /// response in time counts as added; a removal is not waited for.
     fn entry(&mut self, change: Change, entry: &Entry) -> Status {
         let shared = self.shared.as_ref().map(Deadline::wait);
         let until = shared.as_ref().map_or_else(|| self.until(), |wait| wait.until());
@@ -443,7 +444,7 @@ impl Provider for DeadlineProvider {
         Ok(())
     }
 
-    /// Returns the provider's texts; if it is late, the last ones.
+    /// Returns the provider's texts about its collection; if the provider is late, the last known texts.
     fn describe(&mut self) -> Vec<(Text, Text)> {
         let _ = self.ask(WorkerRequest::About, true); // what it said before is there all the same
         self.about.clone()
@@ -457,19 +458,21 @@ impl Provider for DeadlineProvider {
         vec![format!("{}: no response for {} s", names.join(", "), waited.as_secs()).into()]
     }
 
-    /// Returns the provider's problems; if it is late, the last ones.
+    /// Returns the provider's texts about data that it cannot use; if the provider is late, the last known texts.
     fn problems(&mut self) -> Vec<Text> {
         let _ = self.ask(WorkerRequest::Problems, true);
         self.problems.clone()
     }
 
-    /// Returns the provider's text; if it is late, the last one.
+    /// Returns the provider's text about the origin of a counterset's values; if the provider is late, the last known
+    /// text.
     fn origin(&mut self, counterset: &Guid) -> Option<Text> {
         let _ = self.has(counterset).then(|| self.ask(WorkerRequest::Origin(*counterset), true));
         self.origins.get(counterset).cloned().flatten()
     }
 
-    /// Returns the provider's texts; if it is late, the last ones. A counterset of another provider has none.
+    /// Returns the provider's texts about data that it does not deliver; if the provider is late, the last known texts.
+    /// A counterset of another provider has none.
     fn not_shown(&mut self, counterset: Option<&Guid>) -> Vec<Text> {
         if counterset.is_none_or(|guid| self.has(guid)) {
             let _ = self.ask(WorkerRequest::NotShown(counterset.copied()), true);
@@ -477,7 +480,7 @@ impl Provider for DeadlineProvider {
         self.not_shown.get(&counterset.copied()).cloned().unwrap_or_default()
     }
 
-    /// Returns the provider's problems with countersets; if it is late, the last ones.
+    /// Returns the provider's problems with its countersets; if the provider is late, the last known problems.
     fn left_out(&mut self) -> Vec<(Guid, Text)> {
         let _ = self.ask(WorkerRequest::LeftOut, true);
         self.left_out.clone()

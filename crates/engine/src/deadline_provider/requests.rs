@@ -24,7 +24,7 @@ pub(super) enum WorkerRequest {
     LeftOut,
 }
 
-/// Open request, comparable with others: an equal one is not sent again while it waits.
+/// Request that has no reply yet. While it waits, an equal request is not sent again.
 #[derive(Debug)]
 pub(super) enum PendingRequest {
     Catalogue,
@@ -72,7 +72,7 @@ pub(super) enum ReplyBody {
 pub(super) struct CachedValues {
     pub request: Arc<OwnedRequest>,
     pub rows: Rows,
-    /// Number of bytes read for the values and not counted in any collection yet.
+    /// Number of bytes that were read for the values and that no collection has counted yet.
     pub uncounted: u64,
     pub time: Instant,
     /// `true` if the response took longer than the deadline.
@@ -179,7 +179,7 @@ impl OwnedRequest {
         self.filters == *want.instances || want.instances.iter().all(covered)
     }
 
-    /// Returns the number of wanted counters that were requested.
+    /// Returns the number of counters in `want` that this request contains too.
     pub fn counters_of(&self, want: &CollectRequest<'_>) -> usize {
         want.counters.iter().filter(|id| self.counters.contains(id)).count()
     }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::requests::{WorkerReply, WorkerRequest};
 use crate::provider::{Provider, guarded};
 
-/// Provider with its inbox, for the thread that works for it.
+/// Provider with its queues of requests and replies, for the thread that calls the provider.
 pub(super) struct Work {
     inner: Mutex<Inner>,
     /// Number of requests that are not done.
@@ -28,7 +28,7 @@ impl std::fmt::Debug for Work {
 }
 
 impl Work {
-    /// Creates the work of a provider, without any request yet.
+    /// Creates the work of a provider, with no request waiting.
     pub fn new(
         provider: Box<dyn Provider>,
         inbox: Receiver<WorkerRequest>,

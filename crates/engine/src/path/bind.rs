@@ -41,7 +41,7 @@ pub enum BindError {
         /// Name of the counterset.
         counterset: String,
     },
-    /// The counterset has no instances, or none now, and the path names one.
+    /// The path names an instance, and the counterset has no instances, or none now.
     #[error("\"{counterset}\" has no instances; the path names one")]
     NoInstances {
         /// Name of the counterset.
@@ -81,7 +81,7 @@ impl From<&BindError> for PdhStatus {
 pub struct ResolvedPath {
     /// Counterset that the path names.
     pub set: Arc<Counterset>,
-    /// Counters that the path selects, in the order of the counterset: one, or those of a pattern.
+    /// Counters that the path selects, in the order of the counterset: a single one, or all that match a pattern.
     pub counters: Vec<CounterId>,
     /// Instance selection as written, for a [`Selector`]. `None` is the nameless instance of a counterset without
     /// instances.
@@ -99,7 +99,8 @@ pub fn resolve(source: &mut dyn Source, path: &CounterPath) -> Result<ResolvedPa
     Ok(ResolvedPath { set, counters, instances })
 }
 
-/// Returns the instance that a path names, if it fits the counterset. `None` is its nameless instance.
+/// Returns the instance that a path names, if the counterset can have it. `None` is the nameless instance of a
+/// counterset without instances.
 pub(super) fn fitting_instance<'p>(
     set: &Counterset,
     instance: Option<&'p str>,
@@ -152,8 +153,8 @@ pub(super) fn find_counterset(source: &mut dyn Source, name: &str) -> Result<Arc
     })
 }
 
-/// Finds counters by name or pattern, in English or another language, or by `#ID`. Helpers match only by their own
-/// name or id.
+/// Finds counters by name or pattern, in English or another language, or by `#ID`. A counter that is not displayable
+/// matches only by its own name or id, not by a pattern.
 pub(super) fn find_counters<'a>(set: &'a Counterset, text: &str) -> Result<Vec<&'a Counter>, BindError> {
     let names = |counter: &'a Counter| {
         let translated = set.translations.iter().flat_map(|t| t.counters.iter());

@@ -126,7 +126,7 @@ pub fn objects(source: &mut dyn Source, detail: DetailLevel) -> Result<Vec<Strin
 /// Counter and instance names of one counterset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectItems {
-    /// Names of the counters, each once, without helpers.
+    /// Names of the displayable counters of the requested detail level or below, each once.
     pub counters: Vec<String>,
     /// Names of the instances, each once; `None` if the counterset has no instances at all.
     pub instances: Option<Vec<String>>,
@@ -165,7 +165,8 @@ fn instances(source: &mut dyn Source, set: &Counterset) -> Result<Vec<Utf16>, So
     }
 }
 
-/// Returns the names that a text selects, numbered if several have the same name. A plain name selects the first.
+/// Returns the instance names that a text selects; the second and later of equal names get an index. A plain name
+/// selects only the first.
 fn meant(names: &[Utf16], text: &str) -> Vec<String> {
     let (selector, is_name) = (Selector::new(text), Selector::is_plain(text) && !is_pattern(text));
     let mut seen: HashMap<Vec<u16>, usize> = HashMap::new();
@@ -182,7 +183,7 @@ fn meant(names: &[Utf16], text: &str) -> Vec<String> {
     meant
 }
 
-/// Returns a name, with its index appended for the second and later of that name.
+/// Returns a name, with `#` and its index appended unless the index is 0.
 pub(super) fn with_index(name: &str, occurrence: usize) -> String {
     if occurrence == 0 { name.to_owned() } else { format!("{name}#{occurrence}") }
 }

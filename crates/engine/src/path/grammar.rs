@@ -61,7 +61,7 @@ pub enum PathError {
     /// The path is longer than Windows allows.
     #[error("the path has {0} characters, more than {max}", max = CounterPath::MAX_LEN)]
     TooLong(usize),
-    /// The parts, joined to a text, are parsed as other parts, because there is no escape character.
+    /// The text made of the parts is parsed as other parts, because the grammar has no escape character.
     #[error("these names form no counter path: \"{0}\" has another meaning")]
     Ambiguous(String),
 }
@@ -148,8 +148,8 @@ enum Missing {
 
 type Parts<'a> = (&'a str, Option<&'a str>, &'a str);
 
-/// Splits a path with backslashes. Instance names can contain brackets: if brackets are unpaired, the last `)\` ends
-/// the instance.
+/// Splits a path with backslashes, such as `\Process(sh)\Thread Count`, into its parts. Instance names can contain
+/// brackets: if brackets are unpaired, the last `)\` ends the instance.
 fn split(rest: &str) -> Result<Parts<'_>, Missing> {
     // MS Learn forbids brackets in names, but real names of network adapters contain them (P-2).
     split_at(rest, '\\', |behind| behind.rsplit_once(")\\"))

@@ -8,7 +8,7 @@ use perfset_core::CounterId;
 use super::query::PathValue;
 
 /// Retains the `most` greatest values of each counter of a path, greatest first. Sums over other instances, and idle
-/// instances, are removed if there are others.
+/// instances, are removed if there are other instances.
 pub fn keep_greatest<'a, V: Borrow<PathValue<'a>>>(
     values: &mut Vec<V>,
     most: usize,

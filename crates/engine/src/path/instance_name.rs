@@ -75,8 +75,8 @@ pub(super) fn numbered(text: &str) -> Option<(&str, &str)> {
     text.rsplit_once('#').filter(|(_, digits)| !digits.is_empty() && is_digits(digits))
 }
 
-/// Replaces the characters that the grammar of PDH's paths needs: `(` and `)` become square brackets, `#`, `\` and
-/// `/` become underscores.
+/// Replaces the characters that have a meaning in PDH's paths: `(` and `)` become square brackets, `#`, `\` and `/`
+/// become underscores.
 ///
 /// Used in output for readers of PDH's paths. This project's own paths take names unchanged.
 ///

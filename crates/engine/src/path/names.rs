@@ -2,8 +2,8 @@
 
 use perfset_core::utf16::upper;
 
-/// Returns the names nearest to a text, best first: at most `most`, and none that differs by more than half of its
-/// length.
+/// Returns the names most similar to a text, best first: at most `most`, and none that differs from the text by more
+/// than half of the name's length.
 ///
 /// A name that contains the text is nearer than any name with another spelling.
 #[must_use]
@@ -28,8 +28,8 @@ pub(super) fn folded(text: &str) -> Vec<u16> {
     text.encode_utf16().map(upper).take(MOST).collect()
 }
 
-/// Returns the number of units to insert, delete or change, or of neighbours to swap (the optimal string alignment
-/// distance).
+/// Returns the edit distance of two texts: the number of UTF-16 units to insert, delete or change, or of neighbours to
+/// swap (optimal string alignment).
 pub(super) fn distance(a: &[u16], b: &[u16]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();

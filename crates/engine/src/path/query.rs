@@ -20,7 +20,7 @@ use crate::snapshot::Snapshot;
 use crate::source::{NextOutcome, QueryHandle, Source};
 use crate::values::{SampleIndex, SamplePair, SampleReader, Value};
 
-/// Query by paths: the paths are collected together, and the last two samples stored.
+/// Query by counter paths: collects all paths together, and stores the last two samples.
 ///
 /// Paths with the same instances share an entry of the query, which also contains the bases of their counters. An
 /// instance that does not exist yet is no error: a pattern selects the instances of each collection.
@@ -39,27 +39,27 @@ use crate::values::{SampleIndex, SamplePair, SampleReader, Value};
 pub struct PathQuery {
     query: Box<dyn QueryHandle>,
     pub(super) paths: Vec<BoundPath>,
-    /// Entries of the last sample in its order, then those added since. Some may be in `deleted`.
+    /// Entries of the last sample in the order of its results, then the entries added later. Some may be in `deleted`.
     entries: Vec<Entry>,
     /// Positions of entries that are no longer in the query. They are removed with the next sample, because the last
     /// one still contains them.
     deleted: HashSet<usize>,
     /// Each replaced entry and the later entry that replaced it, in the order of replacement.
     moved: Vec<(usize, usize)>,
-    /// Positions of the entries of the same instances, ascending; empty if it must be rebuilt.
+    /// Positions of the entries with the same instance selection, ascending; empty if it must be rebuilt.
     positions: HashMap<Instances, Vec<usize>>,
     pub(super) new: Snapshot,
     old: Snapshot,
     pub(super) samples: u64,
     /// Index of the last two samples, made when a value of them is first read.
     pub(super) index: OnceCell<Box<SampleIndex>>,
-    /// Index of the samples before. The next sample often has the structure of the last but one.
+    /// Earlier index, which is reused if the next two samples have the same block structures.
     spare: Option<Box<SampleIndex>>,
-    /// Number of values of the last reading, for the size of the next one.
+    /// Number of values that were read last time, as the capacity for the next reading.
     pub(super) len: Cell<usize>,
     /// `true` if there might be entries that no path needs.
     has_unused: bool,
-    /// Class above which counters are left out if only a pattern selects them.
+    /// Cost class above which counters are left out if only a pattern selects them.
     most_costly: CostClass,
     /// Counters that were left out, with their countersets.
     left_out: Vec<(Arc<Counterset>, CounterId)>,
@@ -72,8 +72,8 @@ impl std::fmt::Debug for PathQuery {
 }
 
 impl PathValue<'_> {
-    /// Returns the path of this value for readers of PDH's paths. In the instance, characters that their grammar
-    /// needs are [`substituted`], and the second and later of a name are numbered.
+    /// Returns the path of this value in the grammar of PDH. Special characters of the instance name are
+    /// [`substituted`], and the second and later instances of a name are numbered.
     #[must_use]
     pub fn pdh_path(&self, machine: Option<&str>) -> CounterPath {
         self.named(machine, &substituted(&self.value.instance.to_string()))
@@ -95,8 +95,8 @@ impl PathValue<'_> {
                 && self.value.instance_id.is_some_and(|id| id.0 == 0)
     }
 
-    /// Returns the row of the value in its counterset's result. Values of one row are of one instance. It is a position
-    /// in this sample, not an identity.
+    /// Returns the position of the value's row in the result of its counterset. All values of a row are of one
+    /// instance. The position is valid in this sample only, and identifies no instance.
     #[must_use]
     pub fn row(&self) -> usize {
         self.cell.0
@@ -112,7 +112,7 @@ impl PathValue<'_> {
     }
 }
 
-/// Instances of an entry: counterset, name in capitals, id.
+/// Instance selection of an entry: counterset, name in capitals, and id filter.
 type Instances = (Guid, Option<Vec<u16>>, InstanceIdFilter);
 
 fn instances_of(entry: &Entry) -> Instances {
@@ -134,9 +134,9 @@ pub(super) struct BoundPath {
     pub all_counters: bool,
     /// `true` if the path can have several values.
     pub is_several: bool,
-    /// Counters of the path, and the positions of their entries in the query.
+    /// Counters of the path, each with the position of its entry in the query.
     pub counters: Vec<(CounterId, usize)>,
-    /// Selection that the engine's own pattern cannot express, if any.
+    /// Instance selection, if the pattern of the entry cannot express it: alternatives, exclusions or numbers.
     pub selector: Option<Selector>,
     /// Instance selection as written, encoded as in a block.
     pub instance: Vec<u8>,
@@ -145,18 +145,18 @@ pub(super) struct BoundPath {
 /// Value of a path: one counter of one instance.
 #[derive(Clone, Debug)]
 pub struct PathValue<'a> {
-    /// Position of the path, in the order of addition.
+    /// Position of the path in the query, in the order of addition.
     pub path: usize,
     /// Value with its counter and instance.
     pub value: Value<'a>,
-    /// Index among instances of that name in this sample, from 0, ignoring case. Not an identity.
+    /// Index among the instances of the same name in this sample, from 0, ignoring case. It is not an identity.
     pub occurrence: usize,
-    /// Row and column in its entry.
+    /// Row and column of the value in the result of its entry.
     pub(super) cell: (usize, usize),
 }
 
 impl<'a> PathValue<'a> {
-    /// Returns the same counter of the same instance with a value of another sample.
+    /// Returns a copy for the same counter and instance, with a value of another sample.
     #[must_use]
     pub fn with(&self, value: Value<'a>) -> Self {
         Self { value, ..*self }
@@ -194,8 +194,8 @@ impl PathQuery {
         }
     }
 
-    /// Leaves out counters above this class, if only a pattern selects them and it selects cheaper ones too. Valid for
-    /// paths that are added later; by default, nothing is left out.
+    /// Leaves out counters above this cost class, if only a pattern selects them and it selects cheaper ones too.
+    /// Applies to paths that are added later; by default, nothing is left out.
     pub fn leave_out_above(&mut self, most_costly: CostClass) {
         self.most_costly = most_costly;
     }
@@ -205,7 +205,7 @@ impl PathQuery {
         self.left_out.iter().filter_map(|(set, id)| Some((&**set, set.counter(*id)?)))
     }
 
-    /// Removes the counters of a path that are too costly, and stores them as left out.
+    /// Removes the counters of a path that are too costly, and adds them to `left_out`.
     fn without_costly(&mut self, set: &Arc<Counterset>, ids: &mut Vec<CounterId>) {
         let is_costly =
             |id: &CounterId| set.counter(*id).is_some_and(|counter| counter.cost_class > self.most_costly);
@@ -266,8 +266,8 @@ impl PathQuery {
         Ok(self.paths.len().saturating_sub(1))
     }
 
-    /// Returns the position of a query entry with these counters of these instances: an existing entry, or one
-    /// extended by them. After a sample it is a new entry, because an entry that changes loses its interval.
+    /// Returns the position of a query entry with these counters of these instances: an existing entry, or one extended
+    /// by the counters. After a sample it is a new entry, because a changed entry loses its older sample.
     fn entry(&mut self, wanted: Entry) -> Result<usize, BindError> {
         let union =
             |known: &Entry| Entry { counters: known.counters.union(&wanted.counters), ..known.clone() };
@@ -348,8 +348,8 @@ impl PathQuery {
         }
     }
 
-    /// Deletes the entries that no path needs from the query. Not before the next sample, so that several removed
-    /// paths cost one pass.
+    /// Deletes the entries that no path needs from the query. Runs at the next sample, so that several removed paths
+    /// cost one pass.
     fn delete_unused(&mut self) {
         if !std::mem::take(&mut self.has_unused) {
             return;
@@ -373,7 +373,7 @@ impl PathQuery {
         self.new.annex().get(value.value.entry)?.birth_of(row, column)
     }
 
-    /// Collects a sample of all paths; the previous one becomes the older of the two.
+    /// Collects a sample of all paths, and keeps the previous sample as the older of the two.
     ///
     /// # Errors
     /// If there is nothing to deliver at all.
@@ -437,7 +437,7 @@ impl PathQuery {
         SamplePair { new: &self.new, old: self.older() }
     }
 
-    /// Returns a reader of the last sample.
+    /// Returns a reader of the values of the last collection, which are formatted with those of the one before.
     pub(super) fn reader(&self) -> SampleReader<'_> {
         let pair = self.pair();
         SampleReader::new(pair, self.index.get_or_init(|| Box::new(SampleIndex::new(pair))))

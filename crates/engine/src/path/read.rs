@@ -17,13 +17,13 @@ pub struct CounterInfo<'a> {
     pub counter: CounterId,
     /// Type of the counter.
     pub counter_type: CounterType,
-    /// Status of the counter's first value in the last sample: valid, or the reason why not.
+    /// Status of the counter's first value in the last sample: valid, or the reason for having no valid value.
     #[doc(alias = "CStatus")]
     pub c_status: PdhStatus,
     /// Factor for formatted values.
     #[doc(alias = "lScale")]
     pub scale: Scale,
-    /// Power of ten for charts, from the registration. Not applied.
+    /// Power of ten for charts, from the registration. Values are not scaled by it.
     #[doc(alias = "lDefaultScale")]
     pub default_scale: i32,
     /// Path with the names of the registration; [`instance_name`](CounterPath::instance_name) parses its instance.
@@ -37,7 +37,7 @@ pub struct CounterInfo<'a> {
     pub time_base: Option<i64>,
 }
 
-/// Last sample in PDH's terms.
+/// Reading of the last sample in the terms of PDH.
 ///
 /// Reading many paths one by one costs about as much as reading all at once, which [`values`](Self::values) does:
 /// [`raw_counters`](Self::raw_counters) and [`formatted`](Self::formatted) convert its results.
@@ -80,7 +80,7 @@ impl PathQuery {
         }
     }
 
-    /// Returns the raw counter of each of these values, which are of this query and its last sample.
+    /// Returns the raw counter of each given value. The values must be of this query and its last sample.
     #[must_use]
     pub fn raw_counters(&self, values: &[PathValue<'_>]) -> Vec<RawCounter> {
         let mut reader = self.reader();
@@ -110,7 +110,7 @@ impl PathQuery {
         }
     }
 
-    /// Formats these values, which are of this query and its last sample; from then on they count as read.
+    /// Formats the given values, which must be of this query and its last sample; afterwards they count as read.
     #[must_use]
     pub fn formatted(&self, values: &[PathValue<'_>], format: Format) -> Vec<CounterValue> {
         // Computed before any path counts as read, so that all values of a path are equally new.
@@ -142,8 +142,8 @@ impl PathQuery {
         Ok(raw.unwrap_or(RawCounter::without_value(PdhStatus::PDH_CSTATUS_ITEM_NOT_VALIDATED, 0)))
     }
 
-    /// Returns the values of a path with their raw counters. Instances of the same name have the same name,
-    /// distinguished by their occurrence.
+    /// Returns the values of a path with their raw counters. Instances with equal names are distinguished by their
+    /// occurrence.
     ///
     /// # Errors
     /// [`PDH_INVALID_HANDLE`](PdhStatus::PDH_INVALID_HANDLE) if there is no such path,
@@ -156,7 +156,7 @@ impl PathQuery {
         Ok(values.into_iter().zip(raw).collect())
     }
 
-    /// Formats the value of a path that selects one. If there is no value, the status gives the reason, and a C
+    /// Formats the value of a path that selects one value. If there is no value, the status gives the reason, and a C
     /// function returns [`PDH_INVALID_DATA`](PdhStatus::PDH_INVALID_DATA).
     ///
     /// # Errors
@@ -171,8 +171,7 @@ impl PathQuery {
         Ok(value.unwrap_or(CounterValue::without_value(PdhStatus::PDH_CSTATUS_ITEM_NOT_VALIDATED)))
     }
 
-    /// Formats the values of a path. Instances of the same name have the same name, distinguished by their
-    /// occurrence.
+    /// Formats the values of a path. Instances with equal names are distinguished by their occurrence.
     ///
     /// # Errors
     /// Errors of [`raw_array`](Self::raw_array), and the status of the first value if no value has a number.
@@ -191,7 +190,7 @@ impl PathQuery {
         Ok(values.into_iter().zip(formatted).collect())
     }
 
-    /// Multiplies the formatted values of a path with a power of ten from now on, -7 to 7.
+    /// Sets the power of ten, from -7 to 7, by which the formatted values of a path are multiplied from now on.
     ///
     /// # Errors
     /// [`PDH_INVALID_HANDLE`](PdhStatus::PDH_INVALID_HANDLE) if there is no such path, then
@@ -216,8 +215,8 @@ impl PathQuery {
         Ok(self.infos_of(bound, &values, &mut reader))
     }
 
-    /// Returns the [`info`](Self::info) of each path of some values, which are of this query and its last sample,
-    /// path by path. The values are visited once.
+    /// Returns the [`info`](Self::info) of each path of the given values, which must be of this query and its last
+    /// sample, path by path. The values are visited once.
     #[must_use]
     pub fn infos(&self, values: &[PathValue<'_>]) -> Vec<(usize, Vec<CounterInfo<'_>>)> {
         let mut reader = self.reader();
@@ -264,7 +263,7 @@ impl PathQuery {
         self.paths.get(path).ok_or(PdhStatus::PDH_INVALID_HANDLE)
     }
 
-    /// Returns the value of a path that selects one; `None` before the first sample.
+    /// Returns the value of a path that selects one value; `None` before the first sample.
     fn value<'a>(
         &'a self,
         path: usize,
@@ -305,7 +304,7 @@ impl PathQuery {
         good_or(v).err().unwrap_or_else(|| self.good(v, reader))
     }
 
-    /// Returns the status of an existing value: new if it changed and was not read since, else valid.
+    /// Returns the status of an existing value: new if the value changed and was not read since then, else valid.
     fn good<'a>(&'a self, v: &PathValue<'_>, reader: &mut SampleReader<'a>) -> PdhStatus {
         let is_read = self.paths.get(v.path).is_some_and(|bound| bound.is_read.get());
         let (row, column) = v.cell;
@@ -322,7 +321,7 @@ impl PathQuery {
     }
 }
 
-/// Returns the status of a missing value as the error.
+/// Returns `Ok` if a value exists, and otherwise the status of the missing value as the error.
 fn good_or(v: &PathValue<'_>) -> Result<(), PdhStatus> {
     v.value.value.as_ref().map(drop).map_err(PdhStatus::from)
 }

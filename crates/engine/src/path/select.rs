@@ -5,7 +5,7 @@ use perfset_core::Utf16;
 use super::instance_name::numbered;
 use crate::pattern::Pattern;
 
-/// Part of a path, as a test for names.
+/// Instance or counter part of a path, as a test for names.
 ///
 /// ```
 /// use perfset::path::Selector;
@@ -50,8 +50,8 @@ impl Selector {
         selector
     }
 
-    /// Returns `true` if the engine's own pattern for this text selects the same: one name or pattern, without a
-    /// number.
+    /// Returns `true` if the engine's own pattern for this text selects the same names: the text is one name or
+    /// pattern, without a number.
     #[must_use]
     pub fn is_plain(text: &str) -> bool {
         let selector = Self::new(text);

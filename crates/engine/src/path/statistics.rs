@@ -22,10 +22,10 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Computes the statistics of raw counters in a caller's ring buffer. `first` is the index of the oldest; the
-    /// newest is before it. The count is that of values: types that take a difference have one less than raw
-    /// counters. Values are capped and scaled as in the calculation;
-    /// [`FormatKind::number`](super::FormatKind::number) converts the results to integers.
+    /// Computes the statistics of raw counters in a caller's ring buffer. `first` is the index of the oldest raw
+    /// counter; the newest is before it. Counter types that take a difference have one value less than raw counters.
+    /// Values are capped and scaled as in the calculation; [`FormatKind::number`](super::FormatKind::number) converts
+    /// the results to integers.
     ///
     /// ```
     /// use perfset::CounterType;
@@ -85,10 +85,10 @@ impl Statistics {
     }
 }
 
-/// Identity of a series in a run.
+/// Identity of a series in a run: path, counter and instance.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SeriesKey {
-    /// Position of the path.
+    /// Position of the path in the query.
     pub path: usize,
     /// Id of the counter.
     pub counter: CounterId,
@@ -106,7 +106,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Adds every existing value of a sample; missing values count nowhere.
+    /// Adds every existing value of a sample; a missing value is not counted.
     pub fn add(&mut self, values: &[PathValue<'_>]) {
         for PathValue { path, value, .. } in values {
             let Ok(formatted) = &value.value else { continue };

@@ -19,8 +19,8 @@ impl PathQuery {
         all
     }
 
-    /// Passes on the values of a path in the order of [`values`](Self::values), and stores none of them: for rankings
-    /// and sums over many instances, of which few are needed.
+    /// Passes the values of a path to `each` in the order of [`values`](Self::values), without storing them: for
+    /// rankings and sums over many instances, of which few are needed.
     ///
     /// ```
     /// # use perfset::{Machine, path::PathQuery, testing::FixedClock};
@@ -39,7 +39,8 @@ impl PathQuery {
         self.each_value(path, &mut self.reader(), each);
     }
 
-    /// Returns the value of a path of one counter in a [row](PathValue::row); `None` if the path has none there.
+    /// Returns the value of a path with one counter in a [row](PathValue::row); `None` if the path has no value in that
+    /// row.
     #[must_use]
     pub fn value_in_row(&self, path: usize, row: usize) -> Option<PathValue<'_>> {
         let bound = self.paths.get(path).filter(|_| self.samples > 0)?;
@@ -61,7 +62,7 @@ impl PathQuery {
         bound.selects(entry).then(|| entry.value(at, &column, with))
     }
 
-    /// Passes on the values of a path; none before the first sample.
+    /// Passes the values of a path to `each`; passes none before the first sample.
     pub(super) fn each_value<'a>(
         &'a self,
         path: usize,
@@ -94,7 +95,7 @@ impl PathQuery {
 }
 
 impl BoundPath {
-    /// Passes on the values in these columns of the instances that the path selects, row by row.
+    /// Passes the values in some columns of the instances that the path selects to `each`, row by row.
     fn choose<'a>(
         &'a self,
         entry: &mut EntryReader<'a>,

@@ -25,8 +25,8 @@ impl Collection {
         Self { number, elapsed_ns, bytes_read: 0 }
     }
 
-    /// Creates a collection for an enumeration of instances. Its number counts down from the maximum and those of
-    /// other collections count up, so neither reuses the data of the other.
+    /// Creates a collection for an enumeration of instances. Its number counts down from the maximum, and those of
+    /// other collections count up, so neither kind reuses the data of the other.
     #[must_use]
     pub fn enumeration(elapsed_ns: u64) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
@@ -81,7 +81,7 @@ pub(crate) struct CollectionStart {
     pub time_100ns: u64,
 }
 
-/// Returns a number that no layout and no collection of this process has had.
+/// Returns a number that neither a layout nor a collection of this process has had.
 pub(crate) fn next_number() -> u64 {
     // One sequence for the process, because a snapshot can be passed from one query to another. Only
     // uniqueness matters, so `Relaxed` is enough.
@@ -132,7 +132,7 @@ impl<T> Default for CollectionCache<T> {
 }
 
 impl<T> CollectionCache<T> {
-    /// Returns the result of this collection: calls `read` only at the first call in a collection.
+    /// Returns the result of a source in this collection. Only the first call in a collection calls `read`.
     ///
     /// # Errors
     /// The reason that `read` returned in this collection.
@@ -148,14 +148,14 @@ impl<T> CollectionCache<T> {
         self.last()
     }
 
-    /// Returns `true` if the stored result is that of this collection.
+    /// Returns `true` if the stored result is from this collection.
     #[must_use]
     #[inline]
     pub fn is_of(&self, collection: &Collection) -> bool {
         self.collection == collection.number
     }
 
-    /// Returns the stored result, of whatever collection it is.
+    /// Returns the stored result, from whichever collection it is.
     ///
     /// # Errors
     /// The reason that the last reading returned; [`NoValue::NotGiven`] if there was none.

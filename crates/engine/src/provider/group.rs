@@ -90,7 +90,7 @@ impl Provider for ProviderGroup {
         self.provider(instance.counterset)?.facts(instance, options)
     }
 
-    /// Returns the origin that the provider of a counterset returns; without one, the group's own origin counts.
+    /// Returns the origin that the provider of a counterset returns; if there is none, the origin of the group applies.
     fn origin(&mut self, counterset: &Guid) -> Option<Text> {
         self.provider(*counterset).ok()?.origin(counterset)
     }

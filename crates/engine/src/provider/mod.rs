@@ -74,8 +74,8 @@ pub trait Provider: Send {
         Status::ERROR_SUCCESS
     }
 
-    /// Announces a [`collect`](Self::collect) with the same request, so that all slow sources start at once. `until`
-    /// is the end of waiting for others, the same for all countersets of a collection.
+    /// Announces a [`collect`](Self::collect) with the same request, so that all slow sources start at once. Waiting
+    /// for them ends at `until`, the same for all countersets of a collection.
     ///
     /// The engine calls this for every counterset of a collection before it collects the first one. An implementation
     /// sends its requests and returns; it never waits.
@@ -121,19 +121,19 @@ pub trait Provider: Send {
         Vec::new()
     }
 
-    /// Returns a line for users for each source that did not respond in time and is not waited for now: `WHO: SINCE
-    /// WHEN`.
+    /// Returns a line for users for each source that did not respond in time and that collections do not wait for now:
+    /// `WHO: SINCE WHEN`.
     fn late(&mut self) -> Vec<Text> {
         Vec::new()
     }
 
-    /// Returns texts for users: data that was found and cannot be used, and why.
+    /// Returns texts for users on data that was found and cannot be used, with the reasons.
     fn problems(&mut self) -> Vec<Text> {
         Vec::new()
     }
 
-    /// Returns the problems that concern a counterset of this provider, or one that exists in place of another: its
-    /// GUID, the omitted part, and the reason.
+    /// Returns problems by counterset: the GUID of a counterset of this provider, or of one that exists in place of
+    /// another, then the omitted part and the reason.
     fn left_out(&mut self) -> Vec<(Guid, Text)> {
         Vec::new()
     }
@@ -149,7 +149,7 @@ pub(crate) fn guarded<T>(
         .unwrap_or_else(|_| Err(SourceError::Failed("the provider panicked".into())))
 }
 
-/// Checks that a requested counterset is the one that a provider has.
+/// Returns an error unless a requested counterset is the provider's own one.
 fn check_counterset(requested: &Guid, own: &Guid) -> Result<(), SourceError> {
     if requested == own { Ok(()) } else { Err(SourceError::UnknownCounterset(*requested)) }
 }
@@ -220,7 +220,7 @@ pub struct CollectRequest<'a> {
 }
 
 impl<'a> CollectRequest<'a> {
-    /// Creates a request of a collection of its own, at the beginning of 1970.
+    /// Creates a request for a separate collection, at the beginning of 1970.
     #[must_use]
     pub fn new(
         counterset: &'a Counterset,

@@ -29,7 +29,7 @@ pub trait ValueSource: Debug + Send {
         Err(NoValue::NotGiven)
     }
 
-    /// Returns the same value with its mark, for a counterset that has marked values.
+    /// Returns the raw value of a counter with its mark, for a counterset that has marked values.
     ///
     /// # Errors
     /// The same errors as [`value`](Self::value).
@@ -41,7 +41,7 @@ pub trait ValueSource: Debug + Send {
         self.value(counter, collection).map(MarkedRaw::from)
     }
 
-    /// Fills the columns of these counters, for a counterset that has many similar ones.
+    /// Fills the columns of these counters, for a counterset that has many similar counters.
     fn fill(&mut self, counters: &[CounterId], cells: &mut RowWriter<'_>, collection: &mut Collection) {
         for (column, counter) in counters.iter().enumerate() {
             fill(cells, column, self.marked_value(*counter, collection));

@@ -36,8 +36,8 @@ impl MarkedRaw {
         Self { raw, mark }
     }
 
-    /// Returns the current value, or the highest so far if it has fallen by less than `limit`. Then it is marked
-    /// [`Held`](Mark::Held).
+    /// Returns the current value, or the highest value so far if the value has fallen by less than `limit`. In the
+    /// second case the value is marked [`Held`](Mark::Held).
     ///
     /// For counts that a source can correct downwards a little. A larger fall is a restart of the source.
     #[must_use]
@@ -58,7 +58,7 @@ impl From<u64> for MarkedRaw {
     }
 }
 
-/// Fills a cell of a row with a value or a reason.
+/// Fills a cell of a row with a value, or with the reason for having none.
 #[inline]
 pub fn fill(cells: &mut RowWriter<'_>, column: usize, value: Result<MarkedRaw, NoValue>) {
     match value {
@@ -77,8 +77,8 @@ pub fn reading(value: &Result<MarkedRaw, NoValue>) -> Reading<'_> {
     }
 }
 
-/// Converts a name of a source to an instance name: `\` and NUL become `_`, bytes that are not UTF-8 become U+FFFD.
-/// Two names can become equal, so instances need ids or births that distinguish them.
+/// Converts a name that a source gives to an instance name: `\` and NUL become `_`, bytes that are not UTF-8 become
+/// U+FFFD. Two names can become equal, so instances need ids or births that distinguish them.
 ///
 /// ```
 /// use perfset::provider::instance_name;

@@ -9,7 +9,7 @@ use perfset_core::{Birth, Counter, CounterId, Instance, InstanceId, Mark, Name, 
 
 use crate::runs::Runs;
 
-/// Values of one counterset at one time, encoded as in a block, with the metadata that a block cannot contain.
+/// Values of one counterset at one time, encoded as in a block, with metadata that a block cannot contain.
 ///
 /// Reused from collection to collection. While the same instances come in the same order, nothing is allocated, and
 /// [`changed`](Self::changed) is false.
@@ -26,13 +26,13 @@ pub struct Rows {
     /// Earliest possible start of each instance, where it is known.
     began: Runs<Option<u64>>,
     notes: Vec<CellNote>,
-    /// Reason of each column, for cells without a value and without a note. Empty if no column has one.
+    /// Reason of each column for its missing values, for cells without a note. Empty if no column has a reason.
     reasons: Vec<Option<NoValue>>,
     bytes_read: u64,
     late: bool,
-    /// Clocks of the counterset itself, if its source has some.
+    /// Clocks of the counterset itself, if its source has clocks.
     clocks: Option<Clocks>,
-    /// Number of the collection method that the source used; 0 if it has only one.
+    /// Number of the collection method that the source used; 0 if the source has only one method.
     layer: u32,
     /// Number of cells that have a value.
     delivered: u64,
@@ -43,7 +43,7 @@ struct RowColumn {
     counter: CounterId,
     /// Cell of this column with value 0.
     zero: Cell,
-    /// Mask of the bits that values of the column have.
+    /// Mask of the bits that values of the column can have.
     mask: u64,
 }
 
@@ -78,7 +78,7 @@ impl RowMetadata {
         self.marks.clear();
     }
 
-    /// Returns `true` if births and owners are the same.
+    /// Returns `true` if the births and owners of all rows are the same in `other`.
     pub fn has_rows_of(&self, other: &Self) -> bool {
         self.births == other.births && self.owners == other.owners
     }
@@ -91,7 +91,7 @@ impl RowMetadata {
         self.marks.set(row, mark);
     }
 
-    /// Replaces this metadata by that of some rows, ascending, of `from`.
+    /// Replaces this metadata by that of the given rows of `from`; the rows ascend.
     pub fn select(&mut self, from: &Self, rows: &[usize]) {
         // The rows are ascending and distinct, so if there are as many, they are all rows.
         if rows.len() == from.births.len() {
@@ -130,7 +130,7 @@ pub enum CellState {
     Missing(NoValue),
     /// The cell has a value with this mark.
     Marked(Mark),
-    /// The cell has a count that began at a time of its own, in terms of PerfTime100NSec, perhaps with a mark. It is
+    /// The cell has a count that began at its own start time, in terms of PerfTime100NSec, perhaps with a mark. It is
     /// not compared with a count that began at another time.
     Counted(NonZeroU64, Option<Mark>),
 }
@@ -146,7 +146,7 @@ impl CellState {
         }
     }
 
-    /// Returns `true` if the value is a total: it has a birth of its own, or lacks instances.
+    /// Returns `true` if the value is a total: its count began at its own start time, or it lacks instances.
     pub(crate) fn is_of_total(&self) -> bool {
         matches!(self, Self::Counted(..)) || matches!(self, Self::Marked(Mark::Partial(_)))
     }
@@ -163,7 +163,7 @@ impl CellState {
 
 #[derive(Clone, Debug)]
 struct CellNote {
-    /// Row and column; notes are sorted by it in ascending order.
+    /// Row and column of the cell; notes are sorted by this position in ascending order.
     position: (usize, usize),
     note: CellState,
 }
@@ -239,8 +239,8 @@ impl Rows {
         self.push_with(birth, |table| table.row(name, id))
     }
 
-    /// Adds a row like [`push`](Self::push), for the instance at `position` of `names`. So a provider that stores its
-    /// names need not encode a name each time.
+    /// Adds a row like [`push`](Self::push), for the instance at `position` of `names`. A provider that stores its
+    /// names then need not encode a name each time.
     #[inline]
     pub fn push_of(&mut self, names: &TableRows, position: usize, birth: Birth) -> RowWriter<'_> {
         self.push_with(birth, |table| {
@@ -305,8 +305,8 @@ impl Rows {
         }
     }
 
-    /// Sets the reason for missing values of a column, in all rows without one of their own. One note serves a
-    /// counter that no row can have.
+    /// Sets the reason for the missing values of a column, for all rows whose cells have no reason. A counter that no
+    /// row can have needs only this one reason.
     pub fn none_in_column(&mut self, column: usize, reason: NoValue) {
         self.reasons.resize(self.columns.len(), None);
         if let Some(known) = self.reasons.get_mut(column) {
@@ -314,12 +314,12 @@ impl Rows {
         }
     }
 
-    /// Sets the owner of the rows that are pushed from now on: at first the system.
+    /// Sets the owner of the rows that are pushed from now on; without a call it is the system.
     pub fn set_owner(&mut self, owner: Owner) {
         self.about.owners.set(self.len(), owner);
     }
 
-    /// Records that totals are made of the rows, in a collection that began at this time.
+    /// Records that totals are computed from the rows, in a collection that began at this time.
     pub(crate) fn set_totals_at(&mut self, time_100ns: u64) {
         self.totals_at_100ns = Some(time_100ns);
     }
@@ -340,24 +340,24 @@ impl Rows {
         self.began.set(self.len(), began_100ns);
     }
 
-    /// Sets clocks of the counterset itself, read together with its source.
+    /// Sets the clocks of the counterset itself, read together with its source.
     pub fn set_clocks(&mut self, clocks: Clocks) {
         self.clocks = Some(clocks);
     }
 
-    /// Returns the counterset's own clocks, if its source has some.
+    /// Returns the clocks of the counterset itself, if its source has clocks.
     #[must_use]
     pub fn clocks(&self) -> Option<Clocks> {
         self.clocks
     }
 
-    /// Sets the number of the collection method that the source used, if it has several: the higher, the more
-    /// expensive.
+    /// Sets the number of the collection method that the source used, if the source has several: a higher number is a
+    /// more expensive method.
     pub fn set_layer(&mut self, layer: u32) {
         self.layer = layer;
     }
 
-    /// Returns the number of the collection method that the source used; 0 if it has only one.
+    /// Returns the number of the collection method that the source used; 0 if the source has only one method.
     #[must_use]
     pub fn layer(&self) -> u32 {
         self.layer
@@ -374,7 +374,7 @@ impl Rows {
         self.bytes_read
     }
 
-    /// Marks the rows as older ones, because the source did not respond in time.
+    /// Marks the rows as data of an earlier time, because the source did not respond in time.
     pub fn set_late(&mut self) {
         self.late = true;
     }
@@ -385,8 +385,8 @@ impl Rows {
         self.late
     }
 
-    /// Returns `true` if names, ids, order or number of the rows differ from the last collection. Before the
-    /// collection ends, this is about the rows so far.
+    /// Returns `true` if names, ids, order or number of the rows differ from the last collection. Before the collection
+    /// ends, only the rows pushed so far are compared.
     #[must_use]
     pub fn changed(&self) -> bool {
         !self.table.is_kept()
@@ -463,13 +463,13 @@ impl Rows {
         self.raw(row, column).map(RawValue::get)
     }
 
-    /// Returns the value of a cell in its own width, if it has one.
+    /// Returns the value of a cell in its stored width of 4 or 8 bytes, if the cell has a value.
     #[must_use]
     pub fn raw(&self, row: usize, column: usize) -> Option<RawValue> {
         self.cells(row).get(column)?.number()
     }
 
-    /// Returns a number as a cell of this column has it: counters of 4 bytes have its low 32 bits.
+    /// Returns a number as a cell of this column stores it: for counters of 4 bytes, the low 32 bits.
     pub(crate) fn as_stored(&self, column: usize, number: u64) -> Option<RawValue> {
         self.columns.get(column)?.cell(number).number()
     }
@@ -490,7 +490,7 @@ impl Rows {
         }
     }
 
-    /// Returns the reason for missing values of a column that have no reason of their own.
+    /// Returns the reason for the missing values of a column, which applies to cells without a note.
     #[must_use]
     pub fn column_reason(&self, column: usize) -> Option<&NoValue> {
         self.reasons.get(column)?.as_ref()
@@ -507,7 +507,7 @@ impl Rows {
         self.note(row, column).and_then(CellState::mark).or_else(|| self.row_mark(row))
     }
 
-    /// Returns the start of counting a value in terms of PerfTime100NSec, if it is not the row's birth.
+    /// Returns the time at which counting of a value began in terms of PerfTime100NSec, if it is not the row's birth.
     #[must_use]
     pub fn counted_since(&self, row: usize, column: usize) -> Option<NonZeroU64> {
         self.note(row, column).and_then(CellState::counted_since)
@@ -565,7 +565,7 @@ impl RowWriter<'_> {
         }
     }
 
-    /// Sets the value of a column in the width of its source, regardless of the counter's type.
+    /// Sets the value of a column in the width that its source has, regardless of the counter's type.
     pub fn set_raw(&mut self, column: usize, value: RawValue) {
         match value {
             RawValue::U32(value) => self.put(column, Cell::from_u32(value)),

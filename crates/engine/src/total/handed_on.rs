@@ -5,24 +5,24 @@ use std::cmp::Reverse;
 use super::TotalColumn;
 use super::roster::{Finder, Member};
 
-/// Count of an instance that ended.
+/// Count of an instance that ended, which its parent may take over.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
     parent: u32,
     count: u64,
-    /// `true` if the instance ended before the last collection.
+    /// `true` if the previous collection already searched for the parent of this count.
     is_late: bool,
 }
 
 impl<K> TotalColumn<K> {
-    /// Takes back what parents rose by because they took over the counts of instances that ended.
+    /// Subtracts the counts of ended instances from the total if parents took them over.
     ///
     /// A parent that rose by less took over nothing: it does not wait for its children. It may have been read before it
     /// did, so the next collection looks once more. A parent without a value is looked at until it has one.
     pub(super) fn take_back(&mut self, finder: &Finder, now: &[Member]) {
-        /// Maximum number of counts that are looked for.
+        /// Maximum number of ended instances' counts for which parents are searched.
         const MOST: usize = 4_096;
-        /// Process that becomes the parent of processes whose parents ended.
+        /// Id of the process that becomes the parent of processes whose parents ended.
         const INIT: u32 = 1;
         let Self { last, next, ended, rises, sum, .. } = self;
         // Counts that a parent can take over: of instances that ended since the last collection, and earlier ones.
@@ -69,9 +69,10 @@ impl<K> TotalColumn<K> {
     }
 }
 
-/// Returns the nearest ancestor that is not among those that ended, each with its parent, in order of id.
+/// Returns the nearest ancestor that has not ended. `ended` contains the ids of ended instances and of their parents,
+/// in order of id.
 fn surviving(mut parent: u32, ended: &[(u32, u32)]) -> u32 {
-    /// Maximum number of generations that ended together.
+    /// Maximum number of generations of ended ancestors that are followed.
     const GENERATIONS: usize = 64;
     // Bounded, because ids are reused: nothing excludes a cycle of parents.
     for _ in 0..GENERATIONS {
@@ -83,10 +84,10 @@ fn surviving(mut parent: u32, ended: &[(u32, u32)]) -> u32 {
     parent
 }
 
-/// Indexes of some members in a collection, by id.
+/// Indexes of some members of a collection, by their ids.
 struct MemberIndexes {
     ids: Vec<u32>,
-    /// Index of each id's member, if such a member is there.
+    /// Index of the member of each id, or `None` if the collection has no member with that id.
     indexes: Vec<Option<usize>>,
 }
 

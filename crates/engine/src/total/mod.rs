@@ -59,18 +59,18 @@ pub enum Reading<'a> {
     None(&'a NoValue),
 }
 
-/// Totals of rows. A key `K` identifies each column.
+/// Computation of totals over rows, for columns that are identified by keys of type `K`.
 #[derive(Debug)]
 pub struct Totals<K> {
-    /// Counts that are stored between collections.
+    /// Counts of columns that are stored from one collection to the next.
     kept: Vec<TotalColumn<K>>,
-    /// Columns requested in this collection, in their order.
+    /// Columns requested in this collection, in the order of the requests.
     wanted: Vec<RequestedColumn>,
     /// Finders, one for each distinct roster of the columns. Their memory is reused.
     finders: Vec<Finder>,
     /// Number of finders in use.
     found_in: usize,
-    /// Members of this collection.
+    /// Members of this collection, one for each row so far.
     now: Vec<Member>,
     /// Start of the last row in terms of PerfTime100NSec, if it is known.
     began_100ns: Option<u64>,
@@ -84,7 +84,7 @@ impl<K> Default for Totals<K> {
     }
 }
 
-/// Count that is stored from collection to collection.
+/// Count of a column that is stored from collection to collection.
 #[derive(Debug)]
 struct TotalColumn<K> {
     key: K,
@@ -95,37 +95,40 @@ struct TotalColumn<K> {
     /// `true` if any value was ever added.
     has_value: bool,
     roster: Arc<Roster>,
-    /// Last known value of each member, by its place in the roster.
+    /// Last known value of each member of `roster`, by its place there.
     last: Vec<Option<u64>>,
-    /// New values of `last`, filled during a collection.
+    /// New content of `last`, filled during a collection.
     next: Vec<Option<u64>>,
-    /// `true` if another row takes over the count of an instance that ended.
+    /// `true` if another row takes over the count of an instance when the instance ends.
     is_handed_on: bool,
-    /// Increase of each row in this collection, by its place; `None` without a value. Only if counts are handed on.
+    /// Increase of each row in this collection, by the place of the row; `None` for a row without a value. Empty unless
+    /// counts are handed on.
     rises: Vec<Option<u64>>,
-    /// Counts of instances that ended, and that a parent can still take over.
+    /// Counts of ended instances that a parent can still take over.
     ended: Vec<Ended>,
 }
 
 /// Column requested in this collection.
 #[derive(Debug)]
 struct RequestedColumn {
-    /// For a count: its index in `kept`, the index of its finder, its width, and `true` if it is collected for the
-    /// first time.
+    /// Data of a column that is a count: its index in `kept`, the index of its finder, its width, and `true` if it is
+    /// collected for the first time. `None` for a level.
     count: Option<(usize, usize, Width, bool)>,
-    /// Sum so far, for a level.
+    /// Sum of the rows so far, for a column that is a level.
     sum: u64,
     has_value: bool,
     missing: u32,
     mark: Option<Mark>,
-    /// Reason of the first member whose value exists and is unknown; else of the first member without a value.
+    /// Reason for a missing value: that of the first member whose value exists and is unknown; else that of the first
+    /// member without a value.
     reason: Option<NoValue>,
 }
 
 impl<K: PartialEq> Totals<K> {
-    /// Time without a request after which a count is forgotten. A later request restarts it.
+    /// Time after which the running total of a counter is removed if no query requests it, in units of 100 ns. A later
+    /// request begins a new total.
     pub(crate) const KEPT_100NS: u64 = 24 * 3_600 * 10_000_000;
-    /// Precision of a start time: the kernel has that of a process to some 10 ms.
+    /// Precision of a start time in units of 100 ns: the kernel knows the start of a process to about 10 ms.
     const NEAR_100NS: u64 = 300_000;
 
     /// Begins a collection at a time in terms of PerfTime100NSec.
@@ -199,7 +202,7 @@ impl<K: PartialEq> Totals<K> {
         at
     }
 
-    /// Begins the next row.
+    /// Begins the next row, which belongs to a member.
     ///
     /// `began_100ns` is the start of the member, if it is known. A member that began before the last collection and was
     /// not in it adds only what it counts from now on.
@@ -211,7 +214,7 @@ impl<K: PartialEq> Totals<K> {
         }
     }
 
-    /// Adds the reading of the current row in a column.
+    /// Adds the value of the current row in a column, or the reason for having none.
     pub fn add(&mut self, at: usize, reading: Reading<'_>) {
         let Self { kept, wanted, finders, now, began_100ns, .. } = self;
         let Some(wanted) = wanted.get_mut(at) else { return };
@@ -285,7 +288,7 @@ impl<K: PartialEq> Totals<K> {
         }
     }
 
-    /// Adds to the number of instances without a value in a column; these have no rows.
+    /// Adds to the number of instances that a column's total lacks, for instances that have no row.
     pub(crate) fn lack(&mut self, at: usize, count: u32) {
         if let Some(wanted) = self.wanted.get_mut(at) {
             wanted.missing = wanted.missing.saturating_add(count);
@@ -321,7 +324,8 @@ impl<K: PartialEq> Totals<K> {
         }
     }
 
-    /// Fills a cell with the total of a column or of several, such as bytes read and bytes written.
+    /// Fills a cell with the total of one column, or the sum of the totals of several, such as bytes read and bytes
+    /// written.
     ///
     /// An index without a column adds nothing.
     pub fn fill(&mut self, columns: &[usize], row: &mut RowWriter<'_>, cell: usize) {
@@ -377,12 +381,13 @@ impl<K> TotalColumn<K> {
     }
 }
 
-/// Returns `true` if an instance without a value for this reason has one that is unknown; `false` if it has none.
+/// Returns `true` if a value that is missing for this reason exists and is unknown; `false` if the instance has no such
+/// value.
 pub(crate) fn is_missing(reason: &NoValue) -> bool {
     !matches!(reason, NoValue::Unavailable(_) | NoValue::NotDisplayable)
 }
 
-/// Returns the stronger of two marks: the mark of a value made of both.
+/// Returns the stronger of two marks, which is the mark of a value computed from both marked values.
 pub(crate) fn stronger(a: Option<Mark>, b: Option<Mark>) -> Option<Mark> {
     let weight = |mark: Mark| match mark {
         Mark::Formatted => (0, Duration::ZERO, 0),

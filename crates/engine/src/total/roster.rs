@@ -4,25 +4,26 @@ use std::sync::Arc;
 
 use perfset_core::Birth;
 
-/// Identity of the instance of a row.
+/// Identity of an instance that contributes to a total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Member {
-    /// Start of the instance, which distinguishes it from earlier ones with its id. Birth and id together identify
-    /// the instance, even under another name.
+    /// Start of the instance, which distinguishes the instance from earlier ones with the same id. Birth and id
+    /// together identify the instance, even under another name.
     pub birth: Birth,
     /// Id of the instance.
     pub id: u32,
-    /// Hash of the name, for instances without a birth or with the same birth.
+    /// Hash of the instance name, for instances without a birth or with equal births.
     pub name: u64,
-    /// Id of the instance that takes over its counts when it ends; 0 if that is unknown, or none does.
+    /// Id of the instance that takes over the counts of this one when it ends; 0 if that is unknown, or if there is
+    /// none.
     pub parent: u32,
 }
 
-/// Members of a collection, in the order of their rows.
+/// Members of a collection, which are the instances of its rows, in the order of the rows.
 #[derive(Debug, Default)]
 pub(super) struct Roster {
     pub members: Vec<Member>,
-    /// Indexes of the members in order of birth, id and name; empty if the rows have that order.
+    /// Indexes of the members in the order of birth, id and name; empty if the rows already have that order.
     order: Vec<usize>,
 }
 
@@ -30,9 +31,9 @@ pub(super) struct Roster {
 #[derive(Debug, Default)]
 pub(super) struct Finder {
     pub roster: Arc<Roster>,
-    /// Place in the roster of the next member if none began or ended.
+    /// Place in the roster of the next expected member, if no instance began or ended.
     next: usize,
-    /// `true` for each member that was found, by its place in the roster.
+    /// `true` for each member of the roster that was found in this collection, by its place.
     pub claimed: Vec<bool>,
     pub found: Option<usize>,
 }
@@ -48,12 +49,12 @@ impl Roster {
         Self { members, order }
     }
 
-    /// Returns the place of the `nth` member in order of birth, id and name.
+    /// Returns the place in the roster of the `nth` member in the order of birth, id and name.
     fn place(&self, nth: usize) -> usize {
         self.order.get(nth).copied().unwrap_or(nth)
     }
 
-    /// Returns the places of all members with a birth and id.
+    /// Returns the places in the roster of all members with this birth and id.
     fn alike(&self, birth: Birth, id: u32) -> impl Iterator<Item = usize> {
         let of = move |at: usize| self.members.get(at).map(|member| (member.birth, member.id));
         let (mut low, mut high) = (0, self.members.len());
@@ -79,7 +80,7 @@ impl Finder {
     }
 
     pub fn find(&mut self, member: &Member) {
-        /// Number of places that are compared in order before the slower search.
+        /// Number of next places that are compared one by one before the slower search.
         const NEAR: usize = 8;
         let Self { roster, next, claimed, found } = self;
         let members = &roster.members;

@@ -3,25 +3,25 @@
 use perfset_core::formula::Computation;
 use perfset_core::{Counter, Counterset};
 
-/// Rule by which the values of a column add up.
+/// Rule by which the values of a column are added up over rows and collections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sum {
-    /// Sum of the current values.
+    /// Sum of the current values of the rows.
     Level,
-    /// Sum of what was counted.
+    /// Sum of counts, including those of instances that ended.
     Count(Width),
-    /// Sum of what was counted with 64 bits, if another row takes over the count of an instance that ended.
+    /// Sum of 64-bit counts, where another row takes over the count of an instance that ended.
     HandedOn,
 }
 
-/// Number of bits of a count.
+/// Number of bits of a count, and the meaning of a fall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
-    /// 64: a count that falls was reset.
+    /// Count of 64 bits: a count that falls was reset.
     Wide,
-    /// 32: a count that falls was reset.
+    /// Count of 32 bits: a count that falls was reset.
     Narrow,
-    /// 32: a count that falls has passed its end.
+    /// Count of 32 bits: a count that falls has passed its maximum and restarted at 0.
     Wrapping,
 }
 
@@ -35,7 +35,8 @@ impl Width {
 }
 
 impl Sum {
-    /// Returns the rule for a counter of a counterset: by its type, and for a base by the counter that it divides.
+    /// Returns the rule for a counter of a counterset: by the counter's type, and for a base by the type of the counter
+    /// that it divides.
     #[must_use]
     pub fn for_counter(set: &Counterset, counter: &Counter) -> Self {
         let takes_difference = |counter: &Counter| {

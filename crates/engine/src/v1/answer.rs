@@ -16,7 +16,7 @@ use crate::machine::Machine;
 use crate::registration::{RegInfo, RegRequest};
 use crate::snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
 
-/// Response to a value name.
+/// Response to a value name, which is a request in V1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct V1Response {
     /// PERF_DATA_BLOCK, or a table of names or help texts.
@@ -94,7 +94,7 @@ pub fn query(machine: &Machine, name: &ValueName, system_name: &str) -> Result<V
     Ok(V1Response { bytes, left_out })
 }
 
-/// Returns the default object for users: the only one that was requested, else Processor.
+/// Returns the title index of the object that a user interface shows first: the only requested object, else Processor.
 fn default_object(name: &ValueName, wanted: &[&Counterset], titles: &Titles) -> Option<u32> {
     // Title index of the object Processor on every Windows.
     const PROCESSOR: u32 = 238;
@@ -105,8 +105,8 @@ fn default_object(name: &ValueName, wanted: &[&Counterset], titles: &Titles) -> 
     }
 }
 
-/// Returns the countersets with their texts in a language. Untranslated texts stay English, as long as anything is
-/// translated.
+/// Returns the countersets with names and help texts in a language. Untranslated texts stay English, if at least one
+/// text is translated.
 fn in_language(
     machine: &Machine,
     sets: &[std::sync::Arc<Counterset>],
@@ -143,7 +143,7 @@ fn in_language(
     if is_known { Ok(translated) } else { Err(SourceError::LanguageNotFound(language)) }
 }
 
-/// Writer of the result of one entry as an object.
+/// Writer of the result of one query entry as a V1 object.
 struct ObjectWriter<'a> {
     set: &'a Counterset,
     titles: &'a Titles,
@@ -152,7 +152,7 @@ struct ObjectWriter<'a> {
     clocks: &'a ClockReading,
 }
 
-/// Row of a result: name and cells, by the counters of the entry.
+/// Row of a result: instance name and cells, in the order of the entry's counters.
 struct ObjectRow<'a> {
     name: Vec<u16>,
     cells: Vec<BlockValue<'a>>,
@@ -218,7 +218,7 @@ impl ObjectWriter<'_> {
         Ok(())
     }
 
-    /// Returns the rows; none for a counterset whose instances have all ended.
+    /// Returns the rows of a result; none for a counterset whose instances have all ended.
     fn rows<'b>(&self, body: Body<'b>, is_multiple: bool) -> Result<Vec<ObjectRow<'b>>, NoValue> {
         let single = |cells| vec![ObjectRow { name: Vec::new(), cells }];
         Ok(match body {
@@ -238,7 +238,7 @@ impl ObjectWriter<'_> {
         })
     }
 
-    /// Returns the displayable counters that have a value in some row, each with its base or multi-timer count.
+    /// Returns the displayable counters that have a value in some row, each with its base or its item count.
     fn written(&self, rows: &[ObjectRow<'_>]) -> Vec<(&Counter, Option<&Counter>)> {
         let has_value = |counter: &Counter| {
             let column = self.column(counter);
@@ -266,7 +266,7 @@ impl ObjectWriter<'_> {
         self.info.counters().position(|other| other.id == counter.id)
     }
 
-    /// Returns the object's clock: its own, else that in its counters, else 100 ns time.
+    /// Returns the object's clock: that of the counterset, else that in its counters, else 100 ns time.
     fn clock(&self, rows: &[ObjectRow<'_>]) -> (i64, i64) {
         let in_counters = || {
             let (time, freq) = self.set.counters.iter().find_map(|c| Some((c.perf_time?, c.perf_freq?)))?;

@@ -19,7 +19,7 @@ use crate::replay::{Player, Replay};
 use crate::rows::Rows;
 use crate::source::{QueryHandle, Source};
 
-/// Log source of one machine's V1 blocks, oldest first: each step of a query is the next block.
+/// Log source made of one machine's V1 blocks, oldest first. Each collection of a query reads the next block.
 ///
 /// An object is a counterset. If the catalogue contains its name, it has the catalogue's GUID, and its counters the
 /// catalogue's ids. Any other object has the GUID computed from its name (UUID version 5), and its counters' ids are
@@ -45,7 +45,7 @@ use crate::source::{QueryHandle, Source};
 #[derive(Clone, Debug)]
 pub struct Blocks {
     recorded: Arc<Recorded>,
-    /// Machine for requests that do not depend on the block.
+    /// Machine that shows the newest block, for requests that do not depend on a query.
     machine: Machine,
 }
 
@@ -56,7 +56,7 @@ struct Recorded {
     catalogue: Arc<Catalogue>,
 }
 
-/// Data of a block that was omitted, or that is irregular.
+/// Problem in a block: data was omitted, or is irregular.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct BlockProblem {
@@ -67,8 +67,8 @@ pub struct BlockProblem {
 }
 
 impl Blocks {
-    /// Creates a source of blocks of one machine, oldest first, with the table of their names. Without a table, names
-    /// that every Windows has are used if the catalogue contains them, and `#` and the index for others.
+    /// Creates a source of one machine's blocks, oldest first, with their name table. Without a table, a title index
+    /// gets the name that every Windows has, if the catalogue contains it, and otherwise `#` and the index.
     ///
     /// # Errors
     /// If a block cannot be read; in strict mode also if it breaks a rule.
@@ -109,7 +109,7 @@ impl Source for Blocks {
         self.machine.registration(counterset, request)
     }
 
-    /// Returns the instances of the newest block.
+    /// Returns the instances of a counterset in the newest block.
     fn instances(&mut self, counterset: &Guid) -> Result<Vec<Instance>, SourceError> {
         self.machine.instances(counterset)
     }

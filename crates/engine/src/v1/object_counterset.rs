@@ -12,7 +12,7 @@ use perfset_core::{
 };
 use uuid::Uuid;
 
-/// Counterset of an object, and the locations of its values.
+/// Counterset made of an object, and the locations of its values.
 #[derive(Debug)]
 pub(super) struct ObjectCounterset {
     pub set: Arc<Counterset>,
@@ -20,9 +20,10 @@ pub(super) struct ObjectCounterset {
     pub name_index: u32,
     /// Locations of the counters' values, by position in the counterset.
     pub columns: Vec<CounterLocation>,
-    /// Columns of an instance's birth: its start time, and the id without which the start time means nothing.
+    /// Columns that make up an instance's birth: the start time, and an id that must not be 0 for the start time to be
+    /// valid.
     pub birth: Option<(usize, usize)>,
-    /// Title index and type of each definition of the last object seen.
+    /// Title index and type of each counter definition of the last object read.
     shape: Vec<(u32, CounterType)>,
 }
 
@@ -35,12 +36,12 @@ pub(super) struct CounterLocation {
     pub kind: LocationKind,
 }
 
-/// Key by type: title index, type, and index among definitions with both.
+/// Key of a counter by type: title index, type, and index among the definitions with equal title index and type.
 pub(super) type TypeKey = (u32, CounterType, u32);
-/// Key by title index: title index, `true` for a base, and index among definitions with both.
+/// Key of a counter by title index: title index, `true` for a base, and index among the definitions with both equal.
 pub(super) type IndexKey = (u32, bool, u32);
 
-/// Key generator for the definitions of an object.
+/// Key generator for the counter definitions of an object.
 #[derive(Default)]
 pub(super) struct DefinitionKeys {
     types: HashMap<(u32, CounterType), u32>,
@@ -48,7 +49,7 @@ pub(super) struct DefinitionKeys {
 }
 
 impl DefinitionKeys {
-    /// Returns the keys of the next definition.
+    /// Returns both keys of the next counter definition.
     pub fn next(&mut self, name_index: u32, counter_type: CounterType) -> (TypeKey, IndexKey) {
         let is_base = counter_type.is_base();
         let of_type = self.types.entry((name_index, counter_type)).or_default();
@@ -62,16 +63,16 @@ impl DefinitionKeys {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum LocationKind {
-    /// At the offset in the definition.
+    /// Location at the offset that the definition contains.
     Value,
-    /// After the value of a multi timer, if no definition of its item count follows.
+    /// Location after the value of a multi timer, if no definition of its item count follows.
     ItemsBehind,
 }
 
-/// First id of counters that the catalogue does not contain, in a counterset that it does contain; they are counted
-/// by position. In other countersets the position is the id.
+/// First id of counters that the catalogue lacks, in a counterset that the catalogue contains; the position is added to
+/// this id. In other countersets the position is the id.
 const UNKNOWN_IDS: u32 = 0x1_0000;
-/// First id of item counts without a definition.
+/// First id of the item counts of multi timers that have no definition in the block.
 const ITEMS_IDS: u32 = 0x2_0000;
 /// First id of counters that only a later block has, if their own ids are in use.
 const LATER_IDS: u32 = 0x4_0000;
@@ -116,8 +117,7 @@ pub(super) fn instance_type(object: &Object<'_>) -> InstanceType {
     }
 }
 
-/// Returns a text of a name table as a name, cut to the maximum length of a name, because a table can use it many
-/// times.
+/// Returns a text of a name table, cut to the maximum length of a name, because a table can use a text many times.
 fn title(text: &str) -> String {
     let mut left = PERF_MAX_INSTANCE_NAME.saturating_sub(1);
     let fits = |c: &char| {
@@ -133,12 +133,13 @@ fn shape(object: &Object<'_>) -> impl Iterator<Item = (u32, CounterType)> {
 }
 
 impl ObjectCounterset {
-    /// Returns `true` if an object has the counters of the last one seen, so that there is nothing to add.
+    /// Returns `true` if an object has the same counter definitions as the last one read, so that there is nothing to
+    /// add.
     pub fn is_like(&self, object: &Object<'_>) -> bool {
         shape(object).eq(self.shape.iter().copied())
     }
 
-    /// Adds the counters that only a later block has. Returns `false` if there would be more than `most`.
+    /// Adds the counters that exist only in a later block. Returns `false` if there would be more than `most` counters.
     ///
     /// An instance has a birth only if every block has the columns for it.
     pub fn extend(&mut self, later: Self, most: usize) -> bool {
@@ -180,7 +181,7 @@ impl ObjectCounterset {
     }
 }
 
-/// Indexes of columns, by both of their keys.
+/// Indexes of columns, by each of the two keys of their counters.
 struct CounterLocations {
     by_type: HashMap<(TypeKey, LocationKind), usize>,
     by_index: HashMap<(IndexKey, LocationKind), usize>,
@@ -304,7 +305,7 @@ impl CountersetBuilder<'_> {
         self.columns.push(CounterLocation { kind: LocationKind::ItemsBehind, ..column });
     }
 
-    /// Returns the catalogue's counter of that name, if it is not in use yet.
+    /// Returns the catalogue's counter of that name, if its id is not in use yet.
     fn known_counter(&self, name: &str) -> Option<&'static Counter> {
         let counter =
             self.catalogue_set?.counters.iter().find(|counter| counter.name.as_deref() == Some(name))?;
@@ -322,13 +323,13 @@ fn is_base(definition: &Definition<'_>) -> bool {
     definition.counter_type().is_base()
 }
 
-/// Returns `true` for bases, and for types that must not be shown, except averages.
+/// Returns `true` for bases, and for types that must not be displayed; averages are an exception.
 fn is_hidden(counter_type: CounterType) -> bool {
     let is_average = counter_type.meaning() == CounterType::PERF_AVERAGE_BULK.meaning();
     counter_type.is_base() || (counter_type.decode().display == Display::NoShow && !is_average)
 }
 
-/// Returns the catalogue's unit for a counter with the same formula, else the unit of the type.
+/// Returns the unit of the catalogue's counter `like` if its formula is the same, else the unit that the type implies.
 #[must_use]
 pub fn unit_of(counter_type: CounterType, like: Option<&Counter>) -> Text {
     let alike = like.filter(|counter| counter.counter_type.meaning() == counter_type.meaning());

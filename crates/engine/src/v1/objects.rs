@@ -21,7 +21,7 @@ use crate::error::SourceError;
 use crate::provider::{Catalogue, CollectRequest};
 use crate::rows::Rows;
 
-/// Countersets of one machine's blocks: the data of a provider that plays such blocks.
+/// Countersets of one machine's V1 blocks: the data of a provider that plays such blocks.
 #[derive(Debug, Default)]
 pub struct ObjectSets {
     sets: Vec<ObjectCounterset>,
@@ -31,28 +31,28 @@ pub struct ObjectSets {
     machine: Option<String>,
 }
 
-/// Recorded block with the offsets of its objects.
+/// Recorded V1 block with the offsets of its objects.
 #[derive(Debug)]
 pub struct Recording {
     bytes: Vec<u8>,
     clocks: ClockReading,
     /// Offset of each object, by title index.
     objects: HashMap<u32, usize>,
-    /// Instance names of parent objects, by title index: read once, on first need.
+    /// Instance names of parent objects, by title index. Each list is read once, when it is first needed.
     parents: Mutex<HashMap<u32, Arc<[Utf16]>>>,
 }
 
-/// Problem of a block.
+/// Problem of a V1 block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectProblem {
     /// The block breaks a rule and was read leniently; data that could not be read is missing.
     #[error(transparent)]
     Broken(WireError),
-    /// A second object has the same title index or name: omitted.
+    /// Omitted object, because another object has the same title index or name.
     #[error("object with title index {0} is left out: another object has the same title index or name")]
     Repeated(u32),
-    /// The object has instances in one block and none in another: omitted from the later one.
+    /// Omitted object, because it has instances in one block and none in another; it is omitted from the later block.
     #[error("object with title index {0} is left out: it has instances in one block and none in another")]
     Changed(u32),
     /// The block has more objects or counters than any machine has.
@@ -60,10 +60,10 @@ pub enum ObjectProblem {
     TooMany {
         /// Title index of the object.
         name_index: u32,
-        /// Name of the items that are too many.
+        /// Name of the items that are too many: objects or counters.
         what: &'static str,
     },
-    /// The block is of another machine than the blocks before it, so their data are unrelated.
+    /// The block is from another machine than the earlier blocks, and is omitted.
     #[error("the block is left out: its machine \"{0}\" is not that of the earlier blocks")]
     OtherMachine(String),
 }
@@ -73,8 +73,8 @@ pub enum ObjectProblem {
 const MOST: usize = 4_096;
 
 impl ObjectSets {
-    /// Adds the objects of the next block, oldest first, and the names that belong to it. Also returns the problems
-    /// of the block.
+    /// Adds the objects of the next block, oldest first, and their names in `names`. Also returns the problems of the
+    /// block.
     ///
     /// # Errors
     /// If the block cannot be read; in strict mode also if it breaks a rule.
@@ -219,7 +219,7 @@ impl ObjectSets {
         })
     }
 
-    /// Returns the object of a counterset, and its place in a block.
+    /// Returns the counterset of an object, and the object in a block.
     fn object<'a>(
         &self,
         recording: &'a Recording,
@@ -265,7 +265,7 @@ impl CurrentObject<'_> {
     }
 }
 
-/// Definitions of an object by both of their keys.
+/// Counter definitions of an object, by each of their two keys.
 struct ObjectDefinitions<'a> {
     by_type: HashMap<TypeKey, Definition<'a>>,
     by_index: HashMap<IndexKey, Definition<'a>>,
@@ -283,7 +283,7 @@ impl<'a> ObjectDefinitions<'a> {
         all
     }
 
-    /// Finds a counter in this block.
+    /// Finds the position of a counter in this block.
     fn find(&self, born: &ObjectCounterset, id: CounterId) -> CounterPosition<'a> {
         let column = born.set.counters.iter().position(|counter| counter.id == id);
         column
@@ -291,7 +291,7 @@ impl<'a> ObjectDefinitions<'a> {
             .map_or(CounterPosition::Nowhere, |column| self.column(column))
     }
 
-    /// Finds a column by type if any definition matches, else by title index: at the same index among equal ones.
+    /// Finds the definition of a column by type, or by title index if no definition of that type matches.
     fn column(&self, column: &CounterLocation) -> CounterPosition<'a> {
         let same = self.by_type.get(&column.by_type).or_else(|| self.by_index.get(&column.by_index));
         match same {
@@ -304,7 +304,7 @@ impl<'a> ObjectDefinitions<'a> {
     }
 }
 
-/// Place of a counter in a block.
+/// Position of a counter in a block.
 enum CounterPosition<'a> {
     At(Definition<'a>, LocationKind),
     /// The type differs from the registered one.
@@ -339,7 +339,7 @@ impl CounterPosition<'_> {
     }
 }
 
-/// Returns the start time of an instance; `None` if its id is 0. Totals have that id, and processes that begin or end.
+/// Returns the start time of an instance; `None` if its id is 0, as that of totals and of processes that begin or end.
 fn birth_of(start: &CounterPosition<'_>, id: &CounterPosition<'_>, values: Values<'_>) -> Birth {
     let id = id.value(values).ok()?.get();
     NonZeroU64::new(start.value(values).ok()?.get()).filter(|_| id != 0)

@@ -6,13 +6,13 @@ use perfset_catalogue as catalogue;
 use perfset_core::v1::{TitleNames, name_table};
 use perfset_core::{Counter, CounterId, Counterset, Guid, Text};
 
-/// First index of publishers' countersets and counters, and the end of the range: even numbers by a hash of GUID and
-/// id.
+/// First title index of the countersets and counters of publishers, which get even numbers below `END`, by a hash of
+/// GUID and id.
 const FIRST: u32 = 1 << 17;
 const END: u32 = 1 << 20;
 
-/// Last index that every system has, that of a help text; installed countersets have higher ones. `Base Index` in the
-/// registry.
+/// Last title index that every system has, which is that of a help text; installed countersets have higher indexes.
+/// `Base Index` in the registry.
 pub const BASE_INDEX: u32 = 1_847;
 const END_MARKER: &str = "End Marker";
 
@@ -28,7 +28,7 @@ pub struct Titles {
 }
 
 impl Titles {
-    /// Assigns indexes to these countersets, which are in the order of their GUIDs.
+    /// Assigns title indexes to these countersets, which must be in the order of their GUIDs.
     pub fn new<'a>(countersets: impl IntoIterator<Item = &'a Counterset> + Clone) -> Self {
         let mut taken = BTreeSet::new();
         let fixed = |set: &'a Counterset| {
@@ -70,7 +70,7 @@ impl Titles {
         self.indexes.get(&(counterset, Some(counter.id))).copied()
     }
 
-    /// Returns all names, by index.
+    /// Returns all names by title index, those of countersets and counters.
     #[must_use]
     pub fn names(&self) -> TitleNames {
         let mut names = TitleNames::default();
@@ -81,7 +81,7 @@ impl Titles {
     }
 
     /// Returns the table of names, the response to `Counter 009`. As on Windows it begins with the last index that
-    /// every system has, where an end marker is.
+    /// every system has, where an end marker is stored.
     #[must_use]
     pub fn name_table(&self) -> Vec<u8> {
         let mut pairs: BTreeMap<u32, &str> = self.names.iter().map(|(i, (name, _))| (*i, &**name)).collect();
@@ -101,7 +101,7 @@ impl Titles {
     }
 }
 
-/// Returns the catalogue's names of the indexes that every Windows has: for blocks without a name table.
+/// Returns the catalogue's names of the title indexes that every Windows has, for blocks without a name table.
 ///
 /// This project's own indexes begin at 20,000. On other machines, those indexes belong to whatever is installed
 /// there.
@@ -117,7 +117,7 @@ pub fn windows_names() -> TitleNames {
     names
 }
 
-/// Returns the first free number, starting at the hash.
+/// Returns the first free title index, from the hash of GUID and id upwards.
 fn free(taken: &mut BTreeSet<u32>, counterset: Guid, counter: Option<CounterId>) -> Option<u32> {
     let count = END.wrapping_sub(FIRST).wrapping_div(2);
     let slot = hash(counterset, counter).checked_rem(count).unwrap_or(0);

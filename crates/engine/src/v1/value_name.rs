@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use perfset_core::Language;
 
-/// Request of a value name. Words are compared as a whole, ignoring case.
+/// Value name, parsed: a request to HKEY_PERFORMANCE_DATA. Words are compared as a whole, ignoring case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueName {
     /// `Global`, or nothing: every object that is not costly.
@@ -27,7 +27,7 @@ pub enum ValueName {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseValueNameError {
-    /// The value name requests another machine through this one's key: obsolete.
+    /// The value name uses the obsolete word `Foreign`, which requests data of another machine.
     #[error("\"{0}\" requests data of another machine, which is not supported")]
     Foreign(String),
     /// The value name contains an unknown word.
@@ -68,7 +68,7 @@ impl FromStr for ValueName {
     }
 }
 
-/// Parses a hexadecimal language id; none is English.
+/// Parses a hexadecimal language id; without any word the language is English.
 fn language(words: &[&str]) -> Result<Language, ParseValueNameError> {
     let bad = || ParseValueNameError::Language(words.join(" "));
     match words {

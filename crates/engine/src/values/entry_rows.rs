@@ -9,11 +9,11 @@ use perfset_core::{Birth, InstanceId, Name, Owner, RawValue, Status};
 
 use crate::snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
 
-/// Location of an input of a formula: index of its entry, and of the column there.
+/// Location of an input of a formula: index of an entry, and of the column in that entry.
 pub(super) type CellIndex = (usize, usize);
 
-/// Returns the position of each of a newer snapshot's entries in an older one, which others may have joined or left.
-/// Each position is returned once.
+/// Returns for each entry of a newer snapshot its position in an older one, where entries may have been added or
+/// removed since. Each position is returned once.
 pub(super) fn alignment(new: &Snapshot, old: &Snapshot) -> Vec<Option<usize>> {
     if Arc::ptr_eq(&old.entries, &new.entries) {
         return (0..new.entries.len()).map(Some).collect();
@@ -27,7 +27,7 @@ pub(super) fn alignment(new: &Snapshot, old: &Snapshot) -> Vec<Option<usize>> {
     new.entries.iter().map(&mut position).collect()
 }
 
-/// Returns the rows of an older snapshot in the order of a newer one's entries.
+/// Returns the rows of an older snapshot's entries, in the order of the entries of a newer snapshot.
 pub(super) fn aligned<'a>(new: &Snapshot, old: &'a Snapshot) -> Vec<Option<EntryRows<'a>>> {
     let mut rows: Vec<_> = entry_rows(old).into_iter().map(Some).collect();
     if Arc::ptr_eq(&old.entries, &new.entries) {
@@ -37,7 +37,7 @@ pub(super) fn aligned<'a>(new: &Snapshot, old: &'a Snapshot) -> Vec<Option<Entry
     alignment(new, old).into_iter().map(&mut take).collect()
 }
 
-/// Properties of one result.
+/// Properties of one result in a block, apart from its rows.
 #[derive(Clone, Copy)]
 pub(super) struct ResultHead<'a> {
     pub info: &'a ResolvedEntry,
@@ -53,7 +53,7 @@ impl<'a> ResultHead<'a> {
         Self { info, annex, status, clocks }
     }
 
-    /// Returns the row of a result for one instance, which has these cells.
+    /// Returns the row of a result for one instance; the row has these cells.
     pub fn row(&self, cells: ResultCells<'a>) -> ResultRow<'a> {
         let name = self.annex.and_then(EntryMetadata::instance).unwrap_or_else(|| self.info.instance());
         // Results for one instance contain no id. With the id of the metadata, an instance that took over
@@ -84,9 +84,9 @@ impl<'a> ResultHead<'a> {
 pub(super) struct EntryRows<'a> {
     pub head: ResultHead<'a>,
     rows: ResultRows<'a>,
-    /// Offset of each row in the block, found with the keys when rows are paired in another order.
+    /// Offset of each row in the block, set when keys are read to pair rows that have another order.
     offsets: OnceCell<Vec<usize>>,
-    /// All rows, read when single values are wanted: reading a row for each of its values would be quadratic.
+    /// All rows, read when single values are requested: reading the rows again for each value would be quadratic.
     kept: OnceCell<Vec<ResultRow<'a>>>,
 }
 
@@ -118,7 +118,8 @@ impl<'a> Iterator for RowIter<'a> {
     }
 }
 
-/// Key of a row in its result: id and name. Ids are compared first: most differ, and names are read from the block.
+/// Key of a row in its result: id and name. Ids are compared first, because most differ, while names must be read from
+/// the block.
 pub(super) type RowKey<'a> = (Option<InstanceId>, &'a [u8]);
 
 /// Row of a result. Results for one instance contain neither name nor id: the entry has the name.
@@ -165,7 +166,7 @@ impl ResultCells<'_> {
     }
 }
 
-/// Compact `Option<RawValue>` that fits into two registers, because there are many of them.
+/// Compact form of `Option<RawValue>` that fits into two registers, because many values are processed.
 #[derive(Clone, Copy)]
 pub(super) struct PackedRaw {
     /// Width of 8 or 4 bytes; 0 = no value.
@@ -199,14 +200,15 @@ pub(super) fn entry_rows(snapshot: &Snapshot) -> Vec<EntryRows<'_>> {
         .collect()
 }
 
-/// Returns `true` if both snapshots have the same rows; see [`Snapshot::has_rows_of`].
+/// Returns `true` if both snapshots have the same instances in the same order, whatever their values are; see
+/// [`Snapshot::has_rows_of`].
 pub(crate) fn have_same_rows(a: &Snapshot, b: &Snapshot) -> bool {
     let same = |(a, b): (&EntryRows<'_>, &EntryRows<'_>)| a.has_rows_of(b);
     Arc::ptr_eq(&a.entries, &b.entries) && entry_rows(a).iter().zip(&entry_rows(b)).all(same)
 }
 
 impl<'a> EntryRows<'a> {
-    /// Returns the rows of an entry's result; `None` is a result that cannot be read.
+    /// Returns the rows of an entry's result; `result` is `None` if the result cannot be read.
     pub fn new(
         snapshot: &'a Snapshot,
         entry: usize,
@@ -236,7 +238,7 @@ impl<'a> EntryRows<'a> {
         }
     }
 
-    /// Returns the rows, in order. A row that cannot be read ends them.
+    /// Returns the rows in the order of the block. The iterator ends at a row that cannot be read.
     #[inline]
     pub fn iter(&self) -> RowIter<'a> {
         match &self.rows {
@@ -245,12 +247,12 @@ impl<'a> EntryRows<'a> {
         }
     }
 
-    /// Returns the row at a position, for single values of it.
+    /// Returns the row at a position, for reading single values of the row.
     pub fn get(&self, at: usize) -> Option<ResultRow<'a>> {
         self.kept.get_or_init(|| self.iter().collect()).get(at).copied()
     }
 
-    /// Reads the row at a position, for all its values. Less memory than [`get`](Self::get) needs.
+    /// Reads the row at a position, for reading all values of the row. Needs less memory than [`get`](Self::get).
     #[inline]
     pub fn read(&self, at: usize) -> Option<OldRow<'a>> {
         let row = match &self.rows {
@@ -319,7 +321,7 @@ impl<'a> ResultRow<'a> {
         self.id == other.id && self.name == other.name
     }
 
-    /// Returns an input of a formula from the same row, which is in `entry`.
+    /// Returns an input of a formula from the row of the same instance; this row belongs to `entry`.
     #[inline]
     pub fn number(&self, (place, column): CellIndex, entry: usize, all: &All<'_>, at: usize) -> PackedRaw {
         if place == entry {

@@ -17,14 +17,14 @@ use super::{Column, Current, Value};
 use crate::pattern::FoldedName;
 use crate::snapshot::{ResolvedEntry, Snapshot};
 
-/// A sample and the one before it, if there is one.
+/// Snapshot of a sample and of the one before, if there is one.
 #[derive(Clone, Copy)]
 pub(crate) struct SamplePair<'a> {
     pub new: &'a Snapshot,
     pub old: Option<&'a Snapshot>,
 }
 
-/// Places of the results and rows of two samples, and the older row of each newer one.
+/// Locations of the results and rows in the blocks of two samples, and the older row of each newer row.
 ///
 /// It borrows nothing, so that a query can keep it: for all readings of a sample, and for later samples while the
 /// structure of both blocks stays the same.
@@ -68,7 +68,7 @@ impl Structure {
 struct EntryIndex {
     /// Offset of the result in the newer block.
     new: Option<usize>,
-    /// Index of the same entry in the older sample, and the offset of its result.
+    /// Index of the same entry in the older sample, and the offset of that entry's result in the older block.
     old: Option<(usize, Option<usize>)>,
     /// Rows of the result, found when they are needed.
     rows: OnceCell<ResultIndex>,
@@ -79,15 +79,15 @@ struct EntryIndex {
 struct ResultIndex {
     status: Status,
     rows: RowsIndex,
-    /// `true` if there is an older result with rows.
+    /// `true` if the older sample has a result of the entry with rows.
     has_older: bool,
-    /// `true` if all rows have places: none must be found by its position.
+    /// `true` if the places of all rows are known, so that none must be searched for by its position.
     has_places: bool,
 }
 
 #[derive(Debug)]
 enum RowsIndex {
-    /// At most one row, with the places of its values and of the older ones.
+    /// At most one row, with the places of its values in the newer and the older block.
     One(Option<[Option<ValuesPlace>; 2]>),
     Table(Vec<RowIndex>),
 }
@@ -97,9 +97,9 @@ enum RowsIndex {
 struct RowIndex {
     /// Place of the row; `None` if it can only be found by its position.
     place: Option<InstancePlace>,
-    /// Position and place of the older row of the same name and id.
+    /// Position and place of the row with the same name and id in the older result.
     older: Option<(u32, Option<InstancePlace>)>,
-    /// Number of rows before with the same name, ignoring case.
+    /// Number of earlier rows of this result with the same name, ignoring case.
     occurrence: u32,
 }
 
@@ -138,21 +138,21 @@ impl SampleIndex {
         self.entries.len() > 1 || self.entries.iter().any(is_table)
     }
 
-    /// Returns `true` if the index, made of other samples, is right for these, too: their blocks have the structure of
-    /// those.
+    /// Returns `true` if this index, made of other samples, is valid for these samples too: their blocks have the same
+    /// structures.
     pub fn fits(&self, pair: SamplePair<'_>) -> bool {
         let [new, old] = &self.of;
         new.is_of(Some(pair.new)) && old.is_of(pair.old)
     }
 }
 
-/// Returns the offsets of the results of a block. A result that cannot be read ends them.
+/// Returns the offsets of the results of a block. The list ends at a result that cannot be read.
 fn offsets(snapshot: &Snapshot) -> Vec<usize> {
     let results = Block::parse(&snapshot.block).map(|block| block.results());
     results.into_iter().flatten().map_while(Result::ok).map(|result| result.offset()).collect()
 }
 
-/// Finds the rows of a result, and the older row of each.
+/// Finds the rows of a result, and for each row the older row of the same instance.
 fn rows_of_result(
     new: &EntryRows<'_>,
     places: [Option<ValuesPlace>; 2],
@@ -203,8 +203,8 @@ fn rows_of_table(
     rows
 }
 
-/// Reader of single values of a sample. It keeps the last entry open: many values of one entry are read one after the
-/// other.
+/// Reader of single values of a sample. It keeps the last entry open, because callers read many values of one entry in
+/// sequence.
 pub(crate) struct SampleReader<'a> {
     pair: SamplePair<'a>,
     index: &'a SampleIndex,
@@ -232,10 +232,10 @@ pub(crate) struct EntryReader<'a> {
     current: Current<'a>,
     pair: SamplePair<'a>,
     index: &'a ResultIndex,
-    /// Rows of all entries, if inputs of formulas are in other entries or rows have no places; else empty.
+    /// Rows of the entries of the newer sample. Empty unless formulas need other entries or rows have no places.
     new: Vec<Option<EntryRows<'a>>>,
     old: Vec<Option<EntryRows<'a>>>,
-    /// Occurrence of the current row's name.
+    /// Number of earlier rows with the same name as the current row.
     occurrence: usize,
 }
 
@@ -286,19 +286,19 @@ impl<'a> EntryReader<'a> {
         self.current.counter(at)
     }
 
-    /// Returns a counter of the entry by its column, with what is the same for all rows.
+    /// Returns a counter of the entry by its column, with the data that is the same for all rows.
     pub fn column(&self, at: usize) -> Option<Column<'a>> {
         self.current.column(at)
     }
 
-    /// Moves to a row, unless it is the current one: the properties that are read next are of it.
+    /// Moves to a row, unless it is already the current one. The properties that are read next belong to this row.
     pub fn stay_at(&mut self, at: usize) {
         if self.current.row.is_none() || self.current.row_index != at {
             self.go_to(at);
         }
     }
 
-    /// Moves to a row: the values and properties that are read next are of it.
+    /// Moves to a row. The values and properties that are read next belong to this row.
     pub fn go_to(&mut self, at: usize) {
         self.current.row = None;
         let Some((row, older)) = self.row(at) else { return };
@@ -309,7 +309,7 @@ impl<'a> EntryReader<'a> {
         }
     }
 
-    /// Finds a row and its older row.
+    /// Finds a row, and the older row of the same name and id.
     fn row(&mut self, at: usize) -> Option<(ResultRow<'a>, Option<OldRow<'a>>)> {
         let Self { current, pair, index, new, old, occurrence } = self;
         let (block, older_block) = (&pair.new.block, pair.old.map(|old| &*old.block).unwrap_or_default());
@@ -361,8 +361,8 @@ impl<'a> EntryReader<'a> {
         row.id.map(|_| (row.name, self.occurrence))
     }
 
-    /// Computes the value of a column in the current row, and passes it on with row and occurrence; the reason if the
-    /// entry failed.
+    /// Computes the value of a column in the current row, and passes it to `each` with row and occurrence. If the entry
+    /// failed, the value contains the reason.
     #[inline]
     pub fn value<R>(
         &mut self,
@@ -375,7 +375,7 @@ impl<'a> EntryReader<'a> {
         self.current.value(column, &self.new, &self.old, |value| each(value, position))
     }
 
-    /// Returns a value without an instance: a selection contains none of the rows.
+    /// Returns a value without an instance, for a selection that contains none of the rows.
     pub fn nothing(&self, counter: &'a Counter, instance: Name<'a>) -> Value<'a> {
         Value {
             entry: self.current.entry,

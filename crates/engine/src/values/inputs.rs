@@ -8,12 +8,13 @@ use perfset_core::{Counter, CounterId, CounterType};
 use super::entry_rows::{All, CellIndex, ResultRow};
 use crate::snapshot::ResolvedEntry;
 
-/// Formula of a counter and the locations of its inputs, requested or not.
+/// Formula of a counter and the locations of its inputs, if entries of the query contain them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FormulaInputs {
     pub(super) computation: Option<Computation>,
     pub(super) base: Option<CellIndex>,
-    /// Clock of the counter itself and that clock's frequency, if it has one. It replaces the block's.
+    /// Clock of the counter itself and that clock's frequency, if the counter has one. It replaces the clock of the
+    /// block.
     own_clock: Option<OwnClock>,
     /// `true` if the fast path can apply: raw value and base are numbers of the same row, and their widths do not
     /// matter.
@@ -23,7 +24,7 @@ pub(crate) struct FormulaInputs {
 /// Locations of a counter's own clock and its frequency, which are counters themselves.
 #[derive(Clone, Copy, Debug)]
 struct OwnClock {
-    /// Clock that the counter's type names.
+    /// Kind of clock that the counter's type names.
     clock: Clock,
     time: Option<CellIndex>,
     freq: Option<CellIndex>,
@@ -32,15 +33,15 @@ struct OwnClock {
 }
 
 impl OwnClock {
-    /// Replaces the named clock in the block's clocks. A clock that was not delivered has no frequency: a formula
-    /// that needs it has no value.
+    /// Replaces the clock that the counter's type names by the counter's own clock. A clock that was not delivered has
+    /// frequency 0: a formula that needs it has no value.
     fn over(&self, clocks: &Clocks, number: impl Fn(CellIndex) -> Option<u64>) -> Clocks {
         let ticks = |place: Option<CellIndex>| ticks(place.and_then(&number));
         clocks.with(self.clock, ticks(self.time), ticks(self.freq))
     }
 }
 
-/// Converts a counter's value to a clock reading or to ticks per second; 0 if there is none.
+/// Converts a counter's value to a clock reading or to ticks per second; 0 if the counter has no value.
 pub(crate) fn ticks(number: Option<u64>) -> i64 {
     number.map_or(0, |ticks| i64::try_from(ticks).unwrap_or(i64::MAX))
 }
@@ -62,7 +63,7 @@ impl FormulaInputs {
         self.own_clock.as_ref()?.columns
     }
 
-    /// Returns the clocks of a value: its entry's, with the counter's own if it has one.
+    /// Returns the clocks of a value: those of its entry, with the counter's own clock if it has one.
     pub(super) fn clocks(
         &self,
         entry_clocks: &Clocks,
@@ -78,8 +79,8 @@ impl FormulaInputs {
     }
 }
 
-/// Returns the formula inputs of an entry's counters: from the same entry, else from another one with the same
-/// instance selection.
+/// Returns the formula inputs of an entry's counters. Inputs are taken from the same entry, else from another one with
+/// the same instance selection.
 pub(crate) fn related(infos: &[ResolvedEntry], entry: usize, peers: &[usize]) -> Vec<FormulaInputs> {
     let Some(own) = infos.get(entry) else { return Vec::new() };
     let in_entry = |at: usize, id: CounterId| {

@@ -35,7 +35,7 @@ pub struct Value<'a> {
     pub counterset: &'a Counterset,
     /// Counter that was collected.
     pub counter: &'a Counter,
-    /// Name of the instance; for a failed entry the name that it requested.
+    /// Name of the instance; for a failed entry, the name that the entry requested.
     pub instance: Name<'a>,
     /// Id of the instance, if the result contains it.
     pub instance_id: Option<InstanceId>,
@@ -43,14 +43,14 @@ pub struct Value<'a> {
     pub raw: Option<RawValue>,
     /// Raw value of the counter's base, if it has one and it was delivered.
     pub base: Option<RawValue>,
-    /// Formatted value, or the reason for none.
+    /// Formatted value, or the reason for having none.
     pub value: Result<FormattedValue, NoValue>,
     /// Mark of the value, if any.
     pub mark: Option<Mark>,
 }
 
 impl Value<'_> {
-    /// Returns the raw value as counted: `None` if the writer of a log formatted it.
+    /// Returns the raw value as the source counted it; `None` if the writer of a log stored a formatted value instead.
     #[must_use]
     pub fn counted(&self) -> Option<RawValue> {
         self.raw.filter(|_| match self.mark {
@@ -62,11 +62,12 @@ impl Value<'_> {
     }
 }
 
-/// Iterator over every value of a snapshot, computed on demand: all of them together are far larger than the block.
+/// Iterator over every value of a snapshot, computed on demand, because all values together are far larger than the
+/// block.
 pub(crate) struct SnapshotValues<'a> {
     infos: &'a [ResolvedEntry],
     new: Vec<Option<EntryRows<'a>>>,
-    /// Older rows in the order of `infos`; empty without an older snapshot.
+    /// Rows of the older snapshot, in the order of `infos`; empty without an older snapshot.
     old: Vec<Option<EntryRows<'a>>>,
     /// Index of the next entry to begin.
     entry: usize,
@@ -75,7 +76,7 @@ pub(crate) struct SnapshotValues<'a> {
     columns: Vec<Column<'a>>,
 }
 
-/// Counter of an entry, with what is the same for all rows.
+/// Counter of an entry, with the data that is the same for all rows.
 #[derive(Clone, Copy)]
 pub(crate) struct Column<'a> {
     pub counter: &'a Counter,
@@ -83,7 +84,7 @@ pub(crate) struct Column<'a> {
     formula: ColumnFormula,
 }
 
-/// Formula of a column, as far as the fast path can use it.
+/// Formula of a column in the form that the fast path uses.
 #[derive(Clone, Copy)]
 enum ColumnFormula {
     /// Formula that needs the newer sample only.
@@ -94,7 +95,7 @@ enum ColumnFormula {
     OwnClock(ClockedComputation, OwnColumns),
     /// Counter without a formula.
     NotDisplayable,
-    /// The fast path does not apply.
+    /// Formula that the fast path does not support.
     Unusual,
 }
 
@@ -105,7 +106,7 @@ struct OwnColumns {
     freq: usize,
     /// `true` if the formula needs both samples.
     is_difference: bool,
-    /// `true` if the clock replaces PerfTime, so that the samples are out of order if it decreased.
+    /// `true` if the counter's own clock replaces PerfTime. The samples are then out of order if this clock decreased.
     is_perf_time: bool,
 }
 
@@ -135,7 +136,7 @@ impl ColumnFormula {
     }
 }
 
-/// Position of [`SnapshotValues`], and the rows after it.
+/// Current position of [`SnapshotValues`] in an entry, and the remaining rows of the entry.
 struct EntryWalk<'a> {
     current: Current<'a>,
     rows: RowIter<'a>,
@@ -149,7 +150,7 @@ struct Current<'a> {
     head: ResultHead<'a>,
     /// Older result of the entry, if there is one.
     old_head: Option<ResultHead<'a>>,
-    /// Notes of this row and column and of all that follow.
+    /// Notes of cells that are not passed yet, in the order of rows and columns.
     notes: &'a [((usize, usize), CellState)],
     row_index: usize,
     /// Mark of this row's values that have no note.
@@ -159,20 +160,20 @@ struct Current<'a> {
     older: Option<Older<'a>>,
     /// `true` if there is an older result with rows.
     has_older: bool,
-    /// `true` if any value of the newer result is a total, and the same for the older one.
+    /// Two flags: `true` if any value of the newer result is a total, and the same for the older result.
     with_totals: (bool, bool),
-    /// `true` if values of this row are totals in either result: they might have births of their own, or lack
-    /// instances.
+    /// `true` if values of this row are totals in the newer or the older result: they might have their own births, or
+    /// lack instances.
     has_totals: bool,
     column: usize,
 }
 
-/// Row of an older result that has name and id of a newer one.
+/// Row of an older result that has the same name and id as the current row.
 #[derive(Clone, Copy)]
 struct Older<'a> {
     row_index: usize,
     row: ResultRow<'a>,
-    /// `true` if both have the same birth, and so are the same instance.
+    /// `true` if both rows have the same birth, and so are of the same instance.
     is_same: bool,
 }
 
@@ -181,11 +182,11 @@ struct Older<'a> {
 enum FastResult {
     Number(f64),
     Missing(MissingReason),
-    /// The fast path does not apply.
+    /// Value that the fast path cannot compute.
     Unusual,
 }
 
-/// Usual reason of a missing value.
+/// Reason for a missing value that the fast path can find.
 #[derive(Clone, Copy)]
 enum MissingReason {
     NotDisplayable,
@@ -218,7 +219,7 @@ impl<'a> Iterator for SnapshotValues<'a> {
         }
     }
 
-    /// Passes on each value where it is computed: it is large, and this copies it less.
+    /// Passes each value to `f` where it is computed, because a value is large and this avoids copies.
     fn fold<B, F: FnMut(B, Value<'a>) -> B>(mut self, init: B, mut f: F) -> B {
         let mut all = init;
         loop {
@@ -272,7 +273,7 @@ impl<'a> SnapshotValues<'a> {
 }
 
 impl<'a> EntryWalk<'a> {
-    /// Begins the next row, which is at this position; returns `true` if it exists.
+    /// Begins the next row, which is at position `at`. Returns `true` if the row exists.
     fn begin_row(&mut self, at: usize, new: &All<'a>, old: &All<'a>) -> bool {
         let Self { current, rows, pairing } = self;
         let Some(row) = rows.next() else { return false };
@@ -318,7 +319,7 @@ impl<'a> Current<'a> {
         self.set.counters.get(*self.head.info.counters.get(at)?)
     }
 
-    /// Returns a counter of the entry by its column, with what is the same for all rows.
+    /// Returns a counter of the entry by its column, with the data that is the same for all rows.
     fn column(&self, at: usize) -> Option<Column<'a>> {
         let related = self.head.info.related.get(at)?;
         let counter = self.counter(at)?;
@@ -326,7 +327,7 @@ impl<'a> Current<'a> {
         Some(Column { counter, related, formula })
     }
 
-    /// Begins a row, at its position, with the older row of the same name and id.
+    /// Begins the row at a position, together with the older row of the same name and id.
     #[inline]
     fn set_row(&mut self, (at, row): (usize, ResultRow<'a>), older: Option<OldRow<'a>>) {
         (self.row_index, self.column, self.row) = (at, 0, Some(row));
@@ -344,7 +345,7 @@ impl<'a> Current<'a> {
             || older.is_some_and(|(older, old)| old.has_totals_in(older.row_index));
     }
 
-    /// Computes the next value of the row and passes it on.
+    /// Computes the next value of the row and passes it to `each`.
     #[inline]
     fn value<R>(
         &mut self,
@@ -401,7 +402,7 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Caps and marks a value above the counter's maximum.
+    /// Limits a value above the counter's maximum to the maximum, and marks it.
     #[cold]
     fn cap(
         &self,
@@ -420,7 +421,7 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Returns the mark of a value that might be the difference of a total from an older one.
+    /// Returns the mark of a value that might be the difference between a total and an older total.
     ///
     /// If either total lacks instances, so does the difference.
     #[cold]
@@ -432,7 +433,7 @@ impl<'a> Current<'a> {
         stronger(mark, then.filter(|mark| matches!(mark, Mark::Partial(_))))
     }
 
-    /// Returns `true` if a value and its base belong to the same instances as in the older result.
+    /// Returns `true` if a value and its base are of the same instances as in the older result.
     fn is_same(
         &self,
         older: &Older<'a>,
@@ -455,7 +456,7 @@ impl<'a> Current<'a> {
         [Some((self.entry, column)), related.base].into_iter().flatten().all(is_same)
     }
 
-    /// Returns the note of that column of the row.
+    /// Returns the mark or the reason of a cell of the current row; `None` for a plain value.
     #[inline]
     fn note(&mut self, column: usize) -> Option<&'a CellState> {
         // Notes have the order of the values, so each is passed once and none is searched for.
@@ -471,7 +472,8 @@ impl<'a> Current<'a> {
         None
     }
 
-    /// Computes the value or the reason in the usual case, with the same result as [`slow`](Self::slow).
+    /// Computes the value in the usual case, or the reason for having none, with the same result as
+    /// [`slow`](Self::slow).
     #[inline]
     fn quick(
         &self,
@@ -508,7 +510,7 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Computes the value of a counter with a clock of its own in the usual case: the clock is in the same row.
+    /// Computes the value of a counter with its own clock in the usual case, where the clock is in the same row.
     #[inline]
     fn by_own_clock(
         &self,
@@ -582,7 +584,7 @@ impl<'a> Current<'a> {
         computation.value(then.as_ref(), &now)
     }
 
-    /// Returns the value of a failed entry: only the reason.
+    /// Returns the value of a failed entry, which contains only the reason.
     #[cold]
     fn failure(&self, counter: &'a Counter) -> Value<'a> {
         let ResultHead { info, annex, status, .. } = self.head;
@@ -602,10 +604,10 @@ impl<'a> Current<'a> {
     }
 }
 
-/// Maximum value of a counter that caps.
+/// Maximum value of a counter whose values are capped.
 const MOST: f64 = 100.0;
 
-/// Returns the mark of a capped value: the one that users are shown already, else [`Mark::Capped`].
+/// Returns the mark of a capped value: its present mark if users see that mark, else [`Mark::Capped`].
 fn capped(mark: Option<Mark>) -> Option<Mark> {
     mark.filter(|mark| mark.keyword().is_some()).or(Some(Mark::Capped))
 }

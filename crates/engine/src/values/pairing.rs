@@ -8,11 +8,12 @@ use hashbrown::HashTable;
 
 use super::entry_rows::{EntryRows, OldRow, ResultRow, RowIter, RowKey};
 
-/// Older rows of an entry, in the order of its newer rows.
+/// State of pairing the newer rows of an entry with the older rows of the same instances.
 pub(super) enum Pairing<'a> {
-    /// All rows so far have the order of the older ones: the next of them, and its position.
+    /// State while all newer rows have the order of the older ones: the remaining older rows, and the position of the
+    /// next one.
     SameOrder(RowIter<'a>, usize),
-    /// Other order.
+    /// State after the first newer row that has another place than in the older result.
     OtherOrder(RowsAhead<'a>),
 }
 
@@ -21,7 +22,7 @@ impl<'a> Pairing<'a> {
         Self::SameOrder(old.map_or(RowIter::NONE, EntryRows::iter), 0)
     }
 
-    /// Returns the older row of the newer row at a position. The newer rows must be passed in order.
+    /// Returns the older row for the newer row at a position. The newer rows must be passed in order.
     #[inline]
     pub fn find(
         &mut self,
@@ -42,12 +43,12 @@ impl<'a> Pairing<'a> {
     }
 }
 
-/// Older rows for the next newer rows, read together: a processor then waits for the memory of several of them at the
-/// same time, and not for that of each one in turn.
+/// Older rows for the next newer rows, read together, so that the processor waits for the memory of several rows at the
+/// same time.
 pub(super) struct RowsAhead<'a> {
     /// Position of the older row of each newer row.
     positions: Vec<Option<u32>>,
-    /// Older rows of the newer rows from `first` on.
+    /// Older rows for the newer rows from position `first` on.
     rows: Vec<Option<OldRow<'a>>>,
     first: usize,
 }
@@ -57,7 +58,7 @@ impl<'a> RowsAhead<'a> {
         Self { positions, rows: Vec::new(), first: 0 }
     }
 
-    /// Returns the older row of the newer row at a position, which must not be before that of the last call.
+    /// Returns the older row for the newer row at a position, which must not be lower than that of the last call.
     #[inline]
     fn get(&mut self, at: usize, old: &EntryRows<'a>) -> Option<OldRow<'a>> {
         if at.saturating_sub(self.first) >= self.rows.len() {
@@ -68,7 +69,8 @@ impl<'a> RowsAhead<'a> {
 
     #[inline(never)]
     fn read_from(&mut self, at: usize, old: &EntryRows<'a>) {
-        /// Enough for the processor to be always waiting for some, and few enough to stay in its cache.
+        /// Number of older rows that are read together: enough to hide waiting for memory, and few enough to stay in
+        /// the processor's cache.
         const AHEAD: usize = 16;
         self.rows.clear();
         self.first = at;
@@ -77,12 +79,12 @@ impl<'a> RowsAhead<'a> {
     }
 }
 
-/// Finds for each newer row the position of one older row that has its key, or only the same hash. The caller compares
-/// the keys.
+/// Finds for each newer row the position of one older row that has the same key, or perhaps only the same hash. The
+/// caller must compare the keys.
 ///
 /// All rows are searched in one loop, because a processor then waits for several of them at the same time.
 fn candidates(new: &EntryRows<'_>, old: &EntryRows<'_>) -> Vec<Option<u32>> {
-    /// Maximum number of consecutive missing rows before the slower search.
+    /// Maximum number of next older rows that are compared one by one before the slower search.
     const NEAR: usize = 8;
     let keys = old.keys();
     let mut next = 0_usize;
@@ -106,7 +108,8 @@ fn candidates(new: &EntryRows<'_>, old: &EntryRows<'_>) -> Vec<Option<u32>> {
     new.iter().map(find).collect()
 }
 
-/// Positions of rows by hashes of their keys. It stores no keys: comparing them would read names all over the block.
+/// Hash table of row positions by the keys of the rows. It stores hashes and no keys: comparing keys would read names
+/// all over the block.
 struct HashedRows {
     rows: HashTable<HashedRow>,
     hasher: SeedableRandomState,
@@ -118,7 +121,7 @@ struct HashedRow {
 }
 
 impl HashedRows {
-    /// Creates the table. Of several rows with the same key it has the last one.
+    /// Creates the hash table of these keys. For equal keys it contains the position of the last row.
     fn new(keys: &[RowKey<'_>]) -> Self {
         // Random for each table, because names come from other programs.
         let seed = RandomState::new().hash_one(keys.len());
@@ -132,7 +135,7 @@ impl HashedRows {
         table
     }
 
-    /// Returns the position of the row with a key. If two keys have the same hash, the row of one counts as new: with
+    /// Returns the position of the row with a key. If two keys have the same hash, one of the rows counts as new: with
     /// 64 random bits that does not happen in practice.
     fn find(&self, key: &RowKey<'_>) -> Option<u32> {
         let hash = self.hash(key);

@@ -24,7 +24,7 @@ struct ObjectRecipe {
 enum Body {
     Values(Vec<u64>),
     Instances(Vec<InstanceRecipe>),
-    /// Definitions only; `true` for an object with instances.
+    /// Definitions without values; the flag is `true` for an object with instances.
     Definitions(bool),
 }
 
@@ -36,8 +36,8 @@ struct InstanceRecipe {
     values: Vec<u64>,
 }
 
-/// Builds the objects that the input begins with, and reads them back, also with longer definitions. Then it damages
-/// the block as the rest of the input says, and reads that.
+/// Builds the objects that the input begins with, and checks that they read back, also with longer definitions. Then
+/// damages the block as the rest of the input says, and checks the damaged block.
 pub fn check(input: &[u8]) {
     let mut input = InputBytes(input);
     let date = SystemTime { year: input.u16(), day: 31, ..SystemTime::default() };
@@ -76,7 +76,8 @@ fn object_recipe(input: &mut InputBytes<'_>) -> ObjectRecipe {
     ObjectRecipe { object, counters, body }
 }
 
-/// Reads more counters than a counter block may have of any length: then its length follows from their number.
+/// Maximum number of counters in a generated object. With so many, the length of a counter block follows from their
+/// number.
 const MOST_COUNTERS: usize = 40;
 
 fn counter(input: &mut InputBytes<'_>) -> NewCounter {
@@ -102,7 +103,7 @@ fn row(input: &mut InputBytes<'_>, counters: usize) -> InstanceRecipe {
     }
 }
 
-/// Reads values, mostly one for each counter.
+/// Reads the values of an object or instance from the input, mostly one for each counter.
 fn values(input: &mut InputBytes<'_>, counters: usize) -> Vec<u64> {
     let count = match input.below(8) {
         6 => counters / 2,
@@ -136,7 +137,7 @@ fn build(objects: &[ObjectRecipe], clocks: &ClockReading, machine: &str) -> Vec<
     builder.finish().unwrap()
 }
 
-/// Compares objects; those without current instances come first.
+/// Checks that the objects of a block equal their recipes; objects without current instances come first in a block.
 fn assert_reads_back(recipes: &[ObjectRecipe], clocks: &ClockReading, machine: &str, bytes: &[u8]) {
     let (block, _) = read(bytes, Mode::Strict).unwrap();
     assert_eq!((block.clocks(), block.system_name().to_string()), (*clocks, machine.to_owned()));
@@ -181,7 +182,8 @@ fn assert_object(object: &Object<'_>, ObjectRecipe { object: wanted, counters, b
     }
 }
 
-/// Compares values: a missing one is 0, one too many is left out, and 4 bytes hold the low half.
+/// Checks that values equal the `wanted` ones: a missing value is 0, an extra value is left out, and 4 bytes hold the
+/// low half.
 fn assert_values(values: Values<'_>, counters: &[NewCounter], wanted: &[u64]) {
     let wanted = wanted.iter().chain(std::iter::repeat(&0)).map(|value| value.to_le_bytes());
     assert_eq!(values.len(), counters.len());
@@ -197,7 +199,7 @@ fn assert_values(values: Values<'_>, counters: &[NewCounter], wanted: &[u64]) {
     }
 }
 
-/// Makes a definition of an object or its header 8 bytes longer, which is legal and changes no value.
+/// Makes the header or one definition of an object 8 bytes longer, which is legal and changes no value.
 fn lengthen(bytes: &mut Vec<u8>, input: &mut InputBytes<'_>) {
     let objects = usize::from(bytes[28]);
     let Some(last) = objects.checked_sub(1) else { return };

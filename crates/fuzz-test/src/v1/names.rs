@@ -6,8 +6,8 @@ use perfset_core::v1::{NameTable, TitleNames, name_table};
 
 use crate::blocks::inside;
 
-/// Reads the pairs, of which there are no more than the bytes can hold. The last text of an index counts. The pairs are
-/// the same after writing and reading.
+/// Checks a name table: it has no more pairs than the bytes can hold, and the last text of an index counts. The pairs
+/// are the same after writing and reading.
 pub fn check(bytes: &[u8]) {
     let table = NameTable::new(bytes);
     let mut pairs = table.iter();

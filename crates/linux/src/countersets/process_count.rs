@@ -8,14 +8,14 @@ use perfset_core::NoValue;
 use crate::provider::{Collection, CollectionCache, DirReader, ReadFiles};
 use crate::sources::processes::pid;
 
-/// Counts the names in `/proc` that are numbers.
+/// Counter of the processes in `/proc`: the names that are numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessCount {
     latest: Arc<Mutex<(DirReader, CollectionCache<u64>)>>,
 }
 
 impl ProcessCount {
-    /// Creates a counter of the processes in the directory `proc`.
+    /// Creates a counter of the processes that the directory `proc` lists.
     pub(crate) fn new(proc: &Path) -> Self {
         Self { latest: Arc::new(Mutex::new((DirReader::new(proc), CollectionCache::default()))) }
     }

@@ -15,7 +15,7 @@ use crate::sources::attribute;
 use crate::sources::named::Number;
 use crate::sources::text::TextError;
 
-/// Reads of kernel files in a collection.
+/// Methods of a collection that read kernel files.
 pub(crate) trait ReadFiles {
     /// Reads and parses a file. `absent` is the reason for an absent file.
     fn read<T>(
@@ -25,7 +25,8 @@ pub(crate) trait ReadFiles {
         parse: impl FnOnce(&[u8]) -> Result<T, TextError>,
     ) -> Result<T, NoValue>;
 
-    /// Calls `each` with the chunks of a file of any length, in whole lines. `absent` as in [`read`](Self::read).
+    /// Calls `each` with the chunks of a file of any length, in whole lines. `absent` has the same meaning as in
+    /// [`read`](Self::read).
     fn read_in_pieces(
         &mut self,
         file: &mut ChunkedFile,
@@ -33,10 +34,10 @@ pub(crate) trait ReadFiles {
         each: impl FnMut(&[u8]) -> Result<(), TextError>,
     ) -> Result<(), NoValue>;
 
-    /// Lists a directory as [`list`](Self::list) does, if it exists. Returns `true` if it does.
+    /// Lists a directory as [`list`](Self::list) does, if it exists. Returns `true` if the directory exists.
     fn list_if_there(&mut self, folder: &mut DirReader, each: impl FnMut(&[u8])) -> Result<bool, NoValue>;
 
-    /// Calls `each` with every name in a directory. The bytes read are those of the names.
+    /// Calls `each` with every name in a directory. The lengths of the names count as bytes read.
     fn list(&mut self, folder: &mut DirReader, each: impl FnMut(&[u8])) -> Result<(), NoValue>;
 }
 
@@ -93,7 +94,7 @@ impl ReadFiles for Collection {
     }
 }
 
-/// Reads the text of a file. Apart from [`ReadFiles::read`], which is compiled once for each type of result.
+/// Reads the text of a file. Separate from [`ReadFiles::read`], which is compiled once for each type of result.
 fn text<'f>(
     pass: &mut Collection,
     file: &'f mut KeptFile,
@@ -104,7 +105,7 @@ fn text<'f>(
     Ok(text)
 }
 
-/// An attribute of `/sys` that is one number.
+/// Attribute of `/sys` that is one number.
 #[derive(Debug)]
 pub(crate) struct Attribute {
     file: KeptFile,
@@ -113,8 +114,8 @@ pub(crate) struct Attribute {
 }
 
 impl Attribute {
-    /// Creates an attribute. `keep`: `true` if its file descriptor stays open. `absent`: the reason if the file does
-    /// not exist.
+    /// Creates an attribute: a kernel file with one number, which is read once in each collection. `keep` is `true` if
+    /// its file descriptor stays open, and `absent` is the reason for no value if the file does not exist.
     pub(crate) fn new(path: PathBuf, keep: bool, absent: &'static str) -> Self {
         let file = KeptFile::new(path, SeqFileKind::Single).keep(keep);
         Self { file, absent, latest: CollectionCache::default() }
@@ -161,8 +162,8 @@ impl SharedFile {
         parse(text).map_err(|text| invalid(&self.path, text))
     }
 
-    /// Returns the text of this collection. Apart from [`read`](Self::read), which is compiled once for each type of
-    /// result.
+    /// Reads the file, or returns its text if it was read in this collection already. Separate from
+    /// [`read`](Self::read), which is compiled once for each type of result.
     fn text<'f>(
         (file, read_in): &'f mut (KeptFile, u64),
         pass: &mut Collection,
@@ -195,7 +196,7 @@ impl<T: Default> SharedParsedFile<T> {
         Self(Arc::new(Mutex::new(table)))
     }
 
-    /// Locks the table until the guard is dropped.
+    /// Locks the parsed file until the guard is dropped.
     pub(crate) fn lock(&self) -> MutexGuard<'_, ParsedFile<T>> {
         // After a panic of another thread the table is read again in the next collection.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -214,16 +215,16 @@ pub(crate) struct ParsedFile<T> {
     read_at_ns: u64,
 }
 
-/// Function that replaces the parsed data by that of the file's current text.
+/// Function that replaces parsed data by the data in the file's current text.
 pub(crate) type Parse<T> = fn(&mut T, &[u8]) -> Result<(), TextError>;
 
 impl<T: Default> ParsedFile<T> {
-    /// Creates a table. `absent`: the reason if the file does not exist.
+    /// Creates a parsed file without reading it. `absent`: the reason if the file does not exist.
     pub(crate) fn new(path: PathBuf, printed: SeqFileKind, absent: &'static str, parse: Parse<T>) -> Self {
         Self::from_file(SharedFile::new(path, printed), absent, parse)
     }
 
-    /// Creates a table of a file that other tables share.
+    /// Creates a parsed file from a file that others share. `absent`: the reason if the file does not exist.
     pub(crate) fn from_file(file: SharedFile, absent: &'static str, parse: Parse<T>) -> Self {
         let (parsed, latest) = (T::default(), CollectionCache::default());
         Self { file, absent, parse, parsed, latest, read_at_ns: 0 }
@@ -267,19 +268,19 @@ impl<T: Default> ParsedFile<T> {
         }
     }
 
-    /// Returns the reason for a line or column that the file lacks: a CPU went offline a moment ago, or the file was
-    /// cut.
+    /// Returns the reason for a value whose line or column the file lacks: a CPU went offline a moment ago, or the file
+    /// was cut.
     pub(crate) fn lacks(&self, name: impl Display) -> NoValue {
         NoValue::Failed(format!("{}: nothing about {name}", self.file.path.display()).into())
     }
 
-    /// Returns the reason for an invalid part of the file.
+    /// Returns the reason for a value whose part of the file is invalid.
     pub(crate) fn fault(&self, text: TextError) -> NoValue {
         invalid(&self.file.path, text)
     }
 }
 
-/// Returns the reason for an invalid text.
+/// Returns the reason for a value if the text of the file at `path` is invalid.
 fn invalid(path: &Path, text: TextError) -> NoValue {
     ReadError::Text { path: path.to_owned(), text }.into()
 }

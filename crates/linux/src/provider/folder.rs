@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use super::kept_file::ReadError;
 
-/// A directory, with the buffer for its names.
+/// Directory reader, with the buffer for the names.
 #[derive(Debug)]
 pub(crate) struct DirReader {
     path: PathBuf,
@@ -25,7 +25,7 @@ impl DirReader {
         Self { path: path.into(), buffer: Vec::new() }
     }
 
-    /// Calls `each` with every name, including `.` and `..`.
+    /// Calls `each` with every name in the directory, including `.` and `..`.
     pub(crate) fn names(&mut self, mut each: impl FnMut(&[u8])) -> Result<(), ReadError> {
         let listed = self.list(&mut |name, _| each(name));
         listed.map_err(|errno| ReadError::Io { path: self.path.clone(), source: errno.into() })

@@ -53,7 +53,8 @@ impl From<ReadError> for NoValue {
     }
 }
 
-/// End-of-file rule of a kernel file (`single_open`, `seq_file` records, `seq_file` lines).
+/// Rule for the end of a kernel file, which depends on how the kernel prints it (`single_open`, `seq_file` records,
+/// `seq_file` lines).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeqFileKind {
     /// Printed at once: `/proc/stat`, `/proc/softirqs` and all files in `/sys`. A chunk shorter than the buffer is
@@ -64,17 +65,17 @@ pub enum SeqFileKind {
     /// fit into its own page, so any chunk may be short. Only an empty chunk is the end.
     Records,
     /// Printed in records, as [`Records`](Self::Records), that are lines below 1 KiB: `/proc/vmstat`,
-    /// `/proc/diskstats`. A chunk that leaves more space than that, in the kernel's page and in the buffer, is the
+    /// `/proc/diskstats`. A chunk that leaves more than 1 KiB of space, in the kernel's page and in the buffer, is the
     /// last.
     Lines,
 }
 
-/// Interval in ns, 10 s, at which an absent file is looked for again: a driver may be loaded at any time. Looking
-/// costs as much as reading, and a machine without cpufreq lacks four files a processor. The same interval holds for
-/// data that hardly ever changes.
+/// Interval in ns, 10 s, at which an absent file is looked for again: a driver may be loaded at any time. A search
+/// costs as much as reading, and a machine without cpufreq lacks four files for each processor. The same interval holds
+/// for data that hardly ever changes.
 pub(crate) const LOOK_AGAIN_NS: u64 = 10_000_000_000;
 
-/// A kernel file with its file descriptor and buffer, which make reading it again cheap.
+/// Kernel file with its file descriptor and buffer, so that the next reading is cheap.
 ///
 /// After the first readings of a file of about the same length, nothing is allocated.
 #[derive(Debug)]
@@ -105,14 +106,14 @@ impl KeptFile {
         Self { path, printed, keep: true, tells: false, file: None, buffer, len: 0, absent_at_ns: None }
     }
 
-    /// Keeps the file descriptor open between readings if `keep`, which saves nine tenths of the cost.
+    /// Keeps the file descriptor open between readings if `keep` is `true`, which saves nine tenths of the cost.
     #[must_use]
     pub fn keep(self, keep: bool) -> Self {
         Self { keep, ..self }
     }
 
-    /// Makes [`read`](Self::read) skip an unchanged file. The kernel reports changes by `poll(2)`, as
-    /// `proc_pid_mountinfo(5)` describes.
+    /// Makes [`read`](Self::read) skip the reading while the file is unchanged. The kernel reports changes by
+    /// `poll(2)`, as `proc_pid_mountinfo(5)` describes.
     #[must_use]
     pub fn tells_changes(self) -> Self {
         Self { tells: true, ..self }
@@ -173,7 +174,8 @@ impl KeptFile {
         self.buffer.get(..self.len).filter(|_| self.absent_at_ns.is_none())
     }
 
-    /// Returns `true` if the result comes from the file itself, not from a file descriptor whose file was removed.
+    /// Returns `true` if the result of a reading comes from the file itself, not from a descriptor whose file was
+    /// removed.
     fn is_answer(&self, filled: &Result<(), ReadError>) -> bool {
         let invalid = Some(rustix::io::Errno::INVAL.raw_os_error());
         match filled {
@@ -235,7 +237,7 @@ impl KeptFile {
 }
 
 /// Returns `true` if the kernel reports that a file is unchanged since the last poll, or since it was opened. The
-/// kernel reports it only for files that it watches; others are always ready, also for writing.
+/// kernel reports this only for files that it watches; other files are always ready, also for writing.
 fn is_as_it_was(file: &File) -> bool {
     let asked = PollFlags::IN | PollFlags::OUT | PollFlags::PRI;
     let mut polled = [PollFd::new(file, asked)];

@@ -12,8 +12,8 @@ use super::folder::DirReader;
 use super::kept_file::{LOOK_AGAIN_NS, ReadError};
 use crate::clock::elapsed_ns;
 
-/// Wraps a provider in a [`DeadlineProvider`] at the first request: a program that requests only other
-/// countersets needs no thread.
+/// Provider that wraps another provider in a [`DeadlineProvider`] at the first request: a program that requests only
+/// other countersets needs no thread.
 pub(crate) struct LazyProvider {
     catalogue: Result<Arc<Catalogue>, SourceError>,
     provider: Option<Box<dyn Provider>>,
@@ -49,7 +49,7 @@ impl LazyProvider {
         }
     }
 
-    /// Returns `true` if there can be no instances. A directory that cannot be listed is left to the provider, which
+    /// Returns `true` if there can be no instances. If the directory cannot be listed, the provider is asked, and
     /// returns the reason.
     fn has_none(&mut self, now_ns: u64) -> bool {
         let Some(folder) = &mut self.folder else { return false };
@@ -103,7 +103,8 @@ impl Provider for LazyProvider {
         self.slow()?.collect(want, rows)
     }
 
-    /// Lists the countersets that it provides: the provider itself may be unable to respond with its own catalogue.
+    /// Returns a text that names the countersets and the time waited, if the wrapped provider is late. The wrapped
+    /// provider itself may be unable to respond with its own catalogue.
     fn late(&mut self) -> Vec<Text> {
         let Some(waited) = self.slow.as_mut().and_then(DeadlineProvider::late_for) else { return Vec::new() };
         let sets =

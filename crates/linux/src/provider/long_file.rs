@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::kept_file::{ReadError, open};
 use crate::sources::text::TextError;
 
-/// A kernel file of lines, of any length. It is read in chunks, into one buffer.
+/// Kernel file that consists of lines and may have any length. The file is read in chunks, into one buffer.
 #[derive(Debug)]
 pub(crate) struct ChunkedFile {
     path: PathBuf,
@@ -17,7 +17,7 @@ pub(crate) struct ChunkedFile {
 impl ChunkedFile {
     /// Size of a chunk, in bytes: possibly several chunks of the kernel, and more than any line.
     const PIECE: usize = 64 << 10;
-    /// Maximum size of a file, in MiB: ten million sockets.
+    /// Maximum size of a file, in MiB, enough for ten million sockets.
     const LIMIT_MIB: usize = 2 << 10;
 
     /// Creates the file at `path`, without opening it.
@@ -86,7 +86,7 @@ impl ChunkedFile {
 mod tests {
     use super::*;
 
-    /// What the file was given in: whether all of it came, and the lengths.
+    /// Writes `text` to the file, reads it in chunks, and returns the lengths of the chunks.
     fn pieces(file: &mut ChunkedFile, text: &[u8]) -> Vec<usize> {
         std::fs::write(file.path(), text).unwrap();
         let (mut all, mut lengths) = (Vec::new(), Vec::new());

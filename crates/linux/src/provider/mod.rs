@@ -25,7 +25,7 @@ pub(crate) use value::{HOLD_SECONDS, unavailable};
 
 use crate::clock::elapsed_ns;
 
-/// Origin of all values of this crate.
+/// Name of the origin of all values of this crate.
 pub(crate) const ORIGIN: &str = "Linux";
 
 /// Creates the provider of a counterset with one instance.

@@ -2,8 +2,8 @@
 
 use perfset_core::NoValue;
 
-/// Maximum idle time that the kernel may step back by, in seconds. A larger step is a restart: a CPU went offline or
-/// came online.
+/// Maximum step back of a kernel's idle time, in seconds. A larger step is a restart: a CPU went offline or came
+/// online.
 pub(crate) const HOLD_SECONDS: u64 = 60;
 
 /// Returns the reason that a counter has no value, on any Linux or on this machine.

@@ -2,7 +2,7 @@
 
 use crate::sources::text::{Text, TextError};
 
-/// Parses a number, in the unit that the attribute's documentation states.
+/// Parses a sysfs attribute that is one number, in the unit that the attribute's documentation states.
 ///
 /// ```
 /// use perfset_linux::sources::attribute::number;
@@ -20,7 +20,7 @@ pub fn number(text: &[u8]) -> Result<u64, TextError> {
     Ok(number)
 }
 
-/// Parses a number that may be negative.
+/// Parses a sysfs attribute that is one number, which may be negative.
 ///
 /// ```
 /// use perfset_linux::sources::attribute::signed;
@@ -43,7 +43,7 @@ pub fn signed(text: &[u8]) -> Result<i64, TextError> {
     Ok(if is_negative { number.saturating_neg() } else { number })
 }
 
-/// Returns the only line, without its newline.
+/// Returns the only line of a sysfs attribute, without its newline.
 ///
 /// ```
 /// use perfset_linux::sources::attribute::line;

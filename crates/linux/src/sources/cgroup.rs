@@ -5,7 +5,7 @@
 use crate::sources::named::{Number, numbers};
 use crate::sources::text::{Text, TextError};
 
-/// CPU times and limits in `cpu.stat`. Version 1 uses the same name for another file.
+/// CPU times and limits of a control group, from `cpu.stat`. Version 1 uses the same name for another file.
 ///
 /// ```
 /// use perfset_linux::sources::cgroup::CpuStat;
@@ -24,22 +24,22 @@ pub struct CpuStat {
     pub system_usec: Number,
     /// Number of periods with a limit and with work to do.
     pub nr_periods: Number,
-    /// Number of these periods in which the limit was reached.
+    /// Number of periods in which the group reached its limit.
     pub nr_throttled: Number,
     /// Time for which the group was stopped by its limit, in µs.
     pub throttled_usec: Number,
-    /// The same time in version 1, in ns.
+    /// Time for which the group was stopped by its limit, in ns, from version 1.
     pub throttled_time: Number,
     /// Number of periods in which the group ran beyond its limit. Since Linux 5.14.
     pub nr_bursts: Number,
     /// Time that the group ran beyond its limit, in µs.
     pub burst_usec: Number,
-    /// The same time in version 1, in ns.
+    /// Time that the group ran beyond its limit, in ns, from version 1.
     pub burst_time: Number,
 }
 
 impl CpuStat {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses `cpu.stat`, replacing all previous contents.
     ///
     /// # Errors
     /// If `text` contains none of the lines.
@@ -64,14 +64,14 @@ impl CpuStat {
 /// CPU times in `cpuacct.stat` of version 1. Unit: clock ticks (`sysconf(_SC_CLK_TCK)` a second).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuAcctStat {
-    /// Time in user mode.
+    /// Time in user mode, in clock ticks.
     pub user: Number,
-    /// Time in kernel mode.
+    /// Time in kernel mode, in clock ticks.
     pub system: Number,
 }
 
 impl CpuAcctStat {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses `cpuacct.stat`, replacing all previous contents.
     ///
     /// # Errors
     /// If `text` contains none of the lines.
@@ -85,7 +85,7 @@ impl CpuAcctStat {
 /// Numbers of memory events in `memory.events`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryEvents {
-    /// Number of times that memory was taken from the protected part.
+    /// Number of times that memory was taken from the part that `memory.low` protects.
     pub low: Number,
     /// Number of times that the group's memory was above `memory.high`.
     pub high: Number,
@@ -93,12 +93,12 @@ pub struct MemoryEvents {
     pub max: Number,
     /// Number of times that no memory could be freed.
     pub oom: Number,
-    /// Number of processes that were killed.
+    /// Number of processes of the group that were killed for lack of memory.
     pub oom_kill: Number,
 }
 
 impl MemoryEvents {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses `memory.events`, replacing all previous contents.
     ///
     /// # Errors
     /// If `text` contains none of the lines.
@@ -153,7 +153,7 @@ pub struct MemoryStat {
 }
 
 impl MemoryStat {
-    /// Parses the `text` of version 2, replacing all previous contents.
+    /// Parses `memory.stat` of version 2, replacing all previous contents.
     ///
     /// # Errors
     /// If `text` contains none of the lines.
@@ -173,7 +173,7 @@ impl MemoryStat {
         numbers(&mut Text::new(text), Text::last_number, &mut wanted)
     }
 
-    /// Parses the `text` of version 1, which has no lines for `kernel`, `sock` and `slab`.
+    /// Parses `memory.stat` of version 1, which has no lines for `kernel`, `sock` and `slab`.
     ///
     /// # Errors
     /// If `text` contains none of the lines.
@@ -277,7 +277,7 @@ pub struct BlkioSums {
 }
 
 impl BlkioSums {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses a block I/O file of version 1, replacing all previous contents.
     ///
     /// # Errors
     /// If a number is malformed, because the sums would be wrong.
@@ -349,7 +349,7 @@ pub struct Controllers {
 }
 
 impl Controllers {
-    /// Parses the words of `text`.
+    /// Parses the names of controllers in `cgroup.controllers`.
     ///
     /// # Errors
     /// If `text` is not one line.

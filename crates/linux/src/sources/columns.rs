@@ -3,7 +3,7 @@
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::{Text, TextError};
 
-/// CPUs of the columns, in ascending order, and the sum of each column.
+/// CPUs of a table's columns, in ascending order, and the sum of each column.
 ///
 /// Sums wrap, as the kernel's own sums do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(crate) struct CpuColumns {
 }
 
 impl CpuColumns {
-    /// Clears all contents and parses the first line of a file.
+    /// Clears all contents and parses the first line of a file, which names the CPUs.
     pub(crate) fn start(&mut self, text: &mut Text<'_>) -> Result<(), TextError> {
         self.cpus.clear();
         self.sums.clear();

@@ -48,8 +48,8 @@ pub struct ReferenceSpeed {
 }
 
 impl ReferenceSpeed {
-    /// Returns the speed for the values of the attributes of these names. `None` if one of them is 0, which means
-    /// unknown.
+    /// Returns the speed for the values of the sysfs attributes that the arguments are named after; `None` if a value
+    /// is 0, which means unknown.
     #[must_use]
     pub fn new(reference_perf: u64, nominal_perf: u64, nominal_freq: u64) -> Option<Self> {
         let cycles = u128::from(reference_perf).saturating_mul(u128::from(nominal_freq));

@@ -5,7 +5,7 @@
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::{Text, TextError};
 
-/// Frequencies of the CPUs in kHz, from the lines "cpu MHz" of the file.
+/// Frequencies of the CPUs in kHz, from the lines "cpu MHz" of `/proc/cpuinfo`.
 ///
 /// ```
 /// use perfset_linux::sources::cpuinfo::CpuInfo;
@@ -21,7 +21,7 @@ pub struct CpuInfo {
 }
 
 impl CpuInfo {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses `/proc/cpuinfo`, replacing all previous contents.
     ///
     /// # Errors
     /// If a line that is needed is not as documented.
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn lines() {
-        /// What the CPUs 0 and 1 have, or the line of the error and what it found.
+        /// Frequencies of the CPUs 0 and 1 in kHz, or the line number of the error and the text found there.
         type Want = Result<[Option<u64>; 2], (usize, &'static str)>;
         let cases: [(&str, &str, Want); 11] = [
             (

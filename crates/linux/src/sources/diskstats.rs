@@ -5,7 +5,7 @@
 
 use crate::sources::text::{Text, TextError};
 
-/// Field of a line. A sector has 512 bytes, whatever the device's sector size is.
+/// Field of a line in `/proc/diskstats`. A sector has 512 bytes, whatever the device's sector size is.
 ///
 /// The kernel prints all times in ms, and in 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum DiskStatsField {
     ReadsMerged,
     /// Field 6: sectors that were read.
     SectorsRead,
-    /// Field 7: sum of the times of all completed reads.
+    /// Field 7: total time of all completed reads, in ms.
     ReadMs,
     /// Field 8: number of completed writes.
     Writes,
@@ -24,13 +24,13 @@ pub enum DiskStatsField {
     WritesMerged,
     /// Field 10: sectors that were written.
     SectorsWritten,
-    /// Field 11: sum of the times of all completed writes.
+    /// Field 11: total time of all completed writes, in ms.
     WriteMs,
     /// Field 12: number of requests that wait or are being served.
     InFlight,
-    /// Field 13: time in which there was any request.
+    /// Field 13: time in which at least one request was in progress, in ms.
     BusyMs,
-    /// Field 14: sum of the times of all requests.
+    /// Field 14: total time of all requests, in ms.
     AllMs,
     /// Field 15: number of completed discards. Since Linux 4.18, like fields 16 to 18.
     Discards,
@@ -38,11 +38,11 @@ pub enum DiskStatsField {
     DiscardsMerged,
     /// Field 17: sectors that were discarded.
     SectorsDiscarded,
-    /// Field 18: sum of the times of all completed discards.
+    /// Field 18: total time of all completed discards, in ms.
     DiscardMs,
     /// Field 19: number of completed flushes. Since Linux 5.5, like field 20.
     Flushes,
-    /// Field 20: sum of the times of all completed flushes.
+    /// Field 20: total time of all completed flushes, in ms.
     FlushMs,
 }
 
@@ -57,7 +57,7 @@ impl DiskStatsField {
         is_time || cfg!(target_pointer_width = "32")
     }
 
-    /// All fields, in the order of a line.
+    /// All fields in the order of a line of `/proc/diskstats`.
     pub const ALL: [Self; 17] = [
         Self::Reads,
         Self::ReadsMerged,
@@ -79,7 +79,7 @@ impl DiskStatsField {
     ];
 }
 
-/// Numbers of a line: 11, 15 or 17, depending on the kernel.
+/// Numbers in the line of one device: 11, 15 or 17, depending on the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
     fields: [u64; DiskStatsField::ALL.len()],
@@ -113,7 +113,7 @@ impl DeviceCounters {
     }
 }
 
-/// Line of the file: a device or a partition.
+/// Line of `/proc/diskstats`: a block device or a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
     /// First half of the device number, which identifies the driver.
@@ -122,7 +122,7 @@ pub struct Device {
     pub minor: u32,
     /// The kernel's name for the device.
     pub name: Vec<u8>,
-    /// Numbers of the line, or the error in them.
+    /// Numbers of the line, or the error if they are malformed.
     pub numbers: Result<DeviceCounters, TextError>,
 }
 
@@ -144,7 +144,7 @@ pub struct DiskStats {
 }
 
 impl DiskStats {
-    /// Parses `text`, replacing all previous contents. A text without lines has no devices.
+    /// Parses `/proc/diskstats`, replacing all previous contents. A text without lines has no devices.
     ///
     /// # Errors
     /// If a line has no device number or name.
@@ -191,7 +191,7 @@ mod tests {
         stats.parse(text.as_bytes()).map(|()| stats.devices)
     }
 
-    /// The last number of 11, 15 and 17, or what was found instead.
+    /// Last number of a line with 11, 15 and 17 numbers, or the text that was found instead.
     type Found = (Option<[u64; 3]>, String);
 
     fn found(text: &str) -> Found {

@@ -72,7 +72,8 @@ impl DrmFdinfo {
     /// Maximum number of engines and of regions that are parsed: many times the number of any driver.
     pub const LIMIT: usize = 256;
 
-    /// Parses `text`, replacing all previous contents. A malformed line affects only its own number.
+    /// Parses the file `fdinfo` of a graphics client, replacing all previous contents. A malformed line affects only
+    /// its own number.
     ///
     /// # Errors
     /// If `text` names no driver: the file descriptor is open on something else.

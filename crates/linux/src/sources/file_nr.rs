@@ -21,7 +21,7 @@ pub struct FileNr {
 }
 
 impl FileNr {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses `/proc/sys/fs/file-nr`, replacing all previous contents.
     ///
     /// # Errors
     /// If `text` is anything except three numbers.

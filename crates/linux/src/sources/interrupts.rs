@@ -5,7 +5,7 @@
 use crate::sources::columns::CpuColumns;
 use crate::sources::text::{Text, TextError};
 
-/// Interrupts of each online CPU since boot, as sums over the rows of the file.
+/// Interrupts of each online CPU since boot, as sums over the rows of `/proc/interrupts`.
 ///
 /// ```
 /// use perfset_linux::sources::interrupts::Interrupts;
@@ -23,7 +23,7 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses `/proc/interrupts`, replacing all previous contents.
     ///
     /// # Errors
     /// If a row is not as documented, because the sums would be wrong.
@@ -60,7 +60,8 @@ impl Interrupts {
         self.all.get(cpu)
     }
 
-    /// Returns the number of interrupts of a CPU's own timer. `None` also if the file has no row for these timers.
+    /// Returns the number of interrupts of a CPU's own timer. `None` if the CPU has no column, or the file no row for
+    /// these timers.
     #[must_use]
     pub fn clock_of(&self, cpu: u32) -> Option<u64> {
         if self.has_clock { self.clock.get(cpu) } else { None }
@@ -98,7 +99,8 @@ mod tests {
     fn rows() {
         let two = "           CPU0       CPU2\n";
         let (sum, clock, none) = (Some, Some, None);
-        /// All and those of the clock on the CPUs 0, 1 and 2, or the line of the error and what it found.
+        /// All interrupts and the clock interrupts of the CPUs 0, 1 and 2, or the line number of the error and the text
+        /// found there.
         type Want = Result<([Option<u64>; 3], [Option<u64>; 3]), (usize, &'static str)>;
         let cases: [(&str, String, Want); 16] = [
             // Rows that are added. CPU 1 is offline: it has no column, and must have no number.

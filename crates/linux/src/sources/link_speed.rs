@@ -5,7 +5,7 @@
 use crate::sources::attribute;
 use crate::sources::text::{Text, TextError};
 
-/// Returns the speed in Mbit/s (1,000,000 bits a second); `None` if the driver does not know it.
+/// Returns the speed of a network link in Mbit/s (1,000,000 bits a second); `None` if the driver does not know it.
 ///
 /// ```
 /// use perfset_linux::sources::link_speed::megabits;

@@ -4,7 +4,7 @@
 
 use crate::sources::text::{Text, TextError};
 
-/// Number of threads as counted by the kernel: the fourth field.
+/// Numbers of threads in the fourth field of `/proc/loadavg`.
 ///
 /// ```
 /// use perfset_linux::sources::loadavg::LoadAvg;
@@ -22,7 +22,7 @@ pub struct LoadAvg {
 }
 
 impl LoadAvg {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses the fourth field of `/proc/loadavg`, replacing all previous contents.
     ///
     /// # Errors
     /// If the fourth field is not two numbers.
@@ -41,7 +41,7 @@ impl LoadAvg {
     }
 }
 
-/// Load averages in hundredths of a thread: the first three fields.
+/// Load averages in hundredths of a thread: the first three fields of `/proc/loadavg`.
 ///
 /// ```
 /// use perfset_linux::sources::loadavg::Loads;
@@ -52,16 +52,16 @@ impl LoadAvg {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loads {
-    /// Average over the last minute.
+    /// Load average over the last minute.
     pub minutes_1: u64,
-    /// Average over the last five minutes.
+    /// Load average over the last five minutes.
     pub minutes_5: u64,
-    /// Average over the last fifteen minutes.
+    /// Load average over the last fifteen minutes.
     pub minutes_15: u64,
 }
 
 impl Loads {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses the load averages in `/proc/loadavg`, replacing all previous contents.
     ///
     /// # Errors
     /// If one of the three fields is something else.

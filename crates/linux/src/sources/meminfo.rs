@@ -5,7 +5,7 @@
 use crate::sources::named::{NamedLines, Number, kib, numbers};
 use crate::sources::text::{Text, TextError};
 
-/// Lines of the file that are needed for counters. Unit: KiB, which the kernel calls kB.
+/// Lines of `/proc/meminfo` that are needed for counters. Unit: KiB, which the kernel calls kB.
 ///
 /// ```
 /// use perfset_linux::sources::meminfo::MemInfo;
@@ -56,7 +56,7 @@ pub struct MemInfo {
 }
 
 impl MemInfo {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses `/proc/meminfo`, replacing all previous contents.
     ///
     /// # Errors
     /// If `text` contains none of the lines.
@@ -86,7 +86,7 @@ impl MemInfo {
     }
 }
 
-/// All lines of the file, under the kernel's names. Unit: bytes; numbers of huge pages have no unit.
+/// All lines of `/proc/meminfo`, under the kernel's names. Unit: bytes; numbers of huge pages have no unit.
 ///
 /// ```
 /// use perfset_linux::sources::meminfo::AllLines;
@@ -104,7 +104,7 @@ pub struct AllLines {
 }
 
 impl AllLines {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses `/proc/meminfo`, replacing all previous contents.
     ///
     /// # Errors
     /// If `text` has no line of a name, a colon and a number.

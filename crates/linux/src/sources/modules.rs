@@ -4,7 +4,7 @@
 
 use crate::sources::text::{Text, TextError};
 
-/// Sum over all loaded modules.
+/// Sum over all loaded modules of the kernel.
 ///
 /// ```
 /// use perfset_linux::sources::modules::Modules;
@@ -20,7 +20,7 @@ pub struct Modules {
 }
 
 impl Modules {
-    /// Parses `text`, replacing all previous contents. A text without lines has no modules.
+    /// Parses `/proc/modules`, replacing all previous contents. A text without lines has no modules.
     ///
     /// # Errors
     /// If a line is not as documented, because the sum would be wrong.
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn lines() {
-        /// The sum, or the line of the error and what it found.
+        /// Sum of the memory in bytes, or the line number of the error and the text found there.
         type Want = Result<u64, (usize, &'static str)>;
         let cases: [(&str, &str, Want); 8] = [
             ("none", "", Ok(0)),

@@ -5,7 +5,7 @@
 use crate::sources::escapes::unescape;
 use crate::sources::text::{Text, TextError};
 
-/// Mount point of a file system: one line of the file.
+/// Mount point of a file system: one line of `/proc/PID/mountinfo`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mount {
     /// Id of the mount, which may be used again after the mount is removed.
@@ -41,7 +41,7 @@ pub struct MountInfo {
 }
 
 impl MountInfo {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses `/proc/PID/mountinfo`, replacing all previous contents.
     ///
     /// # Errors
     /// If a line is not as documented, because a mount may hide any other.

@@ -2,13 +2,13 @@
 
 use crate::sources::text::{Text, TextError};
 
-/// Number of a line, or the error in it; `None` if there is no such line, because this kernel does not report it.
+/// Number in a line of a kernel file, or the error in the line; `None` if this kernel prints no such line.
 pub type Number = Option<Result<u64, TextError>>;
 
-/// Requested line: the text with which it begins, and the place for its number.
+/// Requested line of a kernel file: the text at its beginning, and the place for its number.
 pub(crate) type Wanted<'a> = (&'static str, &'a mut Number);
 
-/// Parses lines until all requested ones are found. A malformed line does not affect the others.
+/// Parses lines of a kernel file until all `wanted` lines are found. A malformed line does not affect the others.
 ///
 /// `wanted` is in the kernel's order, which may change. Each line is compared with all names that are still missing.
 /// Names at the front are dropped as they are found.
@@ -23,7 +23,7 @@ pub(crate) fn numbers<'t>(
     numbers_behind(text, |_| (), number, wanted)
 }
 
-/// The same as [`numbers`], for lines with a prefix before the name, which `skip` skips.
+/// Does the same as [`numbers`], for lines with a prefix before the name, which `skip` skips.
 pub(crate) fn numbers_behind<'t>(
     text: &mut Text<'t>,
     skip: impl Fn(&mut Text<'t>),
@@ -65,7 +65,7 @@ pub(crate) fn kib(text: &mut Text<'_>) -> Result<u64, TextError> {
     Ok(number)
 }
 
-/// All lines of a file of names and numbers, whatever their names.
+/// All lines of a kernel file that has a name and a number in each line, whatever the names.
 ///
 /// Names need to be looked up only once: the number found at an [`index`](Self::index) stays there as long as the file
 /// has the same lines in the same order. Parsing such a file again allocates nothing.
@@ -76,7 +76,7 @@ pub struct NamedLines {
     lines: Vec<NamedLine>,
     /// Errors of malformed lines, by index of the line.
     faults: Vec<(usize, TextError)>,
-    /// Error of the last line, if it was cut.
+    /// Error of the last line of the text, if the text was cut there.
     cut: Option<TextError>,
     layout: u64,
     /// Indexes of the [chosen](Self::choose) lines, and the layout in which they were found.
@@ -148,8 +148,8 @@ impl NamedLines {
         }
     }
 
-    /// Parses `text`, replacing all previous contents. A line is a name, `end`, and the input of `number`. A
-    /// malformed line does not affect the others.
+    /// Parses `text`, replacing all previous contents. A line consists of a name, the byte `end`, and a text that
+    /// `number` parses. A malformed line does not affect the others.
     ///
     /// # Errors
     /// If `text` has no line of that kind.

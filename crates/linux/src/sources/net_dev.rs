@@ -4,7 +4,7 @@
 
 use crate::sources::text::{Text, TextError};
 
-/// Network interfaces in the kernel's order, of the network namespace to which the file belongs.
+/// Network interfaces in the kernel's order, from the `/proc/net/dev` of a network namespace.
 ///
 /// Columns are identified by their names, which are in the first two lines.
 ///
@@ -19,13 +19,13 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetDev {
-    /// First two lines, kept between calls of `parse` so that `columns` is computed only if they change.
+    /// First two lines of the text, kept between calls of `parse` so that `columns` is computed only if they change.
     heads: Vec<u8>,
     columns: Vec<Column>,
     interfaces: Vec<Interface>,
 }
 
-/// Line of a network interface.
+/// Line of a network interface in `/proc/net/dev`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// Name of the interface: any bytes except `/`, blanks and, in newer kernels, `:`.
@@ -34,7 +34,7 @@ pub struct Interface {
     pub counts: Result<Counts, TextError>,
 }
 
-/// Numbers since the interface was created; `None` if the kernel has no such column.
+/// Counts of an interface since it was created; a count is `None` if the kernel has no such column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Number of received bytes.
@@ -90,7 +90,7 @@ impl Counts {
 }
 
 impl NetDev {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses `/proc/net/dev`, replacing all previous contents.
     ///
     /// # Errors
     /// If the first two lines name none of the columns. A line without a name is skipped.

@@ -38,8 +38,8 @@ struct NetstatColumn {
 }
 
 impl Netstat {
-    /// Parses `text`, replacing all previous contents. Returns `true` if names have moved, which makes indexes
-    /// invalid.
+    /// Parses `/proc/net/netstat`, replacing all previous contents. Returns `true` if names have moved, which makes
+    /// indexes invalid.
     ///
     /// A malformed number affects only itself. A line that has more or fewer numbers than names affects its whole
     /// group.
@@ -73,7 +73,7 @@ impl Netstat {
         if self.columns.is_empty() { Err(text.expected("a line of names")) } else { Ok(changed) }
     }
 
-    /// Returns the index of a number, whose group and name are given as one word.
+    /// Returns the index of a number, whose group and name are given as one word, such as `TcpExtArpFilter`.
     #[must_use]
     pub fn find(&self, name: &[u8]) -> Option<usize> {
         self.columns.iter().position(|column| {
@@ -82,7 +82,7 @@ impl Netstat {
         })
     }
 
-    /// Returns the number at an index.
+    /// Returns the number at an index that `find` returned.
     #[must_use]
     pub fn number(&self, at: usize) -> Number {
         match self.faults.iter().find(|(range, _)| range.contains(&at)) {
@@ -151,7 +151,7 @@ impl Netstat {
 mod tests {
     use super::*;
 
-    /// Some numbers of a text, by names.
+    /// Returns the numbers that a text has for these names.
     fn read(
         netstat: &mut Netstat,
         text: &str,

@@ -6,7 +6,7 @@ use crate::sources::named::kib;
 use crate::sources::named::{Number, numbers_behind};
 use crate::sources::text::{Text, TextError};
 
-/// Lines of the file that are needed for counters. Unit: KiB, which the kernel calls kB.
+/// Lines of a NUMA node's file `meminfo` that are needed for counters. Unit: KiB, which the kernel calls kB.
 ///
 /// ```
 /// use perfset_linux::sources::node_meminfo::NodeMemInfo;
@@ -35,7 +35,7 @@ pub struct NodeMemInfo {
 }
 
 impl NodeMemInfo {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses the file `meminfo` of one NUMA node, replacing all previous contents.
     ///
     /// # Errors
     /// If `text` contains none of the lines.

@@ -5,7 +5,7 @@
 use crate::sources::named::{Number, numbers};
 use crate::sources::text::{Text, TextError};
 
-/// Numbers of pages allocated since boot, by node.
+/// Numbers of page allocations of one NUMA node since boot.
 ///
 /// ```
 /// use perfset_linux::sources::numastat::NumaStat;
@@ -17,22 +17,22 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NumaStat {
-    /// Pages from this node, as intended.
+    /// Number of pages allocated from this node, as intended.
     pub numa_hit: Number,
-    /// Pages from this node, although another node was intended.
+    /// Number of pages allocated from this node, although another node was intended.
     pub numa_miss: Number,
-    /// Pages from another node, although this node was intended.
+    /// Number of pages allocated from another node, although this node was intended.
     pub numa_foreign: Number,
-    /// Pages from this node, by interleaving.
+    /// Number of pages allocated from this node by interleaving.
     pub interleave_hit: Number,
-    /// Pages from this node, allocated by one of its own processors.
+    /// Number of pages of this node that one of its own processors allocated.
     pub local_node: Number,
-    /// Pages from this node, allocated by a processor of another node.
+    /// Number of pages of this node that a processor of another node allocated.
     pub other_node: Number,
 }
 
 impl NumaStat {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses the file `numastat` of one NUMA node, replacing all previous contents.
     ///
     /// # Errors
     /// If `text` contains none of the lines.

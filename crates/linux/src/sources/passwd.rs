@@ -2,7 +2,7 @@
 //!
 //! Source: `passwd(5)`. Users of a directory service are not in the file.
 
-/// Returns the name of the user with this id; `None` if the file has no such user.
+/// Returns the name of the user with this id; `None` if `/etc/passwd` has no such user.
 ///
 /// ```
 /// use perfset_linux::sources::passwd::name_of;

@@ -2,12 +2,12 @@
 //!
 //! Source: "Power Capping Framework" in the kernel's documents.
 
-/// Zone of a processor, identified by the numbers in the name of its directory: a package, or a part of one.
+/// Energy zone of a processor, identified by the numbers in the name of its directory: a package, or a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Zone {
-    /// First number: the package.
+    /// First number in the directory's name, which identifies the package.
     pub top: u32,
-    /// Second number, for a part of a package.
+    /// Second number in the directory's name, for a part of a package; `None` for a whole package.
     pub part: Option<u32>,
 }
 

@@ -4,7 +4,8 @@
 
 use crate::sources::text::{Text, TextError};
 
-/// Lines of a pressure file; `None` if there is no such line. A malformed line does not affect the other one.
+/// Lines of a pressure file; a field is `None` if there is no such line. A malformed line does not affect the other
+/// one.
 ///
 /// ```
 /// use perfset_linux::sources::pressure::Pressure;
@@ -37,7 +38,7 @@ pub struct Stall {
 }
 
 impl Pressure {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses a pressure file, replacing all previous contents.
     ///
     /// # Errors
     /// If `text` contains none of the lines.

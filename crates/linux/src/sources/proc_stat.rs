@@ -18,9 +18,9 @@ pub struct CpuTicks {
     pub nice: u64,
     /// Time in kernel mode.
     pub system: u64,
-    /// Time with nothing to do.
+    /// Idle time, without the time in `iowait`.
     pub idle: u64,
-    /// Time with nothing to do while a task of this CPU waited for a disk.
+    /// Idle time while a task of this CPU waited for a disk.
     pub iowait: Option<u64>,
     /// Time in handlers of hardware interrupts.
     pub irq: Option<u64>,
@@ -72,7 +72,7 @@ impl CpuTicks {
     }
 }
 
-/// Line `cpuN` of one CPU.
+/// Line `cpuN` of one CPU in `/proc/stat`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuLine {
     /// Number of the CPU.
@@ -81,7 +81,7 @@ pub struct CpuLine {
     pub ticks: Result<CpuTicks, TextError>,
 }
 
-/// Lines of all CPUs. A malformed line does not affect the others.
+/// Lines of all CPUs in `/proc/stat`. A malformed line does not affect the others.
 ///
 /// ```
 /// use perfset_linux::sources::proc_stat::ProcStat;
@@ -102,7 +102,7 @@ pub struct ProcStat {
 }
 
 impl ProcStat {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses `/proc/stat`, replacing all previous contents.
     ///
     /// # Errors
     /// If the file as a whole is malformed.
@@ -147,7 +147,7 @@ impl ProcStat {
     }
 }
 
-/// Numbers of the file about the whole machine. The lines of the CPUs are counted, not parsed.
+/// Numbers in `/proc/stat` about the whole machine. The lines of the CPUs are counted, not parsed.
 ///
 /// ```
 /// use perfset_linux::sources::proc_stat::SystemTotals;
@@ -171,7 +171,7 @@ pub struct SystemTotals {
 }
 
 impl SystemTotals {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses `/proc/stat`, replacing all previous contents.
     ///
     /// # Errors
     /// If the file as a whole is malformed.
@@ -192,7 +192,7 @@ impl SystemTotals {
     }
 }
 
-/// Returns the text behind the first line, that of all CPUs.
+/// Returns the text after the first line of `/proc/stat`, which is the line of all CPUs together.
 fn behind_first_line(text: &[u8]) -> Result<Text<'_>, TextError> {
     let mut text = Text::new(text);
     if !text.take(b"cpu ") {
@@ -264,7 +264,8 @@ mod tests {
         }
     }
 
-    /// Work is proportional to the text, also if every line is bad: counted back from each error it would take minutes.
+    /// Checks that the work is proportional to the text, also if every line is bad. Counting lines anew for each error
+    /// would take minutes.
     #[test]
     fn many_bad_lines_cost_little() {
         let lines: String = (0..CPU_LIMIT).map(|cpu| format!("cpu{cpu} x\n")).collect();

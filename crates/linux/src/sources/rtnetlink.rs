@@ -2,7 +2,7 @@
 //!
 //! Source: `rtnetlink(7)`, `netlink(7)`; numbers are in the machine's own byte order.
 
-/// Error in a response of the kernel, or its refusal.
+/// Error in the kernel's response to a netlink request, or a refusal of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetlinkError {
@@ -62,7 +62,7 @@ struct Qdisc {
     parent: u32,
     /// `true` for `mq` and `mqprio`, which only contain a queueing discipline for each queue of the interface.
     has_queues: bool,
-    /// Number of packets that wait.
+    /// Number of packets that wait to be sent.
     waiting: Option<u32>,
 }
 
@@ -109,7 +109,8 @@ impl Qdiscs {
         Ok(false)
     }
 
-    /// Returns the number of packets that wait in the queues of an interface; `None` if it has none.
+    /// Returns the number of packets that wait in the queues of an interface; `None` if the interface has no queueing
+    /// discipline.
     #[must_use]
     pub fn waiting(&self, ifindex: u32) -> Option<u64> {
         let of_interface = || self.all.iter().filter(|qdisc| qdisc.ifindex == ifindex);
@@ -164,7 +165,7 @@ impl Qdisc {
     }
 }
 
-/// Cursor that reads bytes from front to back.
+/// Cursor that reads the bytes of a netlink message from front to back.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -188,7 +189,7 @@ impl<'a> Bytes<'a> {
         Ok(u32::from_ne_bytes(self.array(what)?))
     }
 
-    /// Takes the rest of an item, and skips the padding behind it. `len` is the length of the whole item, of which
+    /// Takes the rest of an item, and skips the padding after it. `len` is the length of the whole item, of which
     /// `before` bytes were already taken.
     fn padded(&mut self, len: usize, before: usize, what: &'static str) -> Result<&'a [u8], NetlinkError> {
         let left = len.checked_sub(before).ok_or(NetlinkError::Cut(what))?;
@@ -202,7 +203,7 @@ impl<'a> Bytes<'a> {
 
     /// Takes the next attribute; returns its kind and value.
     fn attribute(&mut self) -> Result<Option<(u16, Self)>, NetlinkError> {
-        /// Mask of the kind; the two bits above are flags.
+        /// Mask for the kind of an attribute; the two bits above the mask are flags.
         const KIND: u16 = 0x3FFF;
         if self.0.is_empty() {
             return Ok(None);
@@ -238,7 +239,8 @@ mod tests {
         [&header.concat(), body].concat()
     }
 
-    /// A queueing discipline in response 7, with a name, an unknown attribute, and its statistics.
+    /// Returns the message of a queueing discipline in response 7, with a name, an unknown attribute, and its
+    /// statistics.
     fn qdisc(ifindex: u32, handle: u32, parent: u32, kind: &str, waiting: u32) -> Vec<u8> {
         let queue = [waiting, 71, 73, 79, 83].map(u32::to_ne_bytes).concat();
         let old = [89, 97, 101, 103, 107, 109, 113, waiting + 1, 127].map(u32::to_ne_bytes).concat();

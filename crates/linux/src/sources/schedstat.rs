@@ -18,9 +18,9 @@ pub struct RunQueue {
     pub wakeups: u64,
     /// Number of wake-ups of a task that was to run on this CPU.
     pub local_wakeups: u64,
-    /// Time that tasks ran, in ns.
+    /// Time that tasks ran on this CPU, in ns.
     pub run_ns: u64,
-    /// Time that tasks waited and could have run, in ns.
+    /// Time that tasks waited for this CPU although they could have run, in ns.
     pub wait_ns: u64,
     /// Number of times that a task was given the CPU.
     pub timeslices: u64,
@@ -45,7 +45,7 @@ impl RunQueue {
     }
 }
 
-/// Line `cpuN` of one CPU.
+/// Line `cpuN` of one CPU in `/proc/schedstat`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuLine {
     /// Number of the CPU.
@@ -54,8 +54,8 @@ pub struct CpuLine {
     pub queue: Result<RunQueue, TextError>,
 }
 
-/// Lines of all CPUs, which are the same in versions 15, 16 and 17 of the file. A malformed line does not affect the
-/// others; lines of domains are skipped.
+/// Lines of all CPUs, which are the same in versions 15, 16 and 17 of `/proc/schedstat`. A malformed line does not
+/// affect the others; lines of domains are skipped.
 ///
 /// ```
 /// use perfset_linux::sources::schedstat::SchedStat;
@@ -71,10 +71,10 @@ pub struct SchedStat {
 }
 
 impl SchedStat {
-    /// Versions with the same lines of CPUs; Linux 2.6.34 and newer print them.
+    /// Versions of `/proc/schedstat` that have the same lines of CPUs; Linux 2.6.34 and newer print them.
     const VERSIONS: std::ops::RangeInclusive<u64> = 15..=17;
 
-    /// Parses `text`, replacing all previous contents.
+    /// Parses `/proc/schedstat`, replacing all previous contents.
     ///
     /// # Errors
     /// If the file is of another version, or malformed as a whole.

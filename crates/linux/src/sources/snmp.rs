@@ -119,7 +119,7 @@ mib! {
 }
 
 impl Ip {
-    /// Parses the section in `text`, replacing all previous contents.
+    /// Parses the section `Ip` of `/proc/net/snmp`, replacing all previous contents.
     ///
     /// # Errors
     /// If there is no such section, or its numbers do not match its names.
@@ -129,7 +129,7 @@ impl Ip {
 }
 
 impl Icmp {
-    /// Parses the section in `text`, replacing all previous contents.
+    /// Parses the section `Icmp` of `/proc/net/snmp`, replacing all previous contents.
     ///
     /// # Errors
     /// If there is no such section, or its numbers do not match its names.
@@ -139,7 +139,7 @@ impl Icmp {
 }
 
 impl Tcp {
-    /// Parses the section in `text`, replacing all previous contents.
+    /// Parses the section `Tcp` of `/proc/net/snmp`, replacing all previous contents.
     ///
     /// # Errors
     /// If there is no such section, or its numbers do not match its names.
@@ -149,7 +149,7 @@ impl Tcp {
 }
 
 impl Udp {
-    /// Parses the section in `text`, replacing all previous contents.
+    /// Parses the section `Udp` of `/proc/net/snmp`, replacing all previous contents.
     ///
     /// # Errors
     /// If there is no such section, or its numbers do not match its names.

@@ -105,7 +105,7 @@ mib! {
 }
 
 impl Ip6 {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses the lines `Ip6…` of `/proc/net/snmp6`, replacing all previous contents.
     ///
     /// # Errors
     /// If `text` contains none of the lines.
@@ -115,7 +115,7 @@ impl Ip6 {
 }
 
 impl Icmp6 {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses the lines `Icmp6…` of `/proc/net/snmp6`, replacing all previous contents.
     ///
     /// # Errors
     /// If `text` contains none of the lines.
@@ -125,7 +125,7 @@ impl Icmp6 {
 }
 
 impl Udp6 {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses the lines `Udp6…` of `/proc/net/snmp6`, replacing all previous contents.
     ///
     /// # Errors
     /// If `text` contains none of the lines.

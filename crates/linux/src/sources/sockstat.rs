@@ -9,7 +9,7 @@ use crate::sources::text::{Text, TextError};
 pub const PROTOCOLS: [&str; 10] =
     ["TCP", "UDP", "UDPLITE", "RAW", "FRAG", "TCP6", "UDP6", "UDPLITE6", "RAW6", "FRAG6"];
 
-/// Contents of one of the two files.
+/// Contents of `/proc/net/sockstat` or of `/proc/net/sockstat6`.
 ///
 /// ```
 /// use perfset_linux::sources::sockstat::SockStat;
@@ -44,7 +44,7 @@ pub struct Sockets {
 }
 
 impl SockStat {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses `/proc/net/sockstat` or `/proc/net/sockstat6`, replacing all previous contents.
     ///
     /// # Errors
     /// If `text` contains none of the lines.

@@ -5,8 +5,8 @@
 use crate::sources::columns::CpuColumns;
 use crate::sources::text::{Text, TextError};
 
-/// Soft interrupts of each CPU since boot, as sums over the rows of the file. The columns are those of all *possible*
-/// CPUs, online or not.
+/// Soft interrupts of each CPU since boot, as sums over the rows of `/proc/softirqs`. The file has columns for all
+/// *possible* CPUs, online or not.
 ///
 /// ```
 /// use perfset_linux::sources::softirqs::Softirqs;
@@ -21,7 +21,7 @@ pub struct Softirqs {
 }
 
 impl Softirqs {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses `/proc/softirqs`, replacing all previous contents.
     ///
     /// # Errors
     /// If a row is not as documented, because the sums would be wrong.
@@ -116,7 +116,7 @@ pub struct SoftirqKinds {
     rows: [KindRow; SoftirqKind::ALL.len()],
 }
 
-/// Numbers of a row by column; `found` is `None` if the file has no such row.
+/// Numbers of one row of `/proc/softirqs`, by column; `found` is `None` if the file has no such row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct KindRow {
     found: Option<Result<(), TextError>>,
@@ -124,7 +124,7 @@ struct KindRow {
 }
 
 impl SoftirqKinds {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses `/proc/softirqs`, replacing all previous contents.
     ///
     /// # Errors
     /// If the line with the columns is not as documented.
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn rows() {
-        /// What the CPUs 0, 1 and 2 have, or the line of the error and what it found.
+        /// Sums of the CPUs 0, 1 and 2, or the line number of the error and the text found there.
         type Want = Result<[Option<u64>; 3], (usize, &'static str)>;
         let cases: [(&str, &str, Want); 7] = [
             ("sums", "CPU0 CPU2\n HI: 2 3\n NET_TX: 5 7\n", Ok([Some(7), None, Some(10)])),

@@ -14,10 +14,10 @@ pub struct SwapSpace {
     pub used: u64,
 }
 
-/// Swap area: one line of the file.
+/// Swap area: one line of `/proc/swaps`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Swap {
-    /// Path of the partition or file. ` (deleted)` follows it if that was deleted.
+    /// Path of the partition or file, followed by ` (deleted)` if the file was deleted.
     pub path: Vec<u8>,
     /// Size and use of the area, or the error in these numbers.
     pub space: Result<SwapSpace, TextError>,
@@ -40,7 +40,7 @@ pub struct Swaps {
 }
 
 impl Swaps {
-    /// Parses `text`, replacing all previous contents. A text with only the column names has no areas.
+    /// Parses `/proc/swaps`, replacing all previous contents. A text with only the column names has no areas.
     ///
     /// # Errors
     /// If the column names are missing, or a line has no path.
@@ -91,7 +91,7 @@ impl SwapSpace {
 mod tests {
     use super::*;
 
-    /// Paths with sizes and what is used, or the line of the error and what it found.
+    /// Paths, sizes and used sizes of the areas, or the line number of the error and the text found there.
     type Want<'a> = Result<&'a [(&'a str, Result<(u64, u64), &'a str>)], (usize, &'a str)>;
 
     #[test]

@@ -14,7 +14,7 @@ use super::{
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
 
-/// Reads a text and asks for everything that was found.
+/// Function that parses a text and reads everything that was found.
 type Walk = fn(&[u8]) -> Result<(), TextError>;
 
 const PARSERS: &[(&str, Walk)] = &[
@@ -216,7 +216,7 @@ fn every_changed_byte() {
     }
 }
 
-/// What the files are made of, as a pattern.
+/// Pattern of the words that generated files are made of.
 const WORD: &str = concat!(
     "cpu[0-9]{0,6}|CPU[0-9]|[0-9]{1,22}|[-,:./ \n\t]|kB",
     "|intr|ctxt|LOC:|ERR:|processor|cpu MHz|ref:|del:|MemFree:|pgfault |Live",

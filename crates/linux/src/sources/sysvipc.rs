@@ -20,7 +20,7 @@ pub struct IpcObjects {
 }
 
 impl IpcObjects {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses `/proc/sysvipc/sem` or `/proc/sysvipc/shm`, replacing all previous contents.
     ///
     /// # Errors
     /// If the line of column names is missing, or a line is empty or cut.

@@ -4,7 +4,7 @@
 
 use crate::sources::text::{Text, TextError};
 
-/// Number of TCP connections, counted chunk by chunk, because the file may have millions of lines.
+/// Number of TCP connections, counted chunk by chunk, because `/proc/net/tcp` may have millions of lines.
 ///
 /// ```
 /// use perfset_linux::sources::tcp_sockets::TcpSockets;
@@ -68,7 +68,7 @@ impl TcpSockets {
     }
 }
 
-/// Parses a state; returns `true` if it is that of an open connection.
+/// Parses the state of a TCP socket; returns `true` if the socket is an open connection.
 fn is_connection(text: &mut Text<'_>) -> Result<bool, TextError> {
     text.skip_blanks();
     let before = *text;
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn lines() {
-        /// The count, or the line of the error, what was expected and what it found.
+        /// Number of connections, or the line number of the error, the expected text and the text found there.
         type Want = Result<u64, (usize, &'static str, &'static str)>;
         let cases: [(&str, &str, Want); 11] = [
             ("none", "", Ok(0)),

@@ -51,7 +51,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Skips `expected` if it comes next. Returns `true` if it did.
+    /// Skips `expected` if it comes next. Returns `true` if `expected` was skipped.
     pub(crate) fn take(&mut self, expected: &[u8]) -> bool {
         // The last byte distinguishes most names, at less cost than a comparison of all bytes.
         let last = expected.len().saturating_sub(1);
@@ -149,7 +149,7 @@ impl<'a> Text<'a> {
         i8::try_from(number).map_err(|_| before.expected("a number from -128 to 127"))
     }
 
-    /// Parses the digits that come next.
+    /// Parses the number whose digits come next.
     pub(crate) fn digits(&mut self) -> Result<u64, TextError> {
         const NEVER_TOO_LARGE: usize = 19; // digits of 2^64 - 1, less one
         let (mut value, short) = up_to_8_digits(self.rest);

@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn machines() {
-        /// Name, online, nodes, and the places as node, index and CPU.
+        /// Test case: name, online CPUs, CPUs of each node, and expected locations as node, index and CPU.
         type Case = (&'static str, &'static [u32], Vec<(u32, Vec<u32>)>, &'static [(u32, u32, u32)]);
         let cases: [Case; 7] = [
             ("no NUMA", &[0, 1, 3], vec![], &[(0, 0, 0), (0, 1, 1), (0, 2, 3)]),
@@ -107,7 +107,7 @@ mod tests {
         let want = [(0, 5, 12), (1, 1, 5), (1, 4, 13)];
         assert_eq!(got.iter().map(|p| (p.node, p.index, p.cpu)).collect::<Vec<_>>(), want);
     }
-    /// Work is proportional to the text, not to the CPUs that it could mean: in full, these lists would be 768 MiB.
+    /// Checks that work grows with the number of ranges of CPUs, not with the CPUs in them, which would take 768 MiB.
     #[test]
     fn long_lists_cost_little() {
         let online: Vec<u32> = (0..65_536).collect();

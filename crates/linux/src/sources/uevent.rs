@@ -5,7 +5,7 @@
 use super::pci_address::PciAddress;
 use super::text::{Text, TextError};
 
-/// Lines of the file that identify the device.
+/// Lines of a device's `uevent` file that identify the device.
 ///
 /// ```
 /// use perfset_linux::sources::uevent::Uevent;

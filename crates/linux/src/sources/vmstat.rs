@@ -5,7 +5,7 @@
 use crate::sources::named::{NamedLines, Number};
 use crate::sources::text::{Text, TextError};
 
-/// All lines under the kernel's names, and as fields those that several counters need.
+/// Contents of `/proc/vmstat`: all lines under the kernel's names, and as fields the lines that several counters need.
 ///
 /// ```
 /// use perfset_linux::sources::vmstat::VmStat;
@@ -44,7 +44,7 @@ pub struct VmStat {
     pub pgsteal_khugepaged: Number,
     /// Pages that were reclaimed on request, by `memory.reclaim`. Since Linux 6.14.
     pub pgsteal_proactive: Number,
-    /// All lines, in the kernel's order.
+    /// All lines of `/proc/vmstat`, in the kernel's order.
     pub lines: NamedLines,
 }
 

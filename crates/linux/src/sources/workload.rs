@@ -24,10 +24,10 @@ pub struct Container {
 }
 
 impl Container {
-    /// Number of digits of an id that are shown, as by the programs that run containers.
+    /// Number of digits of a container id that users see, as in the output of container programs.
     const SHOWN: usize = 12;
 
-    /// Returns the runtime and the beginning of the id, for users.
+    /// Returns the text that users see: the runtime, and the name or the first digits of the id.
     #[must_use]
     pub fn shown(&self) -> String {
         let id = if is_hex(&self.id) { self.id.get(..Self::SHOWN).unwrap_or(&self.id) } else { &self.id };
@@ -38,7 +38,7 @@ impl Container {
     }
 }
 
-/// Prefixes of scopes and groups of containers, and the programs that make them.
+/// Prefixes in the names of container scopes and groups, each with the program that makes them.
 const RUNTIMES: [(&str, &str); 6] = [
     ("docker", "docker"),
     ("libpod", "podman"),
@@ -80,7 +80,7 @@ impl Workload {
         workload
     }
 
-    /// Takes what one group of the path says.
+    /// Stores the unit, container or pod that one group of the path names.
     fn take(&mut self, group: &str, parent: &str) {
         if let Some(uid) = pod(group, parent) {
             self.pod = Some(uid);
@@ -98,7 +98,7 @@ impl Workload {
     }
 }
 
-/// Returns the UID of the pod that a group stands for.
+/// Returns the UID of the Kubernetes pod that a control group belongs to, from the group's name.
 fn pod(group: &str, parent: &str) -> Option<String> {
     let uid = match group.strip_suffix(".slice") {
         Some(slice) => slice.rsplit_once("-pod").filter(|(before, _)| before.contains("kubepods"))?.1,
@@ -114,7 +114,7 @@ fn pod(group: &str, parent: &str) -> Option<String> {
     (digits == 32 && uid.chars().all(|c| c.is_ascii_hexdigit() || c == '-')).then_some(uid)
 }
 
-/// Returns the container that a group stands for.
+/// Returns the container that a control group stands for, from the names of the group and its parent.
 fn container(group: &str, parent: &str) -> Option<Container> {
     let named = |runtime, id: &str| Some(Container { runtime, id: id.to_owned() });
     if let Some(name) = group.strip_prefix("lxc.payload.").filter(|name| !name.is_empty()) {
@@ -131,7 +131,7 @@ fn container(group: &str, parent: &str) -> Option<Container> {
     }
 }
 
-/// Returns the program that makes groups with this prefix, or below this group.
+/// Returns the program that makes control groups with this prefix, or inside a control group of this name.
 fn runtime(prefix: &str) -> Option<&'static str> {
     RUNTIMES.iter().find(|(known, _)| *known == prefix).map(|(_, runtime)| *runtime)
 }
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
     use crate::sources::pid::cgroup;
 
-    /// Captured lines of `/proc/PID/cgroup`: text, unit, container, pod.
+    /// Returns the captured lines of `/proc/PID/cgroup`, each with its unit, container and pod.
     fn captured() -> Vec<[String; 4]> {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/cgroup-paths/paths.tsv");
         let text = fs::read_to_string(file).unwrap();
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// Names that users choose look like those of containers at most where the runtimes would put these.
+    /// Checks that a name chosen by a user looks like a container at most in a place where a runtime puts containers.
     #[test]
     fn names_of_users() {
         let id = "0123456789abcdef".repeat(4);

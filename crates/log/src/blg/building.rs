@@ -90,7 +90,7 @@ impl Builder {
 
 /// Writes the number of buffers to the header of a log.
 pub(crate) fn buffers_written(log: &mut [u8], count: u32) {
-    /// Offset of the number, which follows the headers of the buffer and of its event.
+    /// Offset of the number of buffers, which follows the headers of the first buffer and of its event.
     const PLACE: usize = 72 + 32 + 36;
     log[PLACE..PLACE + 4].copy_from_slice(&count.to_le_bytes());
 }

@@ -18,7 +18,7 @@ pub(super) struct Events<R> {
     buffer: Vec<u8>,
     /// Offset of the buffer in the file.
     buffer_offset: u64,
-    /// Offset of the next event in the buffer, and of the end of its data.
+    /// Offset of the next event in the buffer; `end` is the offset of the end of the buffer's data.
     offset: usize,
     end: usize,
     is_ended: bool,
@@ -41,7 +41,7 @@ pub(super) struct Event {
     pub(super) payload: Range<usize>,
 }
 
-/// GUID of the Windows component that writes these logs.
+/// GUID of the Windows component that writes binary logs.
 const PROVIDER: [u8; 16] =
     [0xb3, 0x3b, 0x3f, 0x93, 0x3e, 0x94, 0x0d, 0x49, 0x9c, 0xed, 0x3c, 0xbb, 0x14, 0xc1, 0x44, 0x79];
 const MARKER: u8 = 0xC0;

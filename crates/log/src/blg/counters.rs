@@ -12,7 +12,7 @@ pub struct CounterRecord {
     pub what: EntryScope,
     /// Type of the counter. The counters of an object have their types in their blocks.
     pub counter_type: CounterType,
-    /// Ticks per second of the clock by which the type divides.
+    /// Frequency of the clock that the counter type divides by, in clock ticks per second.
     pub time_base: i64,
     /// Power of ten by which values are multiplied for a chart.
     pub default_scale: i32,
@@ -54,7 +54,8 @@ impl EntryScope {
     }
 }
 
-/// Length of the header. The meaning of these 8 bytes is unknown; both known logs have 0x06FF, 0, 8, 2.
+/// Length of the header of a counter list. The meaning of these 8 bytes is unknown; both known logs have 0x06FF, 0, 8,
+/// 2.
 const HEADER_LEN: usize = 8;
 
 /// Parses the payload of a counter list record. Returns its entries, and the error that ends them early.

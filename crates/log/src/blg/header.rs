@@ -40,7 +40,7 @@ pub struct Header {
     bias: Biases,
 }
 
-/// Minutes to be added to local time for UTC.
+/// Minutes to add to local time to get UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Biases {
     always: i32,
@@ -96,7 +96,7 @@ impl Header {
         (self.log_file_mode & EVENT_TRACE_FILE_MODE_CIRCULAR == 0).then_some(self.buffers_written)
     }
 
-    /// Returns the minutes to be added to the local times of the records for UTC. The result is the bias of the time
+    /// Returns the minutes to add to the local times of the records to get UTC. The result is the bias of the time
     /// zone, with or without daylight saving. The choice is the one that puts `first`, the time of the first record,
     /// nearer to the start of the log.
     ///

@@ -13,7 +13,7 @@ pub struct BlgNames {
 }
 
 impl BlgNames {
-    /// Maximum number of bytes, far more than any system has: Windows' own names take 100 KiB.
+    /// Maximum number of bytes of a name table, far more than any system has: Windows' own names take 100 KiB.
     const MOST: usize = 16 << 20;
 
     /// Returns all names read so far, for [`TitleNames::read`](perfset_core::v1::TitleNames::read).

@@ -19,7 +19,7 @@ layout! {
         alignment: u8,
         logger_id: U16,
         state: U32,
-        /// Offset of the end of the data.
+        /// Offset of the end of the data in the buffer.
         end: U32,
         flag: U16,
         buffer_type: U16,
@@ -63,7 +63,7 @@ layout! {
         user_time: U32,
         /// GUID of the log.
         log: [u8; 16],
-        /// Number of the part, from 1.
+        /// Number of this part of a record, from 1.
         part: U32,
         parts: U32,
     }
@@ -93,7 +93,7 @@ layout! {
 layout! {
     /// Time zone of the log: TIME_ZONE_INFORMATION.
     TimeZone, 172 {
-        /// Minutes to be added to local time for UTC.
+        /// Minutes to add to local time to get UTC.
         bias: I32,
         standard_name: [u8; 64],
         standard_date: [u8; 16],

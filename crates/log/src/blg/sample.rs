@@ -133,9 +133,9 @@ impl OwnedSample {
 #[derive(Debug, Default)]
 pub(crate) struct SampleBytes {
     bytes: Vec<u8>,
-    /// Bits that belong to the form.
+    /// Bit mask of `bytes`: the set bits belong to the form.
     mask: Vec<u8>,
-    /// Places of the numbers, in order.
+    /// Byte ranges of the numbers in the sample, in order.
     pub numbers: Vec<Range<usize>>,
 }
 

@@ -10,17 +10,17 @@ pub struct RecordingAbout {
 }
 
 impl RecordingAbout {
-    /// Version of the format.
+    /// Version of the recording format.
     pub const VERSION: u64 = 1;
     /// Key of the machine's name.
     pub const MACHINE: &'static str = "machine";
-    /// Key of the id of the time since the machine started.
+    /// Key of the boot id, which is different after each start of the machine.
     pub const BOOT: &'static str = "boot";
     /// Key of the name and the version of the program that wrote the file.
     pub const WRITER: &'static str = "writer";
     /// Key of the operating system and its version.
     pub const SYSTEM: &'static str = "system";
-    /// Key of the id of the recorder's run: each recorder has another.
+    /// Key of the id of the recorder's run: each run has a different id.
     pub const RUN: &'static str = "run";
     /// Key of the time between two ticks in milliseconds.
     pub const INTERVAL_MS: &'static str = "interval_ms";
@@ -74,7 +74,7 @@ impl RecordingAbout {
 pub struct Annotation {
     /// Time in 100 ns since 1601 UTC, by the wall clock.
     pub time: i64,
-    /// `true` if the recorder wrote it, and not a user.
+    /// `true` if the recorder wrote the annotation; `false` if a user wrote it.
     pub is_of_recorder: bool,
     /// Text of the annotation.
     pub text: String,
@@ -100,13 +100,13 @@ impl Annotation {
 /// Ticks that were due and not recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissedTicks {
-    /// Time of the last tick before, in 100 ns since 1601 UTC, by the wall clock.
+    /// Time of the last tick before the missed ones, in 100 ns since 1601 UTC, by the wall clock.
     pub from: i64,
-    /// Time of the first tick after.
+    /// Time of the first tick after the missed ones, in 100 ns since 1601 UTC, by the wall clock.
     pub to: i64,
-    /// Number of ticks that were due.
+    /// Number of ticks that were due and not recorded.
     pub ticks: u64,
-    /// Reason for missing them.
+    /// Reason that the ticks were missed.
     pub reason: String,
 }
 

@@ -12,15 +12,15 @@ use super::segment::Decompressor;
 pub enum BlockKind {
     /// Machine, writer and clocks: the first block of every file.
     About,
-    /// Counterset as registered, and the counters of it that one table has.
+    /// Definition of a table: a counterset as registered, and those of its counters that the table has.
     Set,
-    /// Whole tick, which needs no other.
+    /// Whole tick, which can be read without any other tick.
     Key,
     /// Differences of one sample (tick) from the one before.
     Tick,
-    /// Ticks of all tables, by column.
+    /// Ticks of all tables, stored column by column.
     Segment,
-    /// Facts about instances, as text.
+    /// Facts about instances as text, such as the command lines of processes.
     Notes,
     /// Annotation with a time and a text.
     Mark,
@@ -28,7 +28,7 @@ pub enum BlockKind {
     Gap,
     /// End of a file that was closed properly.
     End,
-    /// Kind of a later version.
+    /// Kind that only a later version of the format knows.
     Unknown(u8),
 }
 
@@ -90,7 +90,7 @@ impl Codec {
     }
 }
 
-/// Header of a block, without the fields that only its bytes need.
+/// Header of a block, without the fields that exist only in its stored bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHeader {
     /// Kind of the block.
@@ -103,7 +103,7 @@ pub struct BlockHeader {
     pub stored: u32,
     /// Length of the payload after decompression.
     pub raw: u32,
-    /// Number of the block's first tick since the directory began.
+    /// Sequence number of the block's first tick, counted over all files of the directory.
     pub sequence: u64,
     /// Checksum of the block.
     pub crc: u32,
@@ -116,7 +116,7 @@ impl BlockHeader {
     pub const MAGIC: [u8; 4] = *b"PFS1";
     /// Flag: a reader that does not know the kind may leave the block out.
     pub const SKIPPABLE: u16 = 1;
-    /// Flags: the bits from this one on have the number of `about` blocks before that of the block, modulo 256.
+    /// Position in the flags of the number of `about` blocks before the one that the block belongs to, modulo 256.
     pub const ABOUT_SHIFT: u32 = 8;
     /// Maximum length of a stored payload.
     pub const MOST_STORED: u32 = 64 << 20;
@@ -223,10 +223,10 @@ pub(super) fn put_stored(out: &mut Vec<u8>, header: BlockHeader, stored: &[u8]) 
     Ok(())
 }
 
-/// Blocks begin at multiples of this length.
+/// Alignment of blocks in bytes: each block begins at a multiple of this length.
 pub(super) const ALIGNMENT: usize = 8;
 
-/// Length of the end of a segment: offset and length of its directory.
+/// Length in bytes of the tail of a segment, which holds the offset and the length of its directory.
 pub(super) const SEGMENT_TAIL: usize = 8;
 
 /// Returns the directory of a stored segment with its tail: the part that the block's checksum covers.
@@ -237,7 +237,7 @@ pub(super) fn directory(stored: &[u8]) -> Option<&[u8]> {
     stored.get(stored.len().checked_sub(len)?..)
 }
 
-/// Compression of payloads, with its buffers.
+/// Compressor of payloads, with its buffers.
 #[derive(Default)]
 pub(super) struct Compressor {
     buffer: Vec<u8>,
@@ -281,14 +281,14 @@ impl Compressor {
 }
 
 thread_local! {
-    /// Decompression of this thread: to make one takes longer than most payloads do.
+    /// Decompressor of this thread, kept because creating one takes longer than decompressing most payloads.
     static DECOMPRESSOR: RefCell<Decompressor> = RefCell::default();
 }
 
-/// Length of a payload after which the buffers of its decompression are not kept.
+/// Length of a payload in bytes above which the decompressor is not kept.
 const LARGE: usize = 1 << 20;
 
-/// Returns a payload as it was before compression. Memory grows with what there is, not with the length that the
+/// Returns a payload as it was before compression. Memory grows with the actual data, not with the length that the
 /// header carries.
 pub(super) fn decompressed(codec: u8, stored: Vec<u8>, raw: u32) -> Result<Vec<u8>, Malformed> {
     let failed = |what: String| Malformed { offset: 0, what };
@@ -320,7 +320,7 @@ pub(super) fn decompressed(codec: u8, stored: Vec<u8>, raw: u32) -> Result<Vec<u
 #[cfg(feature = "zstd")]
 pub(super) const WINDOW_LOG: u32 = 23;
 
-/// Bytes that can be read at any place.
+/// Source of bytes that can be read at any offset.
 pub trait ReadAt: Send + Sync {
     /// Returns the length in bytes. It can grow while a recorder runs.
     ///
@@ -328,13 +328,13 @@ pub trait ReadAt: Send + Sync {
     /// If it cannot be found.
     fn length(&self) -> io::Result<u64>;
 
-    /// Reads bytes at an offset, fewer than asked at the end.
+    /// Reads bytes at an offset, possibly fewer than asked, and returns their number.
     ///
     /// # Errors
     /// If reading the bytes fails.
     fn read_some_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Reads bytes at an offset, all of them or, at the end, as many as there are. Returns their number.
+    /// Reads bytes at an offset until `into` is full or the data ends. Returns the number of bytes read.
     ///
     /// # Errors
     /// If reading the bytes fails.

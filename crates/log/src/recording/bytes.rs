@@ -2,7 +2,7 @@
 
 use perfset_core::Guid;
 
-/// Position in a payload at which it is not what it must be.
+/// Error for a malformed payload, with the position at which reading failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {offset} of its payload")]
 pub struct Malformed {
@@ -57,12 +57,12 @@ pub(super) fn unzigzag(number: u64) -> i64 {
     i64::from_ne_bytes(((number >> 1) ^ (number & 1).wrapping_neg()).to_ne_bytes())
 }
 
-/// Longest text, far longer than any help text.
+/// Maximum length of a text in bytes, far longer than any help text.
 const LONGEST_TEXT: usize = 64 << 10;
 
-/// Bytes that are looked at together.
+/// Number of bytes that are examined together, as one word.
 const WORD: usize = 8;
-/// Bit 7 of each of them.
+/// Bit 7 of each byte of a word.
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
 /// Cursor over the bytes of a payload.
@@ -77,7 +77,7 @@ impl<'a> PayloadCursor<'a> {
         Self { bytes, offset: 0 }
     }
 
-    /// Returns the error of this position.
+    /// Returns an error for the current position.
     pub fn error(&self, what: impl Into<String>) -> Malformed {
         Malformed { offset: self.offset, what: what.into() }
     }
@@ -91,7 +91,7 @@ impl<'a> PayloadCursor<'a> {
         self.bytes.len()
     }
 
-    /// Checks that nothing is left.
+    /// Checks that all bytes of the payload were read.
     pub fn end(&self) -> Result<(), Malformed> {
         if self.is_at_end() { Ok(()) } else { Err(self.error(format!("{} bytes too many", self.left()))) }
     }
@@ -123,7 +123,7 @@ impl<'a> PayloadCursor<'a> {
         self.long_uint(what)
     }
 
-    /// Reads an integer of several bytes: those of a word at once.
+    /// Reads an integer of several bytes, with up to 8 bytes at once.
     #[inline]
     fn long_uint(&mut self, what: &str) -> Result<u64, Malformed> {
         let Some((word, _)) = self.bytes.split_first_chunk::<WORD>() else { return self.uint_by_bytes(what) };
@@ -161,7 +161,7 @@ impl<'a> PayloadCursor<'a> {
         Err(self.error(format!("{what} of more than 64 bits")))
     }
 
-    /// Skips integers without their values.
+    /// Skips integers without decoding their values.
     #[inline]
     pub fn skip_uints(&mut self, count: usize, what: &str) -> Result<(), Malformed> {
         let (mut left, mut rest) = (count, self.bytes);
@@ -199,7 +199,8 @@ impl<'a> PayloadCursor<'a> {
         Ok(sum)
     }
 
-    /// Reads names, each its length and as many integers, and returns the numbers of those that are stored like this.
+    /// Reads names, each stored as its length and one integer per unit, and returns the indexes of the names equal to
+    /// `wanted`.
     pub fn find_names(&mut self, count: usize, wanted: &[u8]) -> Result<Vec<usize>, Malformed> {
         let (mut from, mut found) = (*self, Vec::new());
         for number in 0..count {
@@ -230,7 +231,7 @@ impl<'a> PayloadCursor<'a> {
         T::try_from(number).map_err(|_| self.error(format!("{what} {number} is too large")))
     }
 
-    /// Reads a count of things that take at least `least` bytes each: more than there is room for is an error.
+    /// Reads a count of things of at least `least` bytes each; a count for which too few bytes are left is an error.
     pub fn count(&mut self, least: usize, what: &str) -> Result<usize, Malformed> {
         let count: usize = self.small(what)?;
         if count.checked_mul(least).is_none_or(|bytes| bytes > self.left()) {
@@ -252,7 +253,7 @@ impl<'a> PayloadCursor<'a> {
         self.take(len, what)
     }
 
-    /// Returns a cursor over bytes with their length. Its errors have offsets in the whole payload.
+    /// Reads a length, and returns a cursor over that number of bytes. Its errors have offsets in the whole payload.
     pub fn nested(&mut self, what: &str) -> Result<Self, Malformed> {
         let len = self.count(1, what)?;
         let offset = self.offset;

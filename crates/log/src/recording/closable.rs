@@ -46,7 +46,7 @@ impl ClosableFile {
         Self { path: path.to_owned(), file: Mutex::new(Some(Arc::new(file))) }
     }
 
-    /// Closes the file until the next read, and after it.
+    /// Closes the file; each later read opens it only for the time of the read.
     pub fn close(&self) {
         self.file.lock().unwrap_or_else(PoisonError::into_inner).take();
     }

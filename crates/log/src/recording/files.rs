@@ -26,7 +26,7 @@ use crate::damage::{Damage, Damages};
 
 /// Ending of the name of a file that was finished.
 const FINISHED: &str = "perfset";
-/// Ending of the name of a file that is being written, or was when its writer ended.
+/// File name ending of a journal: a file that is being written, or that was not sealed.
 const JOURNAL: &str = "journal";
 
 /// Creates a directory for its owner alone, if it is missing.
@@ -38,7 +38,7 @@ pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Creates the file whose first tick has this number. Names are for people, and no reader trusts them.
+/// Creates the journal whose first tick has the number `sequence`. Names are for people, and no reader trusts them.
 pub(super) fn create_journal(
     folder: &Path,
     clocks: &ClockReading,
@@ -60,7 +60,7 @@ pub(super) fn create_journal(
     Ok((create_private(&path)?, path))
 }
 
-/// Writes a file without ticks. It has its name only when it is complete.
+/// Writes a file without ticks, which gets its final name only when it is complete.
 pub(super) fn write_finished(
     folder: &Path,
     clocks: &ClockReading,
@@ -98,7 +98,7 @@ fn time_of(clocks: &ClockReading) -> String {
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
 }
 
-/// Returns the number of the next tick of a directory: one more than that of the last.
+/// Returns the number of the next tick of a directory: one more than the number of its last tick.
 pub(super) fn next_sequence(folder: &Path) -> io::Result<u64> {
     // A file that cannot be read has no ticks that a new one could repeat.
     let firsts = paths(folder)?.into_iter().filter_map(|path| Some((first_sequence(&path)?, path)));
@@ -115,7 +115,7 @@ pub(super) fn next_sequence(folder: &Path) -> io::Result<u64> {
     Ok(next)
 }
 
-/// Returns `true` if a file begins with a block, or has only a part of its magic.
+/// Returns `true` if a file begins with a block, or ends within the magic number of its first block.
 fn has_begin_of_block(source: &dyn ReadAt) -> io::Result<bool> {
     let mut magic = BlockHeader::MAGIC.map(|_| 0);
     let len = source.read_at_most(&mut magic, 0)?;
@@ -141,16 +141,17 @@ pub(super) fn paths(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Most ticks of a file: those of three weeks, one each second. In a segment, a tick can take less than a byte.
+/// Maximum number of ticks in a file: three weeks with one tick per second. In a segment, a tick can take less than a
+/// byte.
 const MOST_TICKS: usize = 2_000_000;
 
-/// Most bytes of the definitions, marks and gaps of a file.
+/// Maximum number of bytes of the definitions, marks and gaps of a file.
 const MOST_TEXTS: u64 = 64 << 20;
 
-/// Columns that a reader wants, by the number of their table and their own.
+/// Columns that a reader wants, selected by table number and column number.
 pub(super) type WantedColumns<'a> = &'a dyn Fn(usize, usize) -> bool;
 
-/// Part of the ticks that a reader wants; others may be left out, or have other values.
+/// Parts of a tick's contents that a reader wants; other parts may be left out, or have other values.
 #[derive(Clone, Copy)]
 pub(super) struct WantedContents<'a> {
     pub tables: WantedTables<'a>,
@@ -159,11 +160,11 @@ pub(super) struct WantedContents<'a> {
     pub rows: Option<&'a dyn Fn(&RowIdentity) -> bool>,
     /// Index of the last tick that is expected to be requested.
     pub last: usize,
-    /// Most steps of a way through a segment.
+    /// Maximum number of work steps to read through a segment.
     pub steps: usize,
 }
 
-/// Contents of a tick that was read: the way to the ticks after it.
+/// Contents of a tick that was read, from which the ticks after it can be reached.
 #[derive(Debug)]
 pub(super) enum ReachedTick {
     Block(TickState),
@@ -171,7 +172,7 @@ pub(super) enum ReachedTick {
         segment: usize,
         ticks: SegmentTicks,
     },
-    /// A tick that cannot be read: nor can those after it, up to the next whole tick.
+    /// Tick that cannot be read, like all ticks after it up to the next whole tick.
     Lost {
         key: usize,
         tick: usize,
@@ -190,13 +191,13 @@ impl ReachedTick {
     }
 }
 
-/// File of a recording, and what its blocks say.
+/// File of a recording, with the contents of its blocks.
 pub(super) struct RecordingFile {
     pub path: PathBuf,
     source: Arc<dyn ReadAt>,
-    /// Facts about the machines and recorders of its ticks; `None` where such a block is damaged.
+    /// Contents of the `about` blocks: facts about machine and recorder of the ticks; `None` where a block is damaged.
     abouts: Vec<Option<RecordingAbout>>,
-    /// Definitions of its tables, by number.
+    /// Definitions of the file's tables, by table number.
     pub tables: Vec<Option<Arc<TableDefinition>>>,
     /// Numbers of tables that have two definitions, so that their contents are unknown.
     ambiguous: HashSet<usize>,
@@ -204,14 +205,14 @@ pub(super) struct RecordingFile {
     segments: Vec<Arc<StoredSegment>>,
     pub annotations: Vec<Annotation>,
     pub missed: Vec<MissedTicks>,
-    /// Offsets of the blocks with notes and the ticks they are from. They are read when they are asked for.
+    /// Offset of each block with notes, and the number of its tick. The notes are read when they are requested.
     notes: Vec<(u64, u64)>,
     pub damages: Damages,
-    /// Number of bytes that definitions, marks and gaps may still have.
+    /// Number of bytes that further definitions, marks and gaps may take.
     room: u64,
     /// Number of bytes after the last whole block.
     pub torn: u64,
-    /// `true` if its writer finished it.
+    /// `true` if the writer finished the file.
     pub is_finished: bool,
 }
 
@@ -231,7 +232,7 @@ pub enum RecordingError {
     /// The file does not begin as a recording does.
     #[error("no recording: it does not begin with a block that says whose it is")]
     NotARecording,
-    /// The file ends within its first block: its recorder is about to write it, or was ended while it did.
+    /// The file ends within its first block: a recorder is about to write that block, or was ended while it wrote it.
     #[error("no recording yet: the file ends in its first block")]
     NotBegun,
     /// The file is of a later version.
@@ -331,12 +332,12 @@ impl RecordingFile {
         Ok(file)
     }
 
-    /// Returns the ticks. Those of segments are read now.
+    /// Returns all ticks of the file; the first call reads those of segments.
     pub fn ticks(&self) -> &[TickPlace] {
         self.ticks.all(&self.segments)
     }
 
-    /// Returns the times of the ticks that have a number from `next` on. Those of segments do not stay in memory.
+    /// Returns the times of the ticks whose number is at least `next`. The ticks of segments do not stay in memory.
     pub fn times(&self, next: u64) -> Vec<i64> {
         let is_new = self.ticks.first().is_none_or(|first| first.sequence >= next);
         match self.ticks.spans() {
@@ -348,7 +349,7 @@ impl RecordingFile {
         }
     }
 
-    /// Returns the ticks as far as they are known without reading them.
+    /// Returns the facts about the ticks that are known without reading the segments.
     pub fn known_ticks(&self) -> &FileTicks {
         &self.ticks
     }
@@ -363,12 +364,12 @@ impl RecordingFile {
         self.segments.iter().all(|segment| segment.directory().is_ok())
     }
 
-    /// Returns what the last `about` block says.
+    /// Returns the contents of the last `about` block that is not damaged.
     pub fn about(&self) -> Option<&RecordingAbout> {
         self.abouts.iter().rev().flatten().next()
     }
 
-    /// Returns what is known about the machine and the recorder of a tick.
+    /// Returns the facts about the machine and the recorder of a tick, if they are known.
     pub fn about_of(&self, tick: &TickPlace) -> Option<&RecordingAbout> {
         self.abouts.get(tick.about).and_then(Option::as_ref)
     }
@@ -391,7 +392,7 @@ impl RecordingFile {
         Ok(())
     }
 
-    /// Takes the definition of a table. If it has another one already, the meaning of its numbers is unknown.
+    /// Stores the definition of a table; a second, different definition is an error and removes both.
     fn define(&mut self, number: usize, table: Arc<TableDefinition>) -> Result<(), Malformed> {
         if self.tables.len() <= number {
             self.tables.resize_with(number.saturating_add(1), || None);
@@ -408,7 +409,7 @@ impl RecordingFile {
         Ok(())
     }
 
-    /// Takes what a block says.
+    /// Stores the contents of a block.
     fn take(
         &mut self,
         block: Block,
@@ -476,7 +477,7 @@ impl RecordingFile {
         Ok(())
     }
 
-    /// Checks that a segment fits to the file: its ticks follow those before, and its tables have the defined columns.
+    /// Checks that a segment fits the file: its ticks follow the earlier ones, and its tables have the defined columns.
     fn check(&self, head: &DirectoryHead) -> Result<(), Malformed> {
         let wrong = |what: String| Err(Malformed { offset: 0, what });
         if let Some(span) = &head.span {
@@ -576,7 +577,8 @@ impl RecordingFile {
         Ok(())
     }
 
-    /// Applies a tick that is a block to the contents after the tick before; without these, it must be a whole tick.
+    /// Applies a tick stored as a block to `state`, the contents at the tick before; without a state, the tick must be
+    /// whole.
     fn apply(
         &self,
         tick: usize,
@@ -632,7 +634,7 @@ impl RecordingFile {
         }
     }
 
-    /// Returns the whole tick that a tick which is a block is a difference of, over all ticks between them.
+    /// Returns the whole tick from which the differences up to a tick begin; `None` if the tick is in a segment.
     pub fn whole_tick_of(&self, tick: usize) -> Option<usize> {
         match self.ticks().get(tick)?.place {
             TickLocation::Block { key, .. } => Some(key),
@@ -640,7 +642,7 @@ impl RecordingFile {
         }
     }
 
-    /// Returns `true` if a tick is a whole one, which needs no tick before.
+    /// Returns `true` if a tick is whole, so that no earlier tick is needed to read it.
     pub fn is_whole(&self, tick: usize) -> bool {
         matches!(self.ticks().get(tick), Some(TickPlace { place: TickLocation::Block { key, .. }, .. }) if *key == tick)
     }
@@ -660,9 +662,9 @@ impl RecordingFile {
         all
     }
 
-    /// Reads the notes of a block, with their counterset; 0 is the last block, and `None` means that there are no more.
-    /// Damaged notes are left out. An instance without a birth can be another one later, so its notes from after the
-    /// tick `last` are left out too.
+    /// Reads the notes of one block, counted from the last one, with their counterset; `None` if there is no such
+    /// block. Damaged notes are left out. An instance without a birth can be another one later, so its notes from after
+    /// the tick `last` are left out too.
     pub fn notes(&self, from_end: usize, last: u64) -> Option<Vec<(Guid, InstanceNote)>> {
         let (offset, sequence) = *self.notes.iter().rev().nth(from_end)?;
         let read = || {
@@ -679,7 +681,7 @@ impl RecordingFile {
         Some(notes.map(|note| (counterset, note)).collect())
     }
 
-    /// Reads the payload of a tick that is a block.
+    /// Reads the payload of a tick with this index, which must have a block of its own.
     pub fn payload(&self, tick: usize) -> Result<Vec<u8>, RecordingError> {
         let failed = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
         let Some(TickPlace { sequence, place: TickLocation::Block { offset, .. }, .. }) =

@@ -15,12 +15,12 @@ pub struct FolderLock {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockError {
-    /// The directory is that of another recorder.
+    /// The directory is locked by another recorder.
     #[error("{} is recorded into by another recorder: {owner}", folder.display())]
     Held {
         /// Directory of the lock.
         folder: PathBuf,
-        /// Description of the recorder, as it wrote it.
+        /// Description that the other recorder wrote about itself.
         owner: String,
     },
     /// The lock cannot be created.
@@ -36,14 +36,14 @@ pub enum LockError {
 
 /// Name of the lock's file.
 const NAME: &str = "lock";
-/// Longest description that is read, in bytes.
+/// Maximum number of bytes that are read of a recorder's description.
 const LONGEST: u64 = 500;
-/// Number of further attempts to take a lock, and the time before each.
+/// Number of further attempts to take a lock; `PAUSE` is the time before each attempt.
 const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(50);
 
 impl FolderLock {
-    /// Locks a directory, and writes who locked it for others to read.
+    /// Locks a directory, and writes the description `owner` into the lock file for others to read.
     ///
     /// # Errors
     /// If another recorder has the directory, or the file cannot be created.
@@ -67,7 +67,7 @@ impl FolderLock {
         Ok(Self { _file: file })
     }
 
-    /// Returns what the recorder of a directory wrote about itself, whether it still runs or not.
+    /// Returns the description that a recorder left in the lock file of a directory, even if it no longer runs.
     #[must_use]
     pub fn owner(folder: &Path) -> Option<String> {
         let mut text = Vec::new();
@@ -76,7 +76,7 @@ impl FolderLock {
         Some(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Returns `true` if a recorder has the directory now.
+    /// Returns `true` if a recorder holds the lock of the directory now.
     ///
     /// # Errors
     /// If the lock cannot be tried.
@@ -89,7 +89,7 @@ impl FolderLock {
         Ok(try_lock(&path)?.is_none())
     }
 
-    /// Returns the path of the lock of a directory.
+    /// Returns the path of the lock file of a directory.
     #[must_use]
     pub fn path(folder: &Path) -> PathBuf {
         folder.join(NAME)
@@ -127,7 +127,7 @@ fn try_lock(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Opens a file that nobody else can write; `None` if another process has it.
+/// Opens a file so that no other process can write it; `None` if another process has it open.
 #[cfg(windows)]
 fn try_lock(path: &Path) -> io::Result<Option<File>> {
     use std::os::windows::fs::OpenOptionsExt;
@@ -147,7 +147,7 @@ fn try_lock(path: &Path) -> io::Result<Option<File>> {
 mod tests {
     use super::*;
 
-    /// The lock of a hostile directory neither harms another file nor makes its reader wait.
+    /// Checks that the lock file of a hostile directory neither harms another file nor makes its reader wait.
     #[cfg(unix)]
     #[test]
     fn links_and_pipes_are_refused() {

@@ -11,13 +11,13 @@ use super::bytes::{Malformed, PayloadCursor, put_len, put_text};
 use super::table::RowIdentity;
 use super::tick::{ROW_KEY, put_row_key, row_key};
 
-/// Most characters of a fact; the end of a longer one is not stored.
+/// Maximum number of characters of a fact; the rest of a longer fact is not stored.
 const LONGEST: usize = 1_000;
 
-/// Length from which another block is begun.
+/// Length of a block of notes in bytes from which further notes are put into another block.
 const BLOCK: usize = 1 << 20;
 
-/// Most bytes of the notes of a block: one more instance than fit into [`BLOCK`].
+/// Maximum number of bytes of the notes in a block: [`BLOCK`], and room for one more instance.
 pub(super) const MOST_BYTES: u32 = 2 << 20;
 
 /// Known facts about an instance: kinds and texts.
@@ -31,14 +31,14 @@ pub(super) struct InstanceNote {
 }
 
 impl InstanceNote {
-    /// Returns the number of bytes in memory, roughly.
+    /// Returns the approximate number of bytes that the note takes in memory.
     pub fn len(&self) -> usize {
         let texts = self.facts.iter().map(|(_, text)| text.len().saturating_add(40));
         texts.fold(self.instance.name.len().saturating_mul(2).saturating_add(150), usize::saturating_add)
     }
 }
 
-/// Notes of a recorder: of all instances that the file being written knows.
+/// Notes of a recorder about all instances that are known to the file being written.
 #[derive(Debug, Default)]
 pub(super) struct RecorderNotes {
     known: HashMap<Guid, HashMap<RowIdentity, KnownFacts>>,
@@ -47,7 +47,7 @@ pub(super) struct RecorderNotes {
 }
 
 impl RecorderNotes {
-    /// Reads the facts about instances that have no note, at most this number.
+    /// Reads the facts about at most `most` instances that have no note yet.
     pub fn add_new<'r>(
         &mut self,
         counterset: Guid,
@@ -75,8 +75,8 @@ impl RecorderNotes {
         }
     }
 
-    /// Begins a file: it gets the notes of all instances that are there, and the others are forgotten. Facts about
-    /// instances without a birth, such as disks, are read again: they can change.
+    /// Prepares the notes for a new file, which gets those of all existing instances; the others are forgotten. Facts
+    /// about instances without a birth, such as disks, are read again: they can change.
     pub fn begin_file(&mut self, is_there: impl Fn(&Guid) -> HashSet<RowIdentity>) {
         self.pending.clear();
         self.forget(is_there);
@@ -111,13 +111,13 @@ impl RecorderNotes {
         Ok(())
     }
 
-    /// Notes that the pending notes are in the file.
+    /// Records that the pending notes are now in the file.
     pub fn written(&mut self) {
         self.pending.clear();
     }
 }
 
-/// Appends blocks with the notes of a counterset, which have the number of their tick and of the run of the recorder.
+/// Appends blocks with the notes of a counterset; each block has the number of a tick and of an `about` block.
 pub(super) fn put_notes(
     out: &mut Vec<u8>,
     (sequence, about): (u64, u8),
@@ -173,20 +173,21 @@ pub(super) fn notes(payload: &[u8]) -> Result<(Guid, Vec<InstanceNote>), Malform
     Ok((counterset, notes))
 }
 
-/// Notes of a recording, read block by block from the newest one back, as far as was asked.
+/// Notes of a recording, read block by block on request, from the newest block back to the oldest.
 #[derive(Debug, Default)]
 pub(super) struct NotesIndex {
-    /// File and tick of the last tick that counts, once it was searched.
+    /// File and index of the last tick whose notes count, once it has been searched for.
     pub last: Option<Option<(usize, usize)>>,
-    /// Number of files that are left, and number of blocks that are read of the last of them; `None` before the first.
+    /// Number of files left to read, and number of blocks already read of the last of them; `None` before the first
+    /// read.
     left: Option<(usize, usize)>,
     found: HashMap<(Guid, u32, u64), Vec<InstanceNote>>,
-    /// Number of bytes of the notes.
+    /// Number of bytes that the read notes take in memory.
     len: usize,
 }
 
 impl NotesIndex {
-    /// Most bytes of notes that are kept. What is older is unknown.
+    /// Maximum number of bytes of notes that are kept; older notes are not read.
     const MOST: usize = 64 << 20;
 
     /// Returns the newest facts about an instance. `files` is the number of files that may have some. `read` reads a
@@ -235,7 +236,7 @@ mod tests {
         RowIdentity { name: Utf16::from(name), id, birth: 7, owner: Some((1, 2)) }
     }
 
-    /// Returns the notes in blocks.
+    /// Returns the notes that these blocks contain.
     fn read(blocks: &[u8]) -> Vec<(Guid, InstanceNote)> {
         let mut walker = BlockWalker::new(blocks.to_vec()).unwrap();
         let mut all = Vec::new();
@@ -295,7 +296,7 @@ mod tests {
         assert_eq!(recorder.known[&guid].len(), 1);
     }
 
-    /// A file with any number of notes costs limited memory, also while it is searched for what it lacks.
+    /// Checks that a file with any number of notes costs limited memory, even during a search for a missing note.
     #[test]
     fn hostile_notes_are_limited() {
         let mut payload = Guid::from_u128(1).to_wire().to_vec();

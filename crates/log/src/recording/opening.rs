@@ -7,7 +7,7 @@ use super::bytes::Malformed;
 use super::registration::{TableDefinition, definition};
 use super::walk::{Block, ReadWindow};
 
-/// Memory that is used for one file after the other.
+/// Memory that is reused for each file of a directory while the files are opened.
 #[derive(Debug, Default)]
 pub(super) struct OpeningMemory {
     pub definitions: KnownDefinitions,
@@ -15,8 +15,8 @@ pub(super) struct OpeningMemory {
 }
 
 impl OpeningMemory {
-    /// Bytes that are read at once. At the begin of a file are many small blocks, and at its end the directory of a
-    /// segment: mostly each fits.
+    /// Number of bytes that are read at once: mostly enough for the small blocks at the beginning of a file, or for the
+    /// directory of a segment at its end.
     const WINDOW: usize = 16 << 10;
 
     /// Creates the memory for files of a directory.
@@ -24,15 +24,15 @@ impl OpeningMemory {
         Self { window: ReadWindow::new(Self::WINDOW), ..Self::default() }
     }
 
-    /// Takes the window, which comes back after the file.
+    /// Takes the read window out of this memory; it is put back after the file was read.
     pub fn take_window(&mut self) -> ReadWindow {
         let empty = ReadWindow::new(self.window.len());
         std::mem::replace(&mut self.window, empty)
     }
 }
 
-/// Definitions of tables by their stored bytes: the files of a directory mostly have the same ones, which are
-/// decompressed and parsed once.
+/// Definitions of tables by their stored bytes, so that definitions common to several files are decompressed and parsed
+/// once.
 #[derive(Debug, Default)]
 pub(super) struct KnownDefinitions {
     /// Definitions by checksum, codec and raw length.
@@ -48,7 +48,7 @@ struct KnownDefinition {
 }
 
 impl KnownDefinitions {
-    /// Most stored bytes that are kept.
+    /// Maximum number of stored bytes of definitions that are kept.
     const MOST: usize = 4 << 20;
 
     /// Returns the number and the definition of a table.

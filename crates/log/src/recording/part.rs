@@ -94,7 +94,7 @@ struct TickGroup {
 impl TickGroup {
     /// Returns `true` if a tick belongs to the group.
     fn goes_on(&self, files: &RecordingFiles, (file, tick): (usize, usize)) -> bool {
-        /// Number of ticks from which a whole tick begins the next segment.
+        /// Number of ticks in a group from which the next whole tick begins another segment.
         const FEW: usize = 150;
         let (Some(last), Some(of)) = (self.ticks.last(), files.files.get(file)) else { return true };
         let about = |tick: usize| of.ticks().get(tick).map(|tick| tick.about);
@@ -116,7 +116,7 @@ impl TickGroup {
 enum NoSegment {
     /// Tick that cannot be read, and the reason.
     Damaged(usize, RecordingError),
-    /// A segment cannot have so much.
+    /// The ticks exceed a limit of segments.
     TooLarge(Malformed),
 }
 
@@ -139,7 +139,7 @@ struct PartWriter<'a> {
     files: &'a RecordingFiles,
     window: Window,
     options: PartOptions,
-    /// Hashes of the facts that are written, by those of their instances.
+    /// Hash of the written facts of each instance, by the hash of the instance.
     noted: HashMap<u64, u64>,
     /// Ticks of the source file that are written.
     written: Vec<usize>,
@@ -147,15 +147,15 @@ struct PartWriter<'a> {
     compressor: Compressor,
     /// Blocks that are not written yet.
     blocks: Vec<u8>,
-    /// Facts that the last `about` block has, and the number of such blocks before it, modulo 256.
+    /// Contents of the last written `about` block, and the number of `about` blocks before it, modulo 256.
     about: Option<(RecordingAbout, u8)>,
     /// Tables of the part, by number.
     defined: Vec<Option<TableDefinition>>,
-    /// Source file whose tables `tables` has.
+    /// Index of the source file whose tables are in `tables`.
     file: Option<usize>,
     tables: Vec<PartTable>,
     used: HashSet<usize>,
-    /// Number of the tick after the last one.
+    /// Number of the tick after the last written one.
     next: u64,
     done: RecordingPart,
 }
@@ -181,7 +181,7 @@ impl<'a> PartWriter<'a> {
         }
     }
 
-    /// Writes the ticks of a group as segments: one, unless a segment cannot have so much.
+    /// Writes the ticks of a group as one segment, or as several if one would be too large.
     fn put_group(&mut self, group: &TickGroup) -> Result<(), RecordingError> {
         let Some(file) = self.files.files.get(group.file) else { return Ok(()) };
         let Some(first) = group.ticks.first() else { return Ok(()) };
@@ -223,7 +223,7 @@ impl<'a> PartWriter<'a> {
         Ok(())
     }
 
-    /// Returns `true` if these ticks are all of a segment, and its tables have the same numbers here.
+    /// Returns `true` if these are all ticks of a segment, and its tables have the same numbers in the part.
     fn can_copy(&self, segment: &StoredSegment, ticks: &[usize]) -> bool {
         let has_number = |number: usize| {
             self.tables.iter().any(|table| table.number == number && table.of_source == number)
@@ -231,7 +231,7 @@ impl<'a> PartWriter<'a> {
         segment.ticks().len() == ticks.len() && segment.tables().all(|(number, _)| has_number(number))
     }
 
-    /// Begins the ticks of another recorder, and before all others the file.
+    /// Writes an `about` block before the ticks of another recorder; the first call also writes annotations and gaps.
     fn begin(&mut self, file: &RecordingFile, tick: usize) -> Result<(), RecordingError> {
         let Some(tick) = file.ticks().get(tick) else { return Ok(()) };
         let about = file.about_of(tick).cloned().unwrap_or_else(|| {
@@ -366,7 +366,7 @@ impl<'a> PartWriter<'a> {
         Ok(())
     }
 
-    /// Defines a table under a number, or under the next one if that has another table. Returns the number.
+    /// Defines a table under the number `wanted`, or under a new number if that one is taken. Returns the number.
     fn define(
         &mut self,
         wanted: usize,
@@ -391,7 +391,7 @@ impl<'a> PartWriter<'a> {
         Ok(number)
     }
 
-    /// Encodes ticks as a segment, table by table: so only one is in memory at a time.
+    /// Encodes ticks as a segment, table by table, so that only one table is in memory at a time.
     fn encoded(&self, place: usize, file: &RecordingFile, ticks: &[usize]) -> Result<Vec<u8>, NoSegment> {
         let mut writer = SegmentWriter::new();
         let first = ticks.first().map_or(0, |first| file.whole_tick_of(*first).unwrap_or(*first));

@@ -32,14 +32,14 @@ pub(super) struct RecordingPlayer {
 struct Played {
     /// Ticks that are to be played.
     ticks: Vec<(usize, usize)>,
-    /// Tick before the first of them, with which it is compared.
+    /// Tick before the first one of `ticks`, with which the first one is compared.
     before: Option<(usize, usize)>,
     next: usize,
     state: Option<ReachedTick>,
     budget: StepBudget,
-    /// File of the state.
+    /// Index of the file to which `state` belongs.
     file: usize,
-    /// Reason that the current sample has no values: it separates the ticks before and after it.
+    /// Reason that the current sample has no values; such a sample separates two ticks that are not compared.
     broken: Option<NoValue>,
     clocks: ClockReading,
     /// Countersets that are wanted; `None` = all.
@@ -57,7 +57,7 @@ impl RecordingPlayer {
         Self::of_ticks(files, chosen(files, window, pick), None)
     }
 
-    /// Creates a player of some ticks, which follow another one.
+    /// Creates a player of these ticks; `before` is the tick with which the first of them is compared.
     pub fn of_ticks(
         files: &Arc<RecordingFiles>,
         ticks: Vec<(usize, usize)>,
@@ -84,7 +84,7 @@ impl RecordingPlayer {
         self.played.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads only these counters from now on: columns of others are not even decompressed.
+    /// Reads only these counters from now on; columns of other counters are not even decompressed.
     pub fn want_counters(&self, counters: Vec<CounterId>) {
         let mut played = self.played();
         (played.counters, played.state) = (Some(counters), None);
@@ -96,18 +96,18 @@ impl RecordingPlayer {
         (played.instance, played.state) = (Some((name.into(), id)), None);
     }
 
-    /// Limits the steps through all segments.
+    /// Limits the work steps for reading all segments.
     pub fn with_budget(self, budget: StepBudget) -> Self {
         self.played().budget = budget;
         self
     }
 
-    /// Returns what is left of the limit.
+    /// Returns the budget of work steps that is left.
     pub fn budget(&self) -> StepBudget {
         self.played().budget
     }
 
-    /// Reads the tables of a counterset from now on.
+    /// Reads the tables of this counterset, too, from now on.
     pub fn want(&self, counterset: Guid) {
         let mut played = self.played();
         let is_new = played.wanted.as_mut().is_some_and(|wanted| wanted.insert(counterset));
@@ -118,7 +118,7 @@ impl RecordingPlayer {
     }
 }
 
-/// Returns the ticks of a window that are picked.
+/// Returns the ticks of a window that `pick` selects.
 pub(super) fn chosen(files: &RecordingFiles, window: Window, pick: Pick) -> Vec<(usize, usize)> {
     if pick == Pick::All {
         return ticks_in(files, window).collect();
@@ -248,14 +248,14 @@ impl Played {
     }
 }
 
-/// Returns `true` if a table that is not in a tick still has the values of an earlier one. A table whose program has
-/// ended is not collected any more.
+/// Returns `true` if a table that is not in a tick still has the values of an earlier tick: its age is at most two and
+/// a half intervals. A table whose program has ended is not collected any more.
 pub(super) fn holds(definition: &TableDefinition, collected: &ClockReading, now: &ClockReading) -> bool {
     let interval = u128::from(definition.interval_ms);
     age(collected, now).as_millis().saturating_mul(2) <= interval.saturating_mul(5)
 }
 
-/// Returns the error of a counterset that a tick does not have.
+/// Returns the error for a counterset that a tick does not contain.
 pub(super) fn not_recorded() -> SourceError {
     SourceError::Failed("it was not recorded at that time".into())
 }
@@ -388,7 +388,7 @@ struct PlayedCells<'a> {
     states: &'a [CellStateNumber],
 }
 
-/// Table that has counters of a request, and the column of each.
+/// Table that has counters of a request, and the column of each requested counter.
 struct PlayedTable<'a> {
     collected: u64,
     table: &'a TickTable,
@@ -408,7 +408,7 @@ impl PlayedTable<'_> {
         }
     }
 
-    /// Returns the value of a cell and the number of its state, if the table has its counter.
+    /// Returns the value of a cell and the number of its state; `None` if the table lacks the counter.
     #[inline]
     fn cell(&self, cells: PlayedCells<'_>, wanted: usize) -> Option<(u64, Option<u32>)> {
         let column = self.columns.get(wanted).copied().flatten()?;
@@ -417,7 +417,7 @@ impl PlayedTable<'_> {
         Some((value, state.map(|(_, number)| *number)))
     }
 
-    /// Returns the row of an instance, if the table has it, and was collected at this time.
+    /// Returns the row of an instance; `None` if the table lacks it, or was collected at another time.
     fn row(&self, key: &RowIdentity, at: Clocks) -> Option<usize> {
         let Content::Rows(content) = &self.table.content else { return None };
         let own = content.clocks.unwrap_or_else(|| Clocks::from(&self.table.clocks));
@@ -440,7 +440,7 @@ fn age(collected: &ClockReading, now: &ClockReading) -> Duration {
     Duration::from_nanos(u64::try_from(age).unwrap_or(0).saturating_mul(100))
 }
 
-/// Appends the row of an instance. Counters that its first table lacks are those of the other tables.
+/// Appends the row of an instance. Counters that its first table lacks are taken from the other tables.
 fn push(
     rows: &mut Rows,
     (first, row): (&PlayedTable<'_>, usize),

@@ -26,7 +26,7 @@ pub struct TableDefinition {
 }
 
 impl TableDefinition {
-    /// Creates the definition of a table that has what an entry of a query selects; `None` if there is no counterset.
+    /// Creates the definition of a table for the counters that a query entry selects; `None` if there is no counterset.
     #[must_use]
     pub fn of(entry: &ResolvedEntry, interval_ms: u64) -> Option<Self> {
         let counterset = entry.counterset.as_ref()?;
@@ -44,16 +44,16 @@ impl TableDefinition {
         self.columns.iter().filter_map(|at| self.counterset.counters.get(*at))
     }
 
-    /// Returns the column of a counter that is the same counter: one with its id and type.
+    /// Returns the column whose counter has the id and the type of `counter`.
     pub(super) fn column(&self, counter: &Counter) -> Option<usize> {
         self.counters().position(|own| (own.id, own.counter_type) == (counter.id, counter.counter_type))
     }
 }
 
-/// Most counters of a counterset, far more than any has.
+/// Maximum number of counters of a counterset, far more than any counterset has.
 const MOST_COUNTERS: usize = 100_000;
 
-/// Texts that a block has.
+/// Texts that a `set` block contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RegistrationTexts {
     /// Names only: help texts and translations are those of the built-in catalogue.
@@ -132,7 +132,7 @@ fn optional(from: &mut PayloadCursor<'_>, what: &str) -> Result<Option<u32>, Mal
     u32::try_from(number).map(Some).map_err(|_| from.error(format!("{what} is too large")))
 }
 
-/// Flag of a counter: its name exists.
+/// Flag of a counter: it has a name.
 const NAMED: u64 = 1;
 /// Flag of a counter: its raw value can pass zero.
 const WRAPS: u64 = 2;
@@ -167,7 +167,7 @@ fn put_counter(out: &mut Vec<u8>, counter: &Counter) {
     put_optional(out, counter.v1_index);
 }
 
-/// Fewest bytes of a counter.
+/// Minimum number of bytes of an encoded counter.
 const COUNTER: usize = 16;
 
 fn counter(from: &mut PayloadCursor<'_>) -> Result<Counter, Malformed> {
@@ -214,7 +214,7 @@ fn owned(from: &mut PayloadCursor<'_>, what: &str) -> Result<Text, Malformed> {
     Ok(Cow::Owned(from.text(what)?.to_owned()))
 }
 
-/// Reads the payload of a `set` block: the number of the table, and what it has.
+/// Reads the payload of a `set` block: the number and the definition of a table.
 pub(super) fn definition(payload: &[u8]) -> Result<(usize, TableDefinition), Malformed> {
     let mut from = PayloadCursor::new(payload);
     let number = from.small("number of a table")?;
@@ -291,7 +291,7 @@ fn read_texts(from: &mut PayloadCursor<'_>, set: &mut Counterset) -> Result<(), 
     Ok(())
 }
 
-/// Adds the texts of the built-in catalogue to a counterset that has its names.
+/// Adds the help texts and translations of the built-in catalogue to a counterset with the same GUID.
 fn of_catalogue(set: &mut Counterset) {
     let Some(known) = by_guid(set.guid) else { return };
     set.help = known.help.clone();
@@ -304,7 +304,7 @@ fn of_catalogue(set: &mut Counterset) {
     }
 }
 
-/// Returns the built-in counterset if it is the same, which costs no memory.
+/// Returns the counterset, or the equal built-in one, which takes no extra memory.
 fn shared(set: Counterset) -> Arc<Counterset> {
     match by_guid(set.guid) {
         Some(known) if *known == set => Arc::new(known.clone()),

@@ -8,10 +8,10 @@ use std::time::{Duration, SystemTime};
 
 use super::files;
 
-/// Limits of a directory. Whole files are removed, the oldest first, never the one that is written.
+/// Limits of a recording directory. Whole files are removed, the oldest first, never the one that is being written.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RingLimits {
-    /// Most bytes of all files together.
+    /// Maximum number of bytes of all files together.
     pub bytes: Option<u64>,
     /// Greatest age of a file.
     pub age: Option<Duration>,
@@ -19,18 +19,18 @@ pub struct RingLimits {
     pub free_percent: Option<f64>,
 }
 
-/// File of a directory.
+/// File of a recording directory, with its age.
 struct AgedFile {
     path: PathBuf,
     len: u64,
-    /// Number of its first tick.
+    /// Sequence number of the file's first tick.
     sequence: u64,
     modified: SystemTime,
 }
 
 impl RingLimits {
-    /// Removes the oldest files until the directory is within its limits with `more` bytes added. Returns what was
-    /// removed.
+    /// Removes the oldest files until the directory stays within its limits with `more` bytes added. Returns the
+    /// removed files.
     ///
     /// # Errors
     /// If the directory cannot be read, or a file not removed.
@@ -52,7 +52,7 @@ impl RingLimits {
         Ok(removed)
     }
 
-    /// Removes the oldest file, whatever the limits: the disk is full. Returns `false` if there is none.
+    /// Removes the oldest file regardless of the limits, because the disk is full. Returns `false` if there is no file.
     ///
     /// # Errors
     /// If the directory cannot be read, or the file not removed.
@@ -94,7 +94,7 @@ impl RingLimits {
     }
 }
 
-/// Removes a file; one that is gone is no error.
+/// Removes a file; a file that no longer exists is no error.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -102,7 +102,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns the free space of a directory's file system in percent; `None` if this system does not say it.
+/// Returns the free space of a directory's file system in percent; `None` if the system does not report it.
 #[cfg(unix)]
 fn free_percent(folder: &Path) -> io::Result<Option<f64>> {
     let system = rustix::fs::statvfs(folder)?;

@@ -15,10 +15,10 @@ use super::segment::{MOST_TICKS, SegmentWriter};
 use super::tick::{TickState, TickTrace, key};
 use super::writer::create_private;
 
-/// Most bytes of payloads that are kept, so that they need not be decompressed for each table.
+/// Maximum number of payload bytes that are kept, so that payloads need not be decompressed again for each table.
 const KEPT: usize = 16 << 20;
 
-/// Most ticks of a segment of a single file: as many as a file of a directory has.
+/// Maximum number of ticks in a segment of a single-file recording: as many as a file of a directory has.
 const OF_A_FILE: usize = 300;
 
 /// Seals a finished journal: writes its ticks by column into a file beside it, then removes it. Returns the path of the
@@ -47,7 +47,7 @@ pub fn seal(journal: &Path) -> Result<PathBuf, RecordingError> {
     Ok(path)
 }
 
-/// Removes a file; one that is gone is no error.
+/// Removes a file; a file that no longer exists is no error.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -55,7 +55,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns the path at which a file is written, before it has its name.
+/// Returns the temporary path at which a file is written before it gets its name.
 fn temporary_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".tmp");
@@ -76,7 +76,7 @@ fn read_file(path: &Path) -> Result<RecordingFile, RecordingError> {
     RecordingFile::read(path.to_owned(), Arc::new(files::open_file(path)?))
 }
 
-/// Writes the sealed form of a journal to a path, which can be its own.
+/// Writes the sealed form of a journal to a path, which can be the journal's own path.
 fn write_sealed(
     file: RecordingFile,
     path: &Path,
@@ -151,7 +151,7 @@ pub fn unsealed(folder: &Path, written: Option<&Path>) -> io::Result<Vec<PathBuf
     Ok(all)
 }
 
-/// File that is written block by block, so that only one of them is in memory.
+/// File that is written block by block, so that only one block is in memory.
 struct SealedFile {
     file: File,
     out: Vec<u8>,
@@ -226,7 +226,8 @@ fn put_sealed(
     Ok(())
 }
 
-/// Returns the ticks of each segment: each begins with a whole tick, because others need the tick before.
+/// Returns the tick range of each segment; each range begins with a whole tick, because other ticks need the one
+/// before.
 fn parts(file: &RecordingFile, most: usize) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
     let mut whole = (0..file.ticks().len()).filter(|tick| file.is_whole(*tick)).peekable();
@@ -240,7 +241,7 @@ fn parts(file: &RecordingFile, most: usize) -> Vec<Range<usize>> {
     parts
 }
 
-/// Payloads of some ticks of a journal, the first ones of which are kept.
+/// Payloads of some ticks of a journal; the first ones are kept in memory.
 pub(super) struct Payloads<'a> {
     file: &'a RecordingFile,
     /// Index of the first of the ticks.
@@ -269,7 +270,7 @@ impl<'a> Payloads<'a> {
     }
 }
 
-/// Returns the stored payload of a segment of some ticks. Each is read once, for all tables.
+/// Returns the stored payload of a segment of some ticks. Each tick is read once, for all tables.
 fn segment(file: &RecordingFile, ticks: Range<usize>) -> Result<Vec<u8>, RecordingError> {
     let malformed = |error: Malformed| invalid(&error.to_string());
     let mut writer = SegmentWriter::new();

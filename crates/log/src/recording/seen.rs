@@ -18,9 +18,9 @@ pub struct SeenInstance {
     pub instance: Instance,
     /// Birth of the instance; 0 = unknown.
     pub birth: u64,
-    /// Time of its first sample, in 100 ns since 1601 UTC.
+    /// Time of the instance's first sample, in 100 ns since 1601 UTC.
     pub first: i64,
-    /// Time of its last sample.
+    /// Time of the instance's last sample, in 100 ns since 1601 UTC.
     pub last: i64,
 }
 
@@ -28,8 +28,8 @@ pub struct SeenInstance {
 #[derive(Debug)]
 pub(super) struct SeenInstances {
     found: HashMap<Guid, Vec<SeenInstance>>,
-    /// Indexes among those of a counterset, and numbers of the last ticks, by boot: births are times since the machine
-    /// started, so the same ones are others after the next start.
+    /// Index of each instance in its counterset, and the number of its last tick, by counterset and boot: births are
+    /// times since the machine started, so equal births of two boots are different instances.
     places: HashMap<(Guid, usize), HashMap<RowIdentity, (usize, u64)>>,
     boots: HashMap<String, usize>,
     /// Bytes of memory that further instances may take.
@@ -38,13 +38,13 @@ pub(super) struct SeenInstances {
 }
 
 impl SeenInstances {
-    /// Most bytes of memory for all instances: those of some million processes. A hostile recording of some megabytes
-    /// can have any number.
+    /// Maximum number of bytes of memory for all instances: those of some million processes. A hostile recording of
+    /// some megabytes can have any number.
     const MOST: usize = 512 << 20;
-    /// Bytes of an instance without its name, in both lists.
+    /// Number of bytes of memory that an instance takes in both lists, without its name.
     const EACH: usize = 256;
 
-    /// Finds all instances. Of segments only the runs are read, and the ticks of journals one after the other.
+    /// Finds all instances: reads only the runs of segments, and the ticks of journals one after the other.
     pub fn read(files: &RecordingFiles) -> Self {
         Self::read_at_most(files, Self::MOST, StepBudget::new())
     }
@@ -90,7 +90,8 @@ impl SeenInstances {
         self.found.get(counterset).map_or(&[], |found| &**found)
     }
 
-    /// Adds samples of an instance, from a tick to another. Returns `false` if there are too many instances.
+    /// Adds the samples of an instance from the tick `first` to the tick `last`. Returns `false` if there are too many
+    /// instances.
     fn add(
         &mut self,
         file: &RecordingFile,
@@ -129,7 +130,8 @@ impl SeenInstances {
         true
     }
 
-    /// Adds the instances of some ticks from one on, tick by tick. Returns `false` if there are too many instances.
+    /// Adds the instances of some ticks whose number is at least `next`, tick by tick. Returns `false` if there are too
+    /// many instances.
     fn play(
         &mut self,
         files: &RecordingFiles,
@@ -177,7 +179,8 @@ mod tests {
     use super::super::{Recording, seal, unsealed};
     use super::*;
 
-    /// Instances of a sealed recording are those of its journals; of too many, some are left out, which is reported.
+    /// Checks that a sealed recording has the instances of its journals, and that instances left out for a limit are
+    /// reported.
     #[test]
     fn instances_of_segments_are_those_of_journals() {
         let folder = TestFolder::new("seen");

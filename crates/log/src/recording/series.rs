@@ -14,10 +14,10 @@ use super::segment::{Decompressor, FoundRow, InstanceColumns, InstanceTick, Stor
 use super::timeline::RecordingFiles;
 use crate::pick::Pick;
 
-/// Receiver of samples, some at a time.
+/// Receiver of samples, called with several samples at a time.
 type EachBatch<'e, 'a> = &'e mut dyn FnMut(&[RecordedSample<'a>]) -> ControlFlow<()>;
 
-/// Reader of a series.
+/// Reader of a series: the samples of one counter of one instance.
 ///
 /// A segment is read directly: only its directory, the runs of one table and the columns of the counter. Where that is
 /// not possible, a [`RecordingPlayer`] plays the ticks: those of a journal, of a counterset that has several tables in
@@ -86,14 +86,14 @@ impl<'r, 'e, 'a> SeriesReader<'r, 'e, 'a> {
         })
     }
 
-    /// Reads with players only.
+    /// Makes the reader play all ticks, and read no segment directly.
     #[cfg(test)]
     pub fn played(mut self) -> Self {
         self.is_direct = false;
         self
     }
 
-    /// Limits the steps through all segments.
+    /// Limits the work steps for reading all segments.
     #[cfg(test)]
     pub fn with_budget(mut self, budget: StepBudget) -> Self {
         self.budget = budget;
@@ -146,7 +146,7 @@ impl<'r, 'e, 'a> SeriesReader<'r, 'e, 'a> {
         }
     }
 
-    /// Reads the instance in a segment; `None` if that takes a player.
+    /// Reads the columns of the instance in a segment; `None` if only a player can read them.
     fn columns<'s>(
         &mut self,
         of: &'s RecordingFile,
@@ -239,12 +239,12 @@ impl<'r, 'e, 'a> SeriesReader<'r, 'e, 'a> {
 struct SeriesColumns<'s> {
     definition: &'s TableDefinition,
     columns: InstanceColumns<'s>,
-    /// Index among the columns of each counter that a sample is made of, if the table has it.
+    /// Index of the column of each counter that a sample needs; `None` if the table lacks the counter.
     slots: Vec<Option<usize>>,
 }
 
 impl SeriesColumns<'_> {
-    /// Returns the state of the counter itself.
+    /// Returns the state of the series' own counter in a row.
     fn state<'r>(&self, row: &FoundRow<'r>) -> Option<&'r CellState> {
         row.state(self.slots.first().copied().flatten()?)
     }

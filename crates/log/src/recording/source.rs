@@ -24,7 +24,7 @@ use super::timeline::{RecordingFiles, SeenInstance, last_tick_in, tick_count, ti
 use crate::damage::Damages;
 use crate::pick::Pick;
 
-/// Number of files that stay open, the newest: fewer than a process can open.
+/// Number of the newest files that stay open: fewer than a process can open.
 const OPEN: usize = 200;
 
 /// Recording, queried like a machine: a directory that a recorder writes, or a file of one.
@@ -128,13 +128,13 @@ impl Recording {
         Self { window, notes: Arc::default(), ..self.clone() }
     }
 
-    /// Returns the same recording, restricted to some ticks.
+    /// Returns the same recording, restricted to the ticks that `pick` selects.
     #[must_use]
     pub fn picking(&self, pick: Pick) -> Self {
         Self { pick, ..self.clone() }
     }
 
-    /// Returns the countersets, with their names.
+    /// Returns the machine of the recording, with its countersets and their names.
     #[must_use]
     pub fn machine(&self) -> &Machine {
         &self.machine
@@ -158,7 +158,7 @@ impl Recording {
         i64::from(east.unwrap_or(0)).saturating_mul(-10_000_000)
     }
 
-    /// Returns what the newest file says about the recording.
+    /// Returns the facts about the recording in its newest file.
     #[must_use]
     pub fn about(&self) -> Option<&RecordingAbout> {
         self.files.files.last().and_then(RecordingFile::about)
@@ -187,7 +187,7 @@ impl Recording {
         last_tick_in(&self.files, self.window).map(|place| time_of(&self.files, place))
     }
 
-    /// Returns the annotations, by time.
+    /// Returns all annotations, sorted by time.
     #[must_use]
     pub fn annotations(&self) -> Vec<&Annotation> {
         let mut all: Vec<_> = self.files.files.iter().flat_map(|file| &file.annotations).collect();
@@ -225,7 +225,7 @@ impl Recording {
         self.files.files.iter().map(|file| file.torn).fold(0, u64::saturating_add)
     }
 
-    /// Returns the damage of each file, with its path: also that found by queries so far.
+    /// Returns the damage of each file, with its path, including the damage found by queries so far.
     #[must_use]
     pub fn damages(&self) -> Vec<(PathBuf, Damages)> {
         self.files.damages()

@@ -34,7 +34,7 @@ const MARKED: u8 = 1;
 const COUNTED: u8 = 2;
 const COUNTED_AND_MARKED: u8 = 3;
 
-/// Reads what [`put_state`] writes.
+/// Reads the state of a cell that [`put_state`] writes.
 pub(super) fn state(from: &mut PayloadCursor<'_>) -> Result<CellState, Malformed> {
     let kind = from.byte("kind of a state")?;
     Ok(match kind {
@@ -95,7 +95,7 @@ fn fields_of(reason: u8) -> usize {
     }
 }
 
-/// Reads what [`put_reason`] writes.
+/// Reads the reason for a missing value that [`put_reason`] writes.
 pub(super) fn reason(from: &mut PayloadCursor<'_>) -> Result<NoValue, Malformed> {
     let number = from.byte("reason")?;
     let mut fields = [0; 2];
@@ -165,7 +165,7 @@ fn mark(from: &mut PayloadCursor<'_>) -> Result<Mark, Malformed> {
 pub(super) mod tests {
     use super::*;
 
-    /// All reasons, with the largest fields.
+    /// Returns all reasons for missing values, with the largest fields.
     pub fn reasons() -> Vec<NoValue> {
         vec![
             NoValue::NeedsTwoSamples,

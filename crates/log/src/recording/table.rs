@@ -33,12 +33,12 @@ impl RowIdentity {
 /// Row and column of a cell, and the number of its state in a [`StateList`].
 pub(super) type CellStateNumber = ((u32, u32), u32);
 
-/// States of cells: each once, because few states are those of many cells.
+/// List of cell states, each stored once, because few states are those of many cells.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StateList {
     states: Vec<CellState>,
     numbers: HashMap<CellState, u32>,
-    /// Bytes of the texts of all states.
+    /// Number of bytes of the texts of all states.
     text: usize,
 }
 
@@ -49,9 +49,9 @@ impl PartialEq for StateList {
 }
 
 impl StateList {
-    /// Most states of a list, far more than a recorder makes between two whole ticks.
+    /// Maximum number of states of a list, far more than a recorder makes between two whole ticks.
     pub const MOST: usize = 1 << 20;
-    /// Most bytes of their texts: a whole tick, which has them all, is no longer.
+    /// Maximum number of bytes of the texts of all states: a whole tick, which has them all, is no longer.
     pub const MOST_TEXT: usize = 64 << 20;
 
     /// Returns the number of a state, which is added if it is new.
@@ -73,7 +73,7 @@ impl StateList {
         self.states.push(state);
     }
 
-    /// Returns `true` if a reader adds no further state.
+    /// Returns `true` if the list is so long that a reader adds no further state.
     pub fn is_full(&self) -> bool {
         self.states.len() >= Self::MOST || self.text >= Self::MOST_TEXT
     }
@@ -83,7 +83,7 @@ impl StateList {
         self.states.get(index(number))
     }
 
-    /// Returns the states from a number on.
+    /// Returns the state with this number, and all later states.
     pub fn since(&self, number: usize) -> &[CellState] {
         self.states.get(number..).unwrap_or_default()
     }
@@ -93,7 +93,7 @@ impl StateList {
     }
 }
 
-/// Most cells of all tables together that a reader has in memory: 256 MiB.
+/// Maximum number of cells of all tables together that a reader has in memory: 256 MiB.
 pub(super) const MOST_CELLS: usize = 4 * RecordedTable::MOST_CELLS;
 /// Memory of a row's identity, as a number of cells.
 pub(super) const CELLS_OF_A_KEY: usize = 8;
@@ -136,9 +136,9 @@ impl Default for Content {
 }
 
 impl RecordedTable {
-    /// Most rows that a table can have, far more than any machine has instances.
+    /// Maximum number of rows of a table, far more than any machine has instances.
     pub const MOST_ROWS: usize = 1_000_000;
-    /// Most cells that a table can have: 64 MiB of values.
+    /// Maximum number of cells of a table: 64 MiB of values.
     pub const MOST_CELLS: usize = 8 << 20;
 
     /// Returns the memory of the rows, as a number of cells.
@@ -268,7 +268,7 @@ fn stored_owner(owner: Owner) -> Option<(u32, u32)> {
 struct RowCells<'a> {
     table: &'a mut RecordedTable,
     annex: Option<&'a EntryMetadata>,
-    /// Notes about cells that follow.
+    /// Notes about the cells that are not filled yet.
     notes: &'a [((usize, usize), CellState)],
     states: &'a mut StateList,
 }
@@ -316,7 +316,8 @@ impl RowCells<'_> {
     }
 }
 
-/// Returns the stored state of a value with this mark: a value that was proven unchanged is as good as any other.
+/// Returns the stored state of a value with this mark; `None` for a value proven unchanged, which is as good as any
+/// other.
 fn stored_mark(mark: Mark) -> Option<CellState> {
     (mark != Mark::Reused).then_some(CellState::Marked(mark))
 }

@@ -14,7 +14,7 @@ pub(super) struct TickPlace {
     pub clocks: ClockReading,
     /// Time by the wall clock, in 100 ns since 1601 UTC.
     pub time: i64,
-    /// Index of the `about` block that says whose the tick is.
+    /// Index of the `about` block that describes the machine and the recorder of the tick.
     pub about: usize,
     pub place: TickLocation,
 }
@@ -22,9 +22,9 @@ pub(super) struct TickPlace {
 /// Place of a tick in its file.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TickLocation {
-    /// Block of its own, and the index of the whole tick that it follows, among the ticks of the file.
+    /// Tick in a block of its own at `offset`; its differences follow the whole tick with the index `key` in the file.
     Block { offset: u64, key: usize },
-    /// Segment by its index, and the index of the tick there.
+    /// Tick stored in a segment: index of the segment, and index of the tick in it.
     Segment { segment: usize, tick: usize },
 }
 
@@ -70,13 +70,13 @@ impl SegmentSpan {
 /// Ticks of a file, in their order.
 #[derive(Debug, Default)]
 pub(super) struct FileTicks {
-    /// Segments that have all ticks, as long as none is a block.
+    /// Segments that contain all ticks, as long as no tick is a block.
     spans: Vec<SegmentSpan>,
     places: OnceLock<Vec<TickPlace>>,
 }
 
 impl FileTicks {
-    /// Returns all ticks, with those of segments, which are read now.
+    /// Returns all ticks; the first call reads those of segments.
     pub fn all(&self, segments: &[Arc<StoredSegment>]) -> &[TickPlace] {
         self.places.get_or_init(|| self.spans.iter().flat_map(|span| span.places(segments)).collect())
     }
@@ -107,7 +107,7 @@ impl FileTicks {
         }
     }
 
-    /// Returns `false` if a window has none of the ticks.
+    /// Returns `false` if a window contains none of the ticks.
     pub fn can_be_in(&self, window: Window) -> bool {
         let is_in = |first: i64, last: i64| {
             window.begin.is_none_or(|begin| begin <= last) && window.end.is_none_or(|end| first <= end)

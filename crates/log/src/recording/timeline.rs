@@ -22,7 +22,7 @@ pub(super) struct RecordingFiles {
     /// Files that are not read, with the reason.
     refused: Vec<(PathBuf, RecordingError)>,
     pub catalogue: Arc<Catalogue>,
-    /// Ticks that are not compared with the one before, by number, each with the reason.
+    /// Numbers of the ticks that are not compared with the tick before, each with the reason.
     breaks: Vec<(u64, NoValue)>,
     /// Instances of all ticks, by counterset, once requested.
     instances: Mutex<Option<SeenInstances>>,
@@ -50,7 +50,7 @@ impl RecordingFiles {
         known.of(counterset).to_vec()
     }
 
-    /// Returns the damage of each file, with its path: also that found in ticks so far.
+    /// Returns the damage of each file, with its path, including the damage found in ticks so far.
     pub fn damages(&self) -> Vec<(PathBuf, Damages)> {
         let mut all: Vec<_> =
             self.files.iter().map(|file| (file.path.clone(), file.damages.clone())).collect();
@@ -72,8 +72,8 @@ impl RecordingFiles {
     }
 }
 
-/// Returns the indexes of the ticks in a window: file and tick. Files that have none of them are not read. A tick that
-/// two files have is that of the file that is sealed.
+/// Returns the ticks in a window, each as the index of its file and its index there. Files that have none of them are
+/// not read. A tick that two files have is that of the file that is sealed.
 pub(super) fn ticks_in(files: &RecordingFiles, window: Window) -> impl Iterator<Item = (usize, usize)> + '_ {
     with_next(files).enumerate().flat_map(move |(at, (file, next))| {
         let ticks = if file.known_ticks().can_be_in(window) { file.ticks() } else { &[] };
@@ -82,7 +82,7 @@ pub(super) fn ticks_in(files: &RecordingFiles, window: Window) -> impl Iterator<
     })
 }
 
-/// Returns all files, each with the number of the first tick that no file before has.
+/// Returns all files, each with the number of the first tick that no earlier file has.
 pub(super) fn with_next(files: &RecordingFiles) -> impl Iterator<Item = (&RecordingFile, u64)> {
     files.files.iter().scan(0_u64, |next, file| {
         let before = *next;
@@ -92,7 +92,7 @@ pub(super) fn with_next(files: &RecordingFiles) -> impl Iterator<Item = (&Record
     })
 }
 
-/// Returns the index of the last tick in a window: file and tick.
+/// Returns the last tick in a window, as the index of its file and its index there.
 pub(super) fn last_tick_in(files: &RecordingFiles, window: Window) -> Option<(usize, usize)> {
     let all: Vec<_> = with_next(files).enumerate().collect();
     all.iter().rev().find_map(|(at, (file, next))| {
@@ -157,8 +157,8 @@ fn catalogue(files: &[RecordingFile]) -> Catalogue {
     Catalogue::new(name.to_owned(), known)
 }
 
-/// Returns the instance type that a recorded counterset is played with: its aggregates are recorded rows, and are not
-/// added up again.
+/// Returns the instance type for playing a recorded counterset: its aggregates are recorded rows, and are not added up
+/// again.
 fn played_type(recorded: InstanceType) -> InstanceType {
     match recorded {
         InstanceType::SingleAggregate | InstanceType::SingleAggregateHistory => InstanceType::Single,
@@ -174,7 +174,7 @@ impl RecordingFiles {
         self.add_damage(file, offset, format!("a tick is left out: {error}"));
     }
 
-    /// Records what is left out of a file.
+    /// Records a description of the data that is left out of a file.
     pub fn left_out(&self, file: usize, what: String) {
         self.add_damage(file, 0, what);
     }

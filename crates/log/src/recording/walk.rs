@@ -13,7 +13,7 @@ pub struct Block {
     pub offset: u64,
     /// Header of the block.
     pub header: BlockHeader,
-    /// Stored payload; of a segment only the directory.
+    /// Stored payload; for a segment, only the directory.
     stored: Vec<u8>,
 }
 
@@ -23,7 +23,7 @@ impl Block {
         &self.stored
     }
 
-    /// Returns the payload, decompressed; of a segment the directory.
+    /// Returns the decompressed payload; for a segment, the directory.
     pub(super) fn into_payload(self) -> Result<Vec<u8>, Malformed> {
         match self.header.kind {
             BlockKind::Segment => Ok(self.stored),
@@ -60,27 +60,28 @@ pub struct BlockWalker<R> {
     from: R,
     offset: u64,
     damages: Damages,
-    /// Number of bytes whose checksums may still be wrong: a hostile file can have a false header at every 8 bytes.
+    /// Number of bytes with wrong checksums that may still be read: a hostile file can have a false header at every 8
+    /// bytes.
     patience: u64,
     /// Length of the file when it was looked up last. It can grow.
     length: u64,
     window: ReadWindow,
 }
 
-/// Bytes of a file that were read at once, because many small blocks are there.
+/// Bytes of a file that are read at once, because a file has many small blocks.
 #[derive(Debug, Default)]
 pub(super) struct ReadWindow {
     bytes: Vec<u8>,
     offset: u64,
-    /// Number of bytes that are read at once; 0 for no more than is asked for.
+    /// Number of bytes that are read at once; 0 to read only the requested bytes.
     len: usize,
 }
 
 impl ReadWindow {
-    /// Most bytes at the end of a window that is read for its last bytes.
+    /// Number of bytes in a window after the requested ones, if those are far from the window before.
     const AFTER: u64 = 256;
 
-    /// Creates a window of so many bytes.
+    /// Creates a window of `len` bytes.
     pub fn new(len: usize) -> Self {
         Self { len, ..Self::default() }
     }
@@ -96,7 +97,7 @@ impl ReadWindow {
         self
     }
 
-    /// Reads bytes at an offset, all of them or as many as there are. Returns their number.
+    /// Reads bytes at an offset until `into` is full or the file ends. Returns the number of bytes read.
     fn read(&mut self, from: &impl ReadAt, into: &mut [u8], offset: u64) -> io::Result<usize> {
         if into.len() >= self.len {
             return from.read_at_most(into, offset);
@@ -237,7 +238,8 @@ impl<R: ReadAt> BlockWalker<R> {
 
     /// Finds the first block at or after an offset.
     fn search(&mut self, mut offset: u64, end: u64) -> io::Result<Option<Block>> {
-        /// Longest damage that is searched: twice the longest block. A sparse file can have any length.
+        /// Maximum number of bytes that are searched after damage: twice the longest block. A sparse file can have any
+        /// length.
         const LONGEST: u64 = 128 << 20;
         let end = end.min(offset.saturating_add(LONGEST));
         let mut chunk = vec![0; 1 << 16];
@@ -293,7 +295,7 @@ impl<R: ReadAt> BlockWalker<R> {
         }
     }
 
-    /// Reads a stored payload; of a segment only the directory with its tail. `None` if the file ends before.
+    /// Reads a stored payload; for a segment, only the directory with its tail. `None` if the file ends before.
     fn checked_part(&mut self, header: &BlockHeader, at: u64) -> io::Result<Option<Vec<u8>>> {
         let (mut from, mut len) = (at, usize::try_from(header.stored).unwrap_or(usize::MAX));
         if header.kind == BlockKind::Segment {

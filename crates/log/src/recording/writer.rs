@@ -27,7 +27,7 @@ pub struct WriterOptions {
     pub sync: Option<Duration>,
     /// Number of ticks in a file.
     pub ticks_per_file: u32,
-    /// Length from which a file is finished, whatever its ticks.
+    /// Length in bytes from which a file is finished, regardless of its number of ticks.
     pub bytes_per_file: Option<u64>,
     /// `true` to write the help texts of built-in countersets too, for a file that is sent to other people.
     pub with_texts: bool,
@@ -110,7 +110,7 @@ pub struct RecordingWriter {
     /// Number of states that the journal has.
     written_states: usize,
     compressor: Compressor,
-    /// Bytes of the write that is prepared.
+    /// Prepared bytes of the next write.
     out: Vec<u8>,
     missed: Option<MissedTicks>,
     notes: RecorderNotes,
@@ -119,7 +119,7 @@ pub struct RecordingWriter {
     bytes_of_last_file: u64,
 }
 
-/// Table as it was collected last and before.
+/// Table with its contents at the last collection and at the one before.
 #[derive(Debug)]
 struct TableSlot {
     definition: TableDefinition,
@@ -136,7 +136,7 @@ impl TableSlot {
     }
 }
 
-/// Returns the instances of a counterset that are there.
+/// Returns the instances of a counterset at its last collection.
 fn instances(tables: &[TableSlot], counterset: &Guid) -> HashSet<RowIdentity> {
     let of_set = tables.iter().filter(|slot| slot.definition.counterset.guid == *counterset);
     of_set.flat_map(|slot| slot.rows().iter().cloned()).collect()
@@ -147,13 +147,13 @@ fn instances(tables: &[TableSlot], counterset: &Guid) -> HashSet<RowIdentity> {
 struct Journal {
     file: File,
     path: PathBuf,
-    /// Length of what was written completely.
+    /// Number of bytes that were written completely.
     len: u64,
     ticks: u32,
     last_sync: Instant,
-    /// `true` if the next tick must be a whole one, because the one before is not in the file.
+    /// `true` if the next tick must be a whole one, because the tick before is not in the file.
     is_broken: bool,
-    /// `true` if it has an annotation, which is of use without a tick too.
+    /// `true` if the file has an annotation, which is useful even without a tick.
     has_marks: bool,
 }
 
@@ -240,7 +240,7 @@ impl RecordingWriter {
         }
     }
 
-    /// Writes an annotation into a file of its own, beside those of a recorder.
+    /// Writes an annotation into its own file in the directory, beside the files of a recorder.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -331,8 +331,8 @@ impl RecordingWriter {
         Ok(number)
     }
 
-    /// Stores facts about the instances of a counterset that are new in the last tick, at most this number: `read`
-    /// returns them. They are written with the next tick, and again into each file while the instance is there.
+    /// Stores facts, which `read` returns, about at most `most` instances of a counterset that are new in the last
+    /// tick. They are written with the next tick, and again into each file while the instance is there.
     pub fn note_new(
         &mut self,
         counterset: &Guid,
@@ -498,7 +498,7 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Numbers the states of all tables anew: a whole tick begins a list of its own.
+    /// Renumbers the states of all tables, because a whole tick begins a new list of states.
     fn renumber_states(&mut self) {
         let old = std::mem::take(&mut self.states);
         self.written_states = 0;
@@ -514,7 +514,7 @@ impl RecordingWriter {
         }
     }
 
-    /// Writes what is prepared, in one piece.
+    /// Writes the prepared bytes to the journal in one piece.
     fn append(&mut self) -> io::Result<()> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
         if let Err(error) = journal.file.write_all(&self.out) {
@@ -541,7 +541,7 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Loses a tick, as if it could not be written.
+    /// Counts a tick as lost, as if it could not be written.
     #[cfg(test)]
     pub(super) fn lose_tick(&mut self, clocks: &ClockReading) {
         let sequence = self.sequence;
@@ -605,7 +605,7 @@ impl RecordingWriter {
     }
 }
 
-/// Most states between two whole ticks. Ages of late values are states of their own.
+/// Maximum number of states between two whole ticks. Ages of late values are states of their own.
 const STATES: usize = 1 << 16;
 const _: () = assert!(STATES < StateList::MOST && BlockHeader::LEN == 28);
 

@@ -5,7 +5,7 @@ use perfset_engine::path::CounterPath;
 use super::RecordLogError;
 use super::record::{RecordRemarks, RecordedValue, number, path_of, time};
 
-/// Positions of the fields that are read.
+/// Positions of those fields of a CSV line that are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvColumns {
     header: Vec<String>,
@@ -42,14 +42,14 @@ impl CsvColumns {
         Ok(Self { header, time, path, counterset, instance, counter, value, status, mark, missing, reason })
     }
 
-    /// Returns `true` for the header itself: several runs may have written to one file.
+    /// Returns `true` if a line repeats the header, because several runs may have written to one file.
     pub fn is_header(&self, line: &[u8]) -> bool {
         // Most lines are no header, which the first byte shows.
         line.first() == self.header.first().and_then(|name| name.as_bytes().first())
             && cells(line).is_some_and(|cells| cells.iter().map(|cell| &cell.text).eq(&self.header))
     }
 
-    /// Returns `true` if the beginning of a line's last field would be another value, mark or reason.
+    /// Returns `true` if a cut-off last field of a line could be taken for another value, mark or reason.
     fn is_last_vital(&self, is_partial: bool) -> bool {
         let last = Some(self.header.len().saturating_sub(1));
         let of_all = [Some(self.value), self.status, self.mark, self.reason];
@@ -83,7 +83,7 @@ impl CsvColumns {
         Ok(RecordedValue { time, path, value: remarks.of(value) })
     }
 
-    /// Returns the path of a line. Of a name that might have a guard, the path shows if it has.
+    /// Returns the path of a line. If a name might have a guard (`'`), the path shows whether it has one.
     fn path<'a>(&self, path: &str, names: &dyn Fn(usize) -> Vec<&'a str>) -> Option<CounterPath> {
         let (instances, counters) = (names(self.instance), names(self.counter));
         names(self.counterset).into_iter().find_map(|counterset| {
@@ -133,7 +133,7 @@ pub fn cells(line: &[u8]) -> Option<Vec<CsvCell>> {
     }
 }
 
-/// Parses a cell behind its opening quote. Returns its text, and what follows the closing quote.
+/// Parses a cell after its opening quote. Returns its text, and the rest of the line after the closing quote.
 fn quoted_cell(text: &str) -> Option<(String, &str)> {
     let (mut cell, mut rest) = (String::new(), text);
     loop {

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::record::{RecordRemarks, RecordedValue, number, path_of, time};
 
-/// Fields that are read. Others are ignored.
+/// Fields of a JSON record that are read; other fields are ignored.
 #[derive(Deserialize)]
 struct JsonFields {
     machine: Option<String>,
@@ -18,7 +18,7 @@ struct JsonFields {
     mark: Option<String>,
     missing: Option<u64>,
     reason: Option<String>,
-    /// Number of instances without a value: then the object is about them, and no record.
+    /// Number of instances without a value; an object with this field is no record.
     instances: Option<u64>,
 }
 

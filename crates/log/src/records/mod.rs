@@ -41,7 +41,7 @@ pub(crate) use record::{RecordedValue, number, time};
 /// Maximum number of bytes of a record; a longer one is left out. Names of instances have at most 1,023 units.
 pub const RECORD_LIMIT: usize = 1 << 20;
 
-/// Maximum number of counters of instances; records of more are left out.
+/// Maximum number of pairs of counter and instance in a log; records of further pairs are left out.
 pub const SERIES_LIMIT: usize = 1 << 20;
 
 /// Format of a record log.
@@ -100,7 +100,7 @@ fn without_mark(first_bytes: &[u8]) -> &[u8] {
     first_bytes.strip_prefix(raw::BYTE_ORDER_MARK).unwrap_or(first_bytes)
 }
 
-/// Returns the key of a JSON object behind this brace or comma, and the text behind its colon.
+/// Returns the key of a JSON object after the brace or comma `before`, and the text after its colon.
 fn json_key(text: &[u8], before: u8) -> Option<(&[u8], &[u8])> {
     let text = without_blanks(without_blanks(text).strip_prefix(&[before])?).strip_prefix(b"\"")?;
     let (key, behind) = text.split_at_checked(memchr(b'"', text)?)?;
@@ -108,7 +108,7 @@ fn json_key(text: &[u8], before: u8) -> Option<(&[u8], &[u8])> {
     Some((key, without_blanks(behind.strip_prefix(b":")?)))
 }
 
-/// Returns the rest of a line behind blanks.
+/// Returns a text without its leading blanks and tabs.
 fn without_blanks(text: &[u8]) -> &[u8] {
     let blanks = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     text.get(blanks..).unwrap_or_default()

@@ -22,7 +22,7 @@ pub struct RawRecords<R> {
     bytes: Vec<u8>,
     /// Offset of the last record.
     start: u64,
-    /// Bytes that are read a second time, before the rest of the input, and the number of those read.
+    /// Bytes that are read a second time before the rest of the input, and the number of them already read.
     again: (Vec<u8>, usize),
 }
 
@@ -39,7 +39,7 @@ pub struct RawRecord<'a> {
 }
 
 impl<R: Read> RawRecords<R> {
-    /// Starts at the beginning of a file.
+    /// Creates an iterator that starts at the beginning of a file.
     pub fn new(input: R, format: RecordFormat, limit: usize) -> Self {
         let input = BufReader::with_capacity(1 << 16, input);
         Self { input, format, offset: 0, limit, bytes: Vec::new(), start: 0, again: (Vec::new(), 0) }
@@ -104,8 +104,8 @@ impl<R: Read> RawRecords<R> {
         Ok(Some(RawRecord { text, offset: *start, is_too_long, is_cut: !has_end }))
     }
 
-    /// Leaves out the last record, but only the first of its lines: a quote too many joins it with good ones. Returns
-    /// the number of bytes left out.
+    /// Leaves out only the first line of the last record: a quote too many joins it with good lines. Returns the number
+    /// of bytes left out.
     ///
     /// A line is read twice at most: behind the first one, each line has an even number of quotes and is a record of
     /// its own, except the last one.

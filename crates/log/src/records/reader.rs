@@ -145,7 +145,7 @@ impl<R: Read> RecordLogReader<R> {
     }
 
     pub(super) fn with_limits(mut input: R, limit: usize) -> Result<Self, RecordLogError> {
-        /// Number of bytes that show the format.
+        /// Number of bytes that are needed to detect the format.
         const TELLING: u64 = 512;
         let failed = |offset| move |error| RecordLogError::Io { offset, error };
         let mut first = Vec::new();
@@ -300,7 +300,8 @@ impl<R: Read> RecordLogReader<R> {
     }
 }
 
-/// Offset of a record, and the record: `None` for what is none, or the damage for what cannot be used.
+/// Offset of a parsed record, and the record: `None` for data that is no record, or the damage for data that cannot be
+/// used.
 type Parsed = (u64, Result<Option<RecordedValue>, String>);
 
 impl<R: Read> RecordInput<R> {

@@ -45,7 +45,8 @@ impl RecordRemarks<'_> {
         }
     }
 
-    /// Returns the reason of a keyword. The output lacks the numbers of some reasons, which are texts then.
+    /// Returns the reason that the status keyword of a record stands for. The output lacks the numbers of some reasons,
+    /// which are texts then.
     fn reason(&self) -> NoValue {
         let words = || match self.reason {
             "" => "the log does not contain the reason".to_owned(),
@@ -80,7 +81,7 @@ impl RecordRemarks<'_> {
     }
 }
 
-/// Returns a number that a value can be: no NaN and no infinity.
+/// Returns the number if it can be a value: neither NaN nor infinity.
 pub(crate) fn number(value: f64) -> Option<f64> {
     Some(value).filter(|value| value.is_finite())
 }

@@ -325,17 +325,17 @@ impl LogReader {
         Ok(reader)
     }
 
-    /// Returns the UTC time of the sample ahead; `None` at the end of the log.
+    /// Returns the UTC time of the next sample; `None` at the end of the log.
     pub fn next_time(&self) -> Option<i64> {
         self.has_next.then_some(self.next.time)
     }
 
-    /// Returns the counter list of the sample ahead.
+    /// Returns the counter list of the next sample, which has been read ahead.
     pub fn next_list(&self) -> &Arc<[LogEntry]> {
         &self.next.list
     }
 
-    /// Returns the sample ahead.
+    /// Returns the next sample, which has been read ahead.
     pub fn ahead(&mut self) -> &mut LogSample {
         &mut self.next
     }
@@ -362,7 +362,7 @@ impl LogReader {
         self.now.time != 0
     }
 
-    /// Makes the sample ahead the current one.
+    /// Makes the next sample, which has been read ahead, the current one.
     pub fn advance(&mut self) -> Result<(), LogError> {
         std::mem::swap(&mut self.now, &mut self.next);
         self.read()

@@ -63,7 +63,7 @@ impl LoggedMachine {
         !self.unseen.is_empty()
     }
 
-    /// Removes what the counter list of a log reader registered, because another list follows.
+    /// Removes the registrations from a log reader's counter list, because another list follows.
     pub fn forget(&mut self, reader_index: usize) {
         self.listed.forget(reader_index);
         self.unseen.retain(|(of, _)| *of != reader_index);

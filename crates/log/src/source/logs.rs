@@ -141,7 +141,7 @@ impl Logs {
         }
     }
 
-    /// Returns the logs of other programs, if these are no recording.
+    /// Returns the logs of other programs; `None` if this source is a recording.
     pub(super) fn merged(&self) -> Option<&MergedSource> {
         match &self.0 {
             Kind::Merged(logs) => Some(logs),

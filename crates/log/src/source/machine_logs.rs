@@ -9,8 +9,7 @@ use perfset_engine::{Catalogue, QueryHandle, Replay, Source, SourceError};
 use super::merged::MergedLogs;
 use super::{LogPlayer, Logs, OpenError};
 
-/// The same logs once for each of several machines: a source for each machine, and queries that read the logs
-/// together.
+/// Logs opened once for several machines: a source for each machine, and queries that read the logs together.
 ///
 /// A log can have counters of thousands of machines. A query of [`Logs::open`](perfset_engine::Source::open) reads
 /// the whole log for one machine. [`queries`](Self::queries) reads it once for all machines.
@@ -38,7 +37,7 @@ pub struct MachineLogs {
     machines: Arc<[KnownMachine]>,
 }
 
-/// Machine before the first sample.
+/// Machine as it is known before the first sample.
 struct KnownMachine {
     name: Arc<str>,
     catalogue: Arc<Catalogue>,
@@ -139,7 +138,7 @@ mod tests {
     use super::*;
     use crate::blg::building::{entry, one, several};
 
-    /// A log of three samples with a column of each machine.
+    /// Returns a log of three samples with a column for each machine.
     fn columns(machines: usize) -> String {
         let mut log = String::from("\"(PDH-CSV 4.0) (UTC)(0)\"");
         log.extend((0..machines).map(|n| format!(r#","\\m{n}\Set(p)\Counter""#)));
@@ -150,7 +149,7 @@ mod tests {
         log
     }
 
-    /// Times and values of each machine, of queries that advance together.
+    /// Returns the times and values of each machine, from queries that advance together.
     fn together(logs: &MachineLogs) -> Vec<Vec<String>> {
         let mut queries: Vec<PathQuery> = (logs.iter().zip(logs.queries().unwrap()))
             .map(|(mut logs, query)| {
@@ -177,7 +176,7 @@ mod tests {
         }
     }
 
-    /// The same of a query that reads the logs alone.
+    /// Returns the times and values of a query that reads the logs alone.
     fn alone(mut logs: Logs) -> Vec<String> {
         let mut query = PathQuery::open(&mut logs).unwrap();
         for path in logs.paths() {
@@ -251,7 +250,7 @@ mod tests {
         assert!(logs.all().for_machines(&[""; 0]).unwrap().queries().unwrap().is_empty());
     }
 
-    /// A query that was not advanced with the others continues at the current sample.
+    /// Checks that a query that was not advanced with the others continues at the current sample.
     #[test]
     fn queries_apart() {
         let logs = Logs::from_bytes(columns(2).as_bytes()).unwrap().for_machines(&["m0", "m1"]).unwrap();
@@ -267,7 +266,8 @@ mod tests {
         );
     }
 
-    /// A machine costs the same however many there are: bytes read, allocations and memory.
+    /// Checks that each machine costs the same bytes read, allocations and memory, regardless of the number of
+    /// machines.
     #[test]
     fn machines_cost_the_same_however_many_there_are() {
         const MACHINES: usize = 1_000;

@@ -35,9 +35,9 @@ pub(super) struct MergedLogs {
     /// Index of each machine, by its name in lower case.
     by_name: HashMap<String, usize>,
     time: i64,
-    /// Number of samples played.
+    /// Number of samples played so far.
     steps: u64,
-    /// Receives the damage found, when these merged logs are dropped.
+    /// Receiver of the damage found, filled when these merged logs are dropped.
     damages: Arc<Mutex<Vec<Damages>>>,
 }
 
@@ -53,8 +53,7 @@ struct PlayedMachine {
 }
 
 impl MergedLogs {
-    /// Opens the logs and registers the counters of some machines: their names, and what is known of their
-    /// countersets.
+    /// Opens the logs and registers the counters of some machines, given by their names and known countersets.
     pub fn open(
         selection: &Arc<Selection>,
         known: impl IntoIterator<Item = (Arc<str>, Arc<Catalogue>)>,
@@ -271,7 +270,7 @@ impl MergedLogs {
         });
     }
 
-    /// Registers the counter list of a log reader: each machine its own entries.
+    /// Registers the counter list of a log reader: each machine gets its own entries.
     fn register(&mut self, reader_index: usize, list: &Arc<[LogEntry]>) {
         let mut last: Option<(&str, Option<usize>)> = None;
         let mut own: Vec<(usize, usize)> = Vec::new();

@@ -255,7 +255,7 @@ impl Source for MergedSource {
     }
 }
 
-/// Returns counter paths for everything in countersets, which are named by GUID.
+/// Returns counter paths for all counters and instances of some countersets, which are named by GUID.
 fn counterset_paths(countersets: &[Arc<Counterset>]) -> Vec<CounterPath> {
     let path = |set: &Arc<Counterset>| CounterPath {
         machine: None,

@@ -16,7 +16,7 @@ use crate::pick::Pick;
 /// Maximum number of enumerated instances of a counterset.
 pub(super) const INSTANCES: usize = 1_000_000;
 
-/// Logs, machine and samples that are played.
+/// Logs, machine and samples that are selected for playback.
 #[derive(Clone)]
 pub(super) struct Selection {
     pub inputs: Arc<[Input]>,
@@ -29,7 +29,7 @@ pub(super) struct Selection {
     /// Half of the shortest interval between samples. Samples of different counters that are no farther apart belong
     /// to one time.
     pub tolerance: i64,
-    /// Instances of all samples, once requested.
+    /// Instances of all selected samples; `None` before the first request for them.
     union: Arc<Mutex<Option<Union>>>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct SampleChoice {
 /// Instances of all samples, by counterset.
 type Union = HashMap<Guid, Arc<[Instance]>>;
 
-/// Instances of a counterset seen so far.
+/// Instances of a counterset in the samples that were read so far.
 #[derive(Default)]
 struct SeenInstances {
     all: Vec<Instance>,
@@ -74,7 +74,8 @@ impl Selection {
         Arc::new(Self { choice, union: Arc::default(), ..self.clone() })
     }
 
-    /// Opens the merged logs for this machine. `known` is what is known of its countersets.
+    /// Opens the merged logs for the selected machine. `known` contains the countersets of the machine that are already
+    /// known.
     pub fn merged(
         self: &Arc<Self>,
         known: Arc<Catalogue>,

@@ -10,7 +10,7 @@ use perfset_engine::{Catalogue, RecordedSample, SampleForm, Sampler, SourceError
 
 use super::merged::{MergedLogs, ONLY};
 
-/// Passes on the samples of a counter of an instance.
+/// Passes the recorded samples of one counter of one instance to `each`, in batches.
 pub(super) fn series(
     deck: &mut MergedLogs,
     id: CounterId,
@@ -54,11 +54,11 @@ pub(super) fn series(
     Ok(())
 }
 
-/// Template for samples of the log's current form, if it has one.
+/// Template for the samples that have the current form of the log, if a template could be made.
 #[derive(Default)]
 struct TemplateSlot<'a> {
     template: Option<SampleTemplate<'a>>,
-    /// Number of samples before the next attempt, and after the one that follows it.
+    /// Number of samples before the next attempt to make a template, and number of samples to wait after that attempt.
     pause: (u32, u32),
 }
 
@@ -69,24 +69,24 @@ struct SampleTemplate<'a> {
     fields: [SampleField; FIELDS],
 }
 
-/// Raw value, base, and the clocks.
+/// Number of fields of a sample: raw value, base and five clock values.
 const FIELDS: usize = 7;
-/// Index of the first clock among them.
+/// Index of the first clock value among the fields of a sample.
 const FIRST_CLOCK: usize = 2;
 
-/// Origin of a number.
+/// Origin of a number in a sample that is made from a template.
 #[derive(Clone, Debug)]
 enum SampleField {
-    /// The same in all samples of the form.
+    /// Constant number: the same in all log samples of one form.
     Constant(u64),
-    /// At this place in the log sample.
+    /// Number at this range of bytes in the log sample.
     Number(Range<usize>),
-    /// Clock of the log sample itself.
+    /// Clock value of the log sample itself.
     Clock,
 }
 
 impl<'a> TemplateSlot<'a> {
-    /// Returns the current sample, if it has the form of the template.
+    /// Returns the current sample, made from the template; `None` if no template fits the form of the log sample.
     #[inline]
     fn sample(&mut self, deck: &mut MergedLogs) -> Option<Result<Sample<'a>, NoValue>> {
         let template = self.template.as_ref()?;
@@ -96,14 +96,14 @@ impl<'a> TemplateSlot<'a> {
         Some(sample)
     }
 
-    /// Makes a template, after the current sample was read.
+    /// Makes a template from the current sample, except during a pause between two attempts.
     fn prepare(
         &mut self,
         deck: &mut MergedLogs,
         sampler: &mut Sampler<'a>,
         read: &Result<Sample<'a>, NoValue>,
     ) {
-        /// Maximum number of samples between two attempts: those of many logs never have the form of another one.
+        /// Maximum number of samples between two attempts; in many logs, no two samples have the same form.
         const LONGEST: u32 = 1 << 10;
         let (left, next) = &mut self.pause;
         if let Some(fewer) = left.checked_sub(1) {
@@ -117,7 +117,7 @@ impl<'a> TemplateSlot<'a> {
 }
 
 impl<'a> SampleTemplate<'a> {
-    /// Makes a template of the current sample, which is read twice more, with other numbers.
+    /// Makes a template of the current sample by reading the sample two more times, with changed numbers.
     fn new(
         deck: &mut MergedLogs,
         sampler: &mut Sampler<'a>,
@@ -191,7 +191,7 @@ impl<'a> SampleTemplate<'a> {
     }
 }
 
-/// Returns the place of a number by what two samples have there.
+/// Returns the range of bytes of a number in a log sample, found by its values in two samples with changed numbers.
 fn place(traced: [u64; 2], first: [u32; 2], places: &[Range<usize>]) -> Option<Range<usize>> {
     let [a, b] = traced;
     let [first, other] = first.map(u64::from);

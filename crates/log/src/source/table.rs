@@ -10,7 +10,7 @@ use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
 use perfset_core::{InstanceId, Mark, Name, NoValue, Utf16};
 use perfset_engine::InstanceFilters;
 
-/// Maximum number of UTF-16 units of a name.
+/// Maximum number of UTF-16 units of an instance name.
 const NAME: usize = PERF_MAX_INSTANCE_NAME - 1;
 
 /// Value read for a cell, or the reason for a missing value.
@@ -35,7 +35,7 @@ impl fmt::Display for CellReading {
 }
 
 impl CellReading {
-    /// Returns `true` if both are the same value, regardless of their times.
+    /// Returns `true` if two readings have the same value, regardless of their times.
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Raw(a), Self::Raw(b)) => {
@@ -61,23 +61,24 @@ pub(super) struct Contradiction {
 #[derive(Debug, Default)]
 pub(super) struct SampleTable {
     rows: Vec<TableRow>,
-    /// Last row of each hash of a name and an occurrence; each row contains the index of the previous one. Names are
-    /// hashed in upper case, because PDH compares them without case.
+    /// Last row for each hash of a name and an occurrence number; each row contains the index of the previous row with
+    /// that hash. Names are hashed in upper case, because PDH compares them without case.
     by_name: HashMap<u64, u32>,
-    /// Secret key of the hash, which prevents logs with many names of the same hash.
+    /// Secret key of the hash function, so that no log can contain many names with the same hash.
     key: RandomState,
     /// Number of rows that come from counter lists. These rows are the first ones, and are kept for all samples.
     listed: usize,
     width: usize,
     /// Cells of the rows in use, `width` per row.
     cells: Vec<Option<CellReading>>,
-    /// Number of the current entry.
+    /// Sequence number of the entry that is being read.
     entry: u64,
     /// Index of the row in which the next name of the current entry is expected.
     expected: usize,
     /// Number of rows with cells in this sample.
     used: usize,
-    /// Last entry with a name, and the name's next occurrence in that entry, by name in upper case.
+    /// Last entry that contains a name, and the next occurrence number of the name in that entry, by name in upper
+    /// case.
     next_of_name: HashMap<Utf16, (u64, u32)>,
 }
 
@@ -90,7 +91,7 @@ struct TableRow {
     entry: u64,
     /// Index among the rows with cells; `None` if the row has no cells in this sample.
     slot: Option<u32>,
-    /// Previous row of the same hash.
+    /// Index of the previous row with the same hash.
     before: Option<u32>,
     is_wanted: bool,
 }
@@ -124,7 +125,7 @@ impl SampleTable {
         row
     }
 
-    /// Frees the memory beyond that of the rows so far.
+    /// Frees the memory that is reserved for more rows than exist.
     pub fn shrink(&mut self) {
         self.rows.shrink_to_fit();
     }
@@ -246,8 +247,8 @@ impl SampleTable {
         row
     }
 
-    /// Fills a cell. If several entries have a value for it, the first value is used. Returns both values if they
-    /// contradict each other.
+    /// Fills a cell of a row. If several entries have a value for it, the first value is used. Returns both values if
+    /// they contradict each other.
     pub fn put(&mut self, row: usize, column: usize, got: CellReading) -> Option<Contradiction> {
         let start = self.use_row(row)?;
         let cell = self.cells.get_mut(start.saturating_add(column))?;

@@ -151,7 +151,7 @@ impl LogSet {
 /// Counter of a machine: a row of `CounterDetails`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Detail<'a> {
-    /// Name of the machine, with its backslashes.
+    /// Name of the machine, with its leading backslashes.
     #[doc(alias = "MachineName")]
     pub machine: &'a str,
     /// Name of the counterset.
@@ -171,7 +171,7 @@ pub struct Detail<'a> {
     /// Name of the parent instance.
     #[doc(alias = "ParentName")]
     pub parent: Option<&'a str>,
-    /// Ticks per second of the clock by which the type divides.
+    /// Ticks per second of the clock by which the counter type divides.
     #[doc(alias("TimeBaseA", "TimeBaseB"))]
     pub time_base: i64,
 }

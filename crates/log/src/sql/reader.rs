@@ -12,9 +12,9 @@ use rusqlite::{Connection, OpenFlags, Row, params};
 
 use crate::records::{RecordedValue, SERIES_LIMIT, number, time};
 
-/// Number of rows that are read at once.
+/// Number of rows of `CounterData` that are read at once.
 const BATCH: u32 = 1_024;
-/// Maximum number of characters of a name. Names of perfset and of Windows are shorter; a file could have 1 GB.
+/// Maximum number of bytes of a name. Names of perfset and of Windows are shorter; a file could have 1 GB.
 const NAME_MAX: usize = 65_536;
 /// Maximum number of bytes of a value and of a row. SQLite allows 1 GB, which one row would take in memory.
 const ROW_MAX: i32 = 1 << 20;
@@ -26,9 +26,9 @@ const ROW_MAX: i32 = 1 << 20;
 /// tables and generated columns are refused.
 pub(crate) struct SqlRows {
     connection: Connection,
-    /// GUIDs of the log sets that are not read yet, in the order of their beginnings.
+    /// GUIDs of the log sets that are not completely read yet, in the order of their start times.
     sets: VecDeque<String>,
-    /// Number of the record, and counter, of the last row that was read.
+    /// Record number and counter id of the last row that was read.
     last: (i64, i64),
     /// Number of the first record of the log set.
     first_record: Option<i64>,
@@ -36,7 +36,7 @@ pub(crate) struct SqlRows {
     batch: VecDeque<Result<RecordedValue, String>>,
 }
 
-/// Counter of an instance.
+/// Path of a counter in the database, and its need for two samples.
 struct SqlCounter {
     path: CounterPath,
     needs_two_samples: bool,
@@ -71,8 +71,8 @@ impl SqlRows {
         Ok(rows)
     }
 
-    /// Fails if one of the tables is missing, a view or a virtual table, or has a generated column: those can compute
-    /// without end, and in any amount of memory.
+    /// Returns an error if a required table is missing, is a view or a virtual table, or has a generated column. Views,
+    /// virtual tables and generated columns can compute without end, and in any amount of memory.
     fn check_tables(&self) -> rusqlite::Result<()> {
         const FIND: &str = "SELECT 1 FROM sqlite_schema WHERE name = ? AND type = 'table' AND rootpage > 0";
         // 2 and 3 are generated columns; a plain column has 0.
@@ -136,7 +136,7 @@ impl SqlRows {
         Ok(())
     }
 
-    /// Returns the next row: a value, or the reason why it cannot be used. `None` after the last one.
+    /// Returns the next row: a value, or the reason why the row cannot be used; `None` after the last row.
     pub fn next(&mut self) -> rusqlite::Result<Option<Result<RecordedValue, String>>> {
         loop {
             if let Some(row) = self.batch.pop_front() {
@@ -203,7 +203,7 @@ impl SqlRows {
     }
 }
 
-/// Returns a text of a row; `None` for other types and for texts that are no name.
+/// Returns the text in a column of a row; `None` for other types, and for text that is too long or not UTF-8.
 fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
     Ok(match row.get_ref(column)? {
         ValueRef::Text(bytes) if bytes.len() <= NAME_MAX => String::from_utf8(bytes.to_vec()).ok(),

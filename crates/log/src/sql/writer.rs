@@ -32,12 +32,12 @@ pub struct SqlWriter {
     /// `true` for a new file that is not visible before it is complete; no rollback is needed.
     is_new: bool,
     record_count: i64,
-    /// Times of the first and the last record.
+    /// Times of the first and the last record, in 100 ns since 1601 UTC.
     span: Option<(i64, i64)>,
 }
 
 impl SqlWriter {
-    /// Begins a log set. A missing file is created for every value of `existing`.
+    /// Begins a log set in the SQLite file at a path. A missing file is created for every value of `existing`.
     ///
     /// # Errors
     /// - The file exists and must not be changed.
@@ -198,7 +198,7 @@ impl SqlWriter {
         })
     }
 
-    /// Ends the log set and makes it visible.
+    /// Ends the log set and makes it visible to other processes.
     ///
     /// # Errors
     /// - A file that must not be changed was created at the path meanwhile.
@@ -268,9 +268,10 @@ impl Drop for SqlWriter {
 /// Memory for SQLite's page cache in KiB.
 const CACHE_KIB: u32 = 8_192;
 
-/// Creates an empty file beside a path.
+/// Creates an empty temporary file in the directory of a path, and returns the path of the new file.
 fn create_part(path: &Path) -> io::Result<PathBuf> {
-    /// Maximum number in the file name. Each crashed writer may have left a file, and other writers may be running.
+    /// Maximum number at the end of the temporary file's name. Each crashed writer may have left a file, and other
+    /// writers may be running.
     const MOST: u32 = 100;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let mut number: u32 = 0;
@@ -288,12 +289,12 @@ fn create_part(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Formats a time as in the tables.
+/// Formats a time, in 100 ns since 1601 UTC, as the text that the database tables contain.
 fn text(time: i64) -> String {
     SystemTime::from_100ns(time).to_string()
 }
 
-/// Returns the low and the high half of a number.
+/// Returns the low and the high 32 bits of a number.
 fn halves(number: i64) -> [i32; 2] {
     let [a, b, c, d, e, f, g, h] = number.to_le_bytes();
     [i32::from_le_bytes([a, b, c, d]), i32::from_le_bytes([e, f, g, h])]

@@ -2,12 +2,12 @@
 
 use memchr::memchr;
 
-/// Field of a line.
+/// Field of a line of a text log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'a> {
     /// Text of the field without the enclosing quotes. Doubled quotes are not replaced.
     pub text: &'a [u8],
-    /// Offset of the field in the line, including its quote.
+    /// Byte offset in the line at which the field begins; an opening quote is part of the field.
     pub offset: usize,
     /// Quoting of the field.
     pub form: Quoting,
@@ -20,7 +20,7 @@ pub enum Quoting {
     Bare,
     /// A quote before and after the field.
     Quoted,
-    /// An opening quote, and the line ends before the closing one.
+    /// An opening quote, without a closing quote before the end of the line.
     Open,
 }
 

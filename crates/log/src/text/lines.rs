@@ -9,9 +9,9 @@ use memchr::memchr;
 pub enum Encoding {
     /// UTF-8 or a code page: ASCII characters are single bytes.
     Narrow,
-    /// UTF-16, little-endian.
+    /// UTF-16 in little-endian byte order.
     Utf16Le,
-    /// UTF-16, big-endian.
+    /// UTF-16 in big-endian byte order.
     Utf16Be,
 }
 
@@ -26,7 +26,7 @@ impl Encoding {
         }
     }
 
-    /// Returns the text, with non-ASCII characters replaced.
+    /// Returns one byte for each code unit of the text: the exact byte for an ASCII character, any byte for others.
     pub fn ascii(self, text: &[u8]) -> impl Iterator<Item = u8> {
         // Only ASCII decides whether a file is a log, so other characters need no decoding.
         let step = if self == Self::Narrow { 1 } else { 2 };
@@ -50,7 +50,7 @@ impl Encoding {
 pub struct Lines<R> {
     input: BufReader<Chain<Cursor<Vec<u8>>, R>>,
     encoding: Encoding,
-    /// Number of bytes read.
+    /// Number of bytes read from the input so far.
     offset: u64,
     /// Maximum number of bytes of a line.
     limit: usize,
@@ -78,7 +78,7 @@ pub struct RawLine<'a> {
 }
 
 impl<R: Read> Lines<R> {
-    /// Reads the byte order mark.
+    /// Creates the iterator and reads the byte order mark of the input.
     pub fn new(mut input: R, limit: usize) -> io::Result<Self> {
         let mut first = Vec::new();
         // The longest mark, that of UTF-8, has three bytes.
@@ -173,8 +173,8 @@ impl<R: Read> Lines<R> {
     }
 }
 
-/// Returns the index after the first line feed of a chunk. `half` is the first byte of a unit whose second byte is in
-/// the next chunk.
+/// Returns the index after the first UTF-16 line feed of a chunk. `half` is the first byte of a unit whose second byte
+/// is in the next chunk.
 fn end_of_wide(encoding: Encoding, chunk: &[u8], half: &mut Option<u8>) -> Option<usize> {
     chunk.iter().zip(1..).find_map(|(byte, end)| match half.take() {
         None => {

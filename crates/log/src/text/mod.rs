@@ -37,7 +37,7 @@ pub const LINE_LIMIT: usize = 64 << 20;
 /// Maximum number of paths read from a header; values of further paths are omitted.
 pub const PATH_LIMIT: usize = 1 << 20;
 
-/// Separator between two fields, which distinguishes the two formats.
+/// Separator between two fields, which distinguishes the formats PDH-CSV and PDH-TSV.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Separator {
     /// A comma, as in PDH-CSV.
@@ -47,7 +47,7 @@ pub enum Separator {
 }
 
 impl Separator {
-    /// Returns the name of the format, as in the header.
+    /// Returns the name of the format as it is in the header of a log: `PDH-CSV` or `PDH-TSV`.
     #[must_use]
     pub const fn format(self) -> &'static str {
         match self {
@@ -91,7 +91,7 @@ pub struct Zone {
 }
 
 impl Zone {
-    /// Returns UTC, as perfset and esxtop write it.
+    /// Returns the time zone UTC with the name that perfset and esxtop write.
     #[must_use]
     pub fn utc() -> Self {
         Self { name: "UTC".into(), minutes: 0 }
@@ -113,7 +113,7 @@ impl Zone {
         i64::from(self.minutes).saturating_mul(600_000_000)
     }
 
-    /// Parses the `(name)(minutes)` of a header. The name may contain brackets.
+    /// Parses the time zone in the header of a log, `(name)(minutes)`. The name may contain brackets.
     fn parse(text: &str) -> Option<Self> {
         let (name, minutes) = text.strip_prefix('(')?.strip_suffix(')')?.rsplit_once(")(")?;
         Some(Self { name: name.into(), minutes: minutes.parse().ok()? })
@@ -186,7 +186,7 @@ pub enum TextLogError {
 /// A few hundred bytes are enough: only the beginning of the first nonempty line is checked.
 #[must_use]
 pub fn is_one(first_bytes: &[u8]) -> bool {
-    /// Length of a quote and the mark of a format.
+    /// Length of an opening quote and a format mark such as `(PDH-CSV 4.0)`.
     const HEADER_LEN: usize = 14;
     let (encoding, mark_len) = lines::Encoding::detect(first_bytes);
     let text = first_bytes.get(mark_len..).unwrap_or_default();

@@ -29,7 +29,7 @@ pub struct TextLogReader<R> {
     head: Head,
     values: Vec<Option<f64>>,
     damages: Damages,
-    /// Offset of the last line of values.
+    /// Offset of the last line that was read.
     line_offset: u64,
     is_over: bool,
 }
@@ -42,9 +42,9 @@ struct Head {
     has_comments: bool,
     /// `true` for typeperf's standard output, which has messages between the lines.
     talks: bool,
-    /// Index of the first path that might be two paths.
+    /// Index of the first path that might in fact be two paths, because its quotes are unclear.
     doubtful: usize,
-    /// Number of paths; the header's own list may have been taken.
+    /// Number of paths in the header, which is still known after `take_paths` has taken the paths.
     path_count: usize,
     /// Hash of the paths, to recognize the same header again.
     path_hash: u64,
@@ -128,7 +128,7 @@ impl<R: Read> TextLogReader<R> {
         Ok(None)
     }
 
-    /// Reads a line. For a line of values, stores them in `values` and returns the line's time.
+    /// Reads a line of the log. For a line of values, stores them in `values` and returns the line's time.
     fn read(&mut self) -> io::Result<Option<i64>> {
         let Self { lines, head, values, damages, line_offset, is_over } = self;
         let Some(line) = lines.next()? else {
@@ -217,7 +217,7 @@ impl Head {
         Some(head)
     }
 
-    /// Returns `true` for the head of the same log. Paths are compared by their hash.
+    /// Returns `true` if the other header belongs to the same log. Paths are compared by their hash.
     fn is_same(&self, other: &Self) -> bool {
         let Self { header, has_comments, talks, doubtful, path_count, path_hash } = self;
         let Header { separator, zone, paths: _, caption } = header;
@@ -378,7 +378,7 @@ fn digits(text: &[u8]) -> Option<u16> {
     })
 }
 
-/// Parses an empty text, or a point and one to seven digits, to 100 ns.
+/// Parses a fraction of a second in units of 100 ns: a point and one to seven digits, or an empty text.
 fn in_100ns(fraction: &[u8]) -> Option<i64> {
     let (point, fraction) = match fraction {
         [] => return Some(0),

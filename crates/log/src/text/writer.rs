@@ -32,8 +32,8 @@ pub struct TextLogWriter<W> {
 }
 
 impl<W: Write> TextLogWriter<W> {
-    /// Writes the header. Quotes (`"`) and control characters in names become `_`, because no rule defines how to
-    /// write them.
+    /// Creates a writer and writes the header of the log. Quotes (`"`) and control characters in names become `_`,
+    /// because no rule defines how to write them.
     ///
     /// # Errors
     /// If writing to the output fails.
@@ -107,7 +107,7 @@ impl<W: Write> TextLogWriter<W> {
         self.end_line()
     }
 
-    /// Returns the output. Writing other data to it corrupts the log.
+    /// Returns the output of the writer. Writing other data to it corrupts the log.
     pub fn get_mut(&mut self) -> &mut W {
         &mut self.output
     }
@@ -118,7 +118,7 @@ impl<W: Write> TextLogWriter<W> {
     }
 }
 
-/// Number written for a value.
+/// Number that is written to a text log as a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TextNumber {
     /// Real number, written with the fewest digits from which it can be restored. NaN and infinite numbers are
@@ -165,12 +165,12 @@ fn push_padded(line: &mut String, number: u16, width: usize) {
     }
 }
 
-/// Appends a finite number with the fewest digits from which it can be restored, and never with an exponent: the same
-/// text as that of `{real}`, made faster.
+/// Appends a finite number with the fewest digits from which it can be restored, and never with an exponent. The text
+/// is the same as that of `{real}`, except that it is made faster.
 fn push_real(line: &mut String, real: f64) {
     /// Minimum length of a text with 16 digits.
     const LONG: usize = 17;
-    /// 2 to the power of 24.
+    /// Factor 2^24, by which numbers with at most 24 binary places after the point become integers.
     const FRACTIONS: f64 = 16_777_216.0;
     let mut buffer = zmij::Buffer::new();
     let text = buffer.format_finite(real);
@@ -202,7 +202,7 @@ mod tests {
         text
     }
 
-    /// Numbers at the bounds of the fast notation, beside those of the standard library.
+    /// Checks numbers at the bounds of the fast notation against the text of the standard library.
     #[test]
     fn numbers_have_the_text_of_the_standard_library() {
         let whole = (0..400).map(|power| 10_f64.powi(power - 330));

@@ -65,7 +65,7 @@ pub fn c_header(manifest: &Manifest, prefix: &str) -> Result<String, GenerateErr
     Ok(out)
 }
 
-/// Checks that all names are different and not reserved in C.
+/// Checks that all names in the C header are different and not reserved in C.
 fn check_names(provider: &Provider, symbol: &str, prefix: &str) -> Result<(), GenerateError> {
     let sets = provider.sets.iter();
     let of_sets =
@@ -147,7 +147,7 @@ fn instances(instances: InstanceType) -> &'static str {
     }
 }
 
-/// Returns the size of the value as a C expression; `None` for a text.
+/// Returns the size of a counter's value as a C expression; `None` for a counter whose value is text.
 fn size(counter: &Counter) -> Option<&'static str> {
     if counter.attributes.contains(Attributes::BY_REFERENCE) {
         return Some("sizeof(PVOID)");

@@ -78,7 +78,7 @@ fn check_prefix(prefix: &str) -> Result<(), GenerateError> {
     }
 }
 
-/// Returns the prefix of a provider's constants.
+/// Returns the prefix of a provider's C constants, in upper case.
 fn constant_of(provider: &Provider) -> String {
     provider.symbol.as_ref().map_or_else(|| constant(&provider.name), |symbol| symbol.to_uppercase())
 }
@@ -91,7 +91,7 @@ fn initialiser(guid: Guid) -> String {
     format!("{{ 0x{}, 0x{}, 0x{}, {{ {} }} }}", part(0, 8), part(8, 4), part(12, 4), rest.join(", "))
 }
 
-/// Formats a text for the inside of a C comment.
+/// Formats a text for use inside a C comment.
 fn comment(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     // A manifest is untrusted input: its text must not end the comment. Nor may it contain a line
@@ -99,7 +99,7 @@ fn comment(text: &str) -> String {
     line.replace("*/", "* /").replace("/*", "/ *").replace('\\', "/").replace("??/", "?? /")
 }
 
-/// Formats a text as a C literal.
+/// Formats a text as a C string literal.
 fn literal(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {

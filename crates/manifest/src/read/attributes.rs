@@ -80,7 +80,7 @@ impl ManifestReader<'_> {
         scale.unwrap_or(0)
     }
 
-    /// Parses resource ids; a missing text needs none.
+    /// Parses the resource ids of an element; a name or description that is missing needs no id.
     pub(super) fn resources(
         &mut self,
         element: &Element<'_>,
@@ -178,7 +178,7 @@ impl ManifestReader<'_> {
         number
     }
 
-    /// Parses a C name. An empty name, which the schema allows, becomes `None`.
+    /// Parses a C name in an attribute. An empty name, which the schema allows, becomes `None`.
     pub(super) fn symbol(&mut self, element: &Element<'_>, name: &str) -> Option<String> {
         let attribute = element.attribute(name)?;
         let mut bytes = attribute.value.bytes();
@@ -279,7 +279,7 @@ pub(crate) fn uint32(text: &str) -> Option<u32> {
     }
 }
 
-/// Returns the known word that differs from a text only in case, or in at most two adjacent letters.
+/// Returns the known word that differs from a text in case only, or in at most two adjacent letters.
 fn nearest<'k>(text: &str, mut known: impl Iterator<Item = &'k str> + Clone) -> Option<&'k str> {
     let shared = |word: &str| {
         let ahead = text.bytes().zip(word.bytes()).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();

@@ -29,7 +29,7 @@ impl Manifest {
         manifest.ok_or(problems)
     }
 
-    /// Parses and checks a manifest, and also returns the warnings for a valid one.
+    /// Parses and checks a manifest, and returns all problems, including the warnings for a valid manifest.
     #[must_use]
     pub fn check(bytes: &[u8]) -> (Option<Self>, Problems) {
         let mut report = Report::default();
@@ -68,7 +68,7 @@ impl Manifest {
 pub(crate) struct ParsedCounter<'e, 'a> {
     pub element: &'e Element<'a>,
     pub entry: ManifestCounter,
-    /// `true` if the id was parsed; an invalid id is not compared with others.
+    /// `true` if the counter's id was parsed; an invalid id is not compared with others.
     pub has_id: bool,
     pub has_type: bool,
 }

@@ -3,12 +3,13 @@
 use std::env;
 use std::path::PathBuf;
 
-/// Directories for all users: that of packages, then that of the administrator.
+/// Provider directories for all users: first that of packages, then that of the administrator.
 #[cfg(unix)]
 const OF_ALL: [&str; 2] = ["/usr/share/perfset/providers", "/etc/perfset/providers"];
 
-/// Returns the directories of this machine, in search order: `/usr/share/perfset/providers`, `/etc/perfset/providers`
-/// and `$XDG_DATA_HOME/perfset/providers`. Without that variable, the last one is below `~/.local/share`.
+/// Returns the provider directories of this machine, in search order: `/usr/share/perfset/providers`,
+/// `/etc/perfset/providers` and `$XDG_DATA_HOME/perfset/providers`. Without that variable, the last one is below
+/// `~/.local/share`.
 ///
 /// `trusts_environment`: `true` if the last one is included. A program with elevated privileges must not trust the
 /// environment of the user who started it.
@@ -22,7 +23,8 @@ pub fn system_folders(trusts_environment: bool) -> Vec<PathBuf> {
     folders
 }
 
-/// Returns the directory for new providers: `/etc/perfset/providers` for root, the user's own directory otherwise.
+/// Returns the directory in which new providers are installed: `/etc/perfset/providers` for root, the user's own
+/// directory otherwise.
 #[must_use]
 pub fn install_folder() -> Option<PathBuf> {
     #[cfg(unix)]
@@ -32,7 +34,7 @@ pub fn install_folder() -> Option<PathBuf> {
     own_folder()
 }
 
-/// Returns the user's own directory. A variable that does not contain an absolute path is ignored.
+/// Returns the user's own provider directory. A variable that does not contain an absolute path is ignored.
 fn own_folder() -> Option<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     #[cfg(unix)]

@@ -28,7 +28,7 @@ pub use write::{Installed, Removal, Removed, StoreError};
 /// File extension of manifests.
 const ENDING: &str = "man";
 
-/// Maximum number of manifests read from a directory; a system has tens.
+/// Maximum number of manifests read from a directory; a usual system has tens of them.
 const FILES: usize = 4_096;
 
 /// Registered providers of a machine, or of given directories.
@@ -60,7 +60,7 @@ pub struct RegisteredProvider {
     pub countersets: Vec<Arc<Counterset>>,
 }
 
-/// Ignored file or directory, which registers nothing.
+/// File or directory that is ignored, because it registers no provider.
 #[derive(Debug)]
 pub struct IgnoredFile {
     /// Path of the ignored file or directory.
@@ -69,7 +69,7 @@ pub struct IgnoredFile {
     pub why: IgnoreReason,
 }
 
-/// Reason why a file or a directory registers nothing.
+/// Reason why a file or a directory registers no provider.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IgnoreReason {
@@ -96,12 +96,12 @@ pub enum IgnoreReason {
     Clash(Conflict),
 }
 
-/// Conflict between two registrations over something unique.
+/// Conflict between two registrations that contain the same GUID or counterset name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// Unique item that both registrations contain.
+    /// GUID or name that both registrations contain.
     pub what: Claim,
-    /// Existing owner of the item.
+    /// Existing owner of that GUID or name.
     pub owner: Owner,
 }
 
@@ -111,14 +111,15 @@ impl std::fmt::Display for Conflict {
     }
 }
 
-/// Unique item of a registration.
+/// GUID or name that only one registration may contain.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Claim {
     /// GUID of a provider.
     Provider(Guid),
     /// GUID of a counterset.
     Counterset(Guid),
-    /// Name of a counterset, [as people see it](likeness).
+    /// Name of a counterset in its [comparison form](likeness), which is the same for names that look the same to
+    /// people.
     Name(String),
 }
 
@@ -132,15 +133,15 @@ impl std::fmt::Display for Claim {
     }
 }
 
-/// Owner of a unique item.
+/// Owner of a GUID or a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// The built-in catalogue.
+    /// The built-in catalogue of countersets.
     Catalogue {
         /// Name of the provider or the counterset.
         name: String,
     },
-    /// A registered provider.
+    /// A provider that is registered.
     Provider {
         /// Name of the provider.
         name: String,
@@ -163,15 +164,15 @@ impl std::fmt::Display for Owner {
 }
 
 impl Store {
-    /// Creates a store of directories, which need not exist; earlier ones take precedence. Nothing is read before
-    /// [`refresh`](Self::refresh).
+    /// Creates a store of provider directories, which need not exist; earlier ones take precedence. Nothing is read
+    /// before [`refresh`](Self::refresh).
     #[must_use]
     pub fn new(folders: Vec<PathBuf>) -> Self {
         let folders = folders.into_iter().map(|path| StoreDir { path, stamp: None }).collect();
         Self { folders, list: Vec::new(), ignored: Vec::new() }
     }
 
-    /// Reads the directories again if one of them has changed. Returns `true` if so.
+    /// Reads the directories again if one of them has changed. Returns `true` if they were read.
     ///
     /// If nothing has changed, the cost is one stat per directory. Files are replaced and never overwritten, and a
     /// directory's modification time shows changes of its names.
@@ -198,7 +199,7 @@ impl Store {
         &self.list
     }
 
-    /// Returns the files that register nothing.
+    /// Returns the files and directories that register no provider.
     #[must_use]
     pub fn ignored(&self) -> &[IgnoredFile] {
         &self.ignored
@@ -231,7 +232,7 @@ impl Store {
     }
 }
 
-/// Unique items of all registrations, with their owners.
+/// GUIDs and names of all registrations, with their owners.
 #[derive(Debug)]
 struct Claims(BTreeMap<Claim, Owner>);
 
@@ -275,7 +276,7 @@ fn claims(manifest: &Manifest) -> impl Iterator<Item = Claim> {
     std::iter::once(Claim::Provider(provider.guid)).chain(provider.sets.iter().flat_map(of_sets))
 }
 
-/// Returns the file name for a provider.
+/// Returns the name of the manifest file for a provider.
 fn file_name(provider: Guid) -> String {
     format!("{provider}.{ENDING}")
 }
@@ -316,7 +317,7 @@ fn registered(file: &Path) -> Result<RegisteredProvider, IgnoreReason> {
     Ok(RegisteredProvider { file: file.to_owned(), manifest, countersets })
 }
 
-/// Reads a regular file that is not too large. Never blocks and follows no symbolic link.
+/// Reads a regular file, unless the file is too large. Never blocks and follows no symbolic link.
 fn read_plain(file: &Path) -> Result<Vec<u8>, IgnoreReason> {
     let most = u64::try_from(Manifest::BYTES_MAX).unwrap_or(u64::MAX);
     let is_plain = |about: &Metadata| match (about.is_file(), about.len()) {
@@ -357,7 +358,7 @@ fn open(file: &Path) -> io::Result<File> {
 #[derive(Debug)]
 struct StoreDir {
     path: PathBuf,
-    /// Stamp at the last reading, if it is reliable.
+    /// State of the directory at the last reading; `None` if a later change might not be visible.
     stamp: Option<DirStamp>,
 }
 
@@ -377,8 +378,8 @@ impl DirStamp {
         }
     }
 
-    /// Returns `true` if a later change will be visible. File system timestamps have a limited resolution: two
-    /// changes within one step look like one.
+    /// Returns `true` if every later change of the directory will change this state. File system timestamps have a
+    /// limited resolution: two changes within one step look like one.
     fn is_settled(&self, now: SystemTime) -> bool {
         // Above 10 ms, the longest timer tick of Linux (HZ=100), at which file times advance.
         const STEP: Duration = Duration::from_millis(20);

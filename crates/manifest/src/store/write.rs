@@ -33,7 +33,7 @@ pub enum Removal {
 pub enum Removed {
     /// A provider was removed.
     Provider(PathBuf),
-    /// A counterset was removed; its provider still has others.
+    /// A counterset was removed from a provider that still has others.
     Counterset(PathBuf),
 }
 
@@ -47,7 +47,7 @@ pub enum StoreError {
     /// The manifest conflicts with an existing registration.
     #[error("{0}; remove that registration first")]
     AlreadyExists(Conflict),
-    /// No such provider or counterset exists.
+    /// No provider or counterset matches the request.
     #[error("no registered provider or counterset has this GUID or name")]
     NotFound,
     /// Several providers have the requested name.
@@ -56,7 +56,7 @@ pub enum StoreError {
     /// A file cannot be written or removed.
     #[error("cannot {action} manifest {}", .file.display())]
     Io {
-        /// Operation that failed: `write` or `remove`.
+        /// Name of the operation that failed: `write` or `remove`.
         action: &'static str,
         /// Path of the file.
         file: PathBuf,
@@ -67,7 +67,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Returns the corresponding Windows error code.
+    /// Returns the Windows error code for this error.
     #[must_use]
     pub fn status(&self) -> Status {
         match self {
@@ -147,8 +147,8 @@ impl Store {
         Ok(Removed::Provider(file))
     }
 
-    /// Rewrites a manifest without the counterset. Removes the file if no counterset remains. Returns `None` if no
-    /// provider has the counterset.
+    /// Rewrites the manifest of a provider without a counterset. Removes the file if no counterset remains. Returns
+    /// `None` if no provider has the counterset.
     fn remove_counterset(&mut self, guid: Guid) -> Result<Option<Removed>, StoreError> {
         let has_it =
             |found: &&RegisteredProvider| found.manifest.provider.sets.iter().any(|set| set.guid == guid);
@@ -174,7 +174,7 @@ impl Store {
         claims
     }
 
-    /// Discards the stored state and reads the directories again.
+    /// Discards the stored states of the directories and reads the directories again.
     fn forget(&mut self) {
         for folder in &mut self.folders {
             folder.stamp = None;
@@ -224,7 +224,7 @@ fn settle(folder: &Path) -> io::Result<()> {
 }
 
 impl Owner {
-    /// Returns the path of the registered manifest; `None` for the built-in catalogue.
+    /// Returns the path of the owner's manifest; `None` for the built-in catalogue.
     #[must_use]
     pub fn file(&self) -> Option<&Path> {
         match self {

@@ -19,7 +19,7 @@ pub(super) struct Control {
     pub guid: Guid,
     pub handle: usize,
     pub callback: Option<ControlCallback>,
-    /// Units of the program's text.
+    /// Text units of the program: UTF-16 or UTF-32.
     pub wide: TextUnit,
 }
 

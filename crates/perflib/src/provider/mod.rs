@@ -29,7 +29,7 @@ use state::ValueWidth;
 pub struct ProviderContext {
     /// `ContextSize`: size of this structure in bytes, or more.
     pub size: u32,
-    /// `Reserved`: never read.
+    /// `Reserved`: this field is never read.
     pub reserved: u32,
     /// `ControlCallback`: function for requests of consumers, or null.
     pub callback: Option<ControlCallback>,
@@ -241,7 +241,8 @@ unsafe fn query(
     state::find(number(provider), &counterset, name.as_deref(), id)
 }
 
-/// Reads the counterset and the name that a caller passes; no name if it is too long or not Unicode.
+/// Reads the counterset and the instance name that a caller passes; the name is `None` if it is too long or not
+/// Unicode.
 ///
 /// # Safety
 /// As [`PerfCreateInstance`].
@@ -258,7 +259,7 @@ unsafe fn named(
     Ok((Guid::from_wire(counterset), name))
 }
 
-/// Returns the body's pointer, or null with the last error set.
+/// Runs the body of a function and returns its pointer, or sets the last error and returns null.
 fn pointer(body: impl FnOnce() -> Result<*mut u8, Status>) -> *mut u8 {
     guarded(body).unwrap_or_else(|status| {
         perflib_SetLastError(status.0);
@@ -266,7 +267,7 @@ fn pointer(body: impl FnOnce() -> Result<*mut u8, Status>) -> *mut u8 {
     })
 }
 
-/// Ends an instance. ERROR_INVALID_PARAMETER if it is not an instance of this handle.
+/// Ends an instance of a provider. ERROR_INVALID_PARAMETER if it is not an instance of this handle.
 #[unsafe(no_mangle)]
 pub extern "system" fn PerfDeleteInstance(provider: Handle, instance: *mut u8) -> u32 {
     guard(|| state::delete(number(provider), instance.addr()))
@@ -293,7 +294,7 @@ pub unsafe extern "system" fn PerfSetCounterRefValue(
     })
 }
 
-/// Exports the functions for values; each has an expression that changes the counter's value.
+/// Exports the functions that change values; each has an expression that changes the counter's value.
 macro_rules! values {
     ($($(#[$doc:meta])* $name:ident: $type:ty, $holds:expr, $act:expr;)*) => {$(
         $(#[$doc])*

@@ -28,8 +28,8 @@ static PROVIDERS: RwLock<Providers> =
 struct Providers {
     /// Running providers, by their handle.
     providers: BTreeMap<usize, Provider>,
-    /// Memory whose addresses are the handles: programs may write to it, as some do. It is never read, and is no
-    /// other provider's later.
+    /// Memory whose addresses serve as handles, because some programs write to that address. The memory is never read,
+    /// and is no other provider's later.
     handles: Vec<&'static AtomicU64>,
 }
 
@@ -48,7 +48,7 @@ struct Provider {
 struct ProviderState {
     /// Instances, by the address of their block.
     instances: HashMap<usize, ProviderInstance>,
-    /// Addresses of instances that differ in case at most.
+    /// Addresses of the blocks of instances whose names differ in case at most.
     names: HashMap<Key, Vec<usize>>,
     /// Server that responds to consumers.
     server: Option<Server>,
@@ -75,9 +75,9 @@ struct Template {
 #[derive(Clone, Copy, Debug)]
 struct ValueLocation {
     index: usize,
-    /// Size that the functions for values may store there.
+    /// Size of value that the functions for values may store; `None` for a value by reference.
     holds: Option<ValueWidth>,
-    /// Other size that may be stored there: for one type the bits state 4 bytes, and the value has 8.
+    /// Second size of value that may be stored, for counter types whose bits do not state the size that the value has.
     also: Option<ValueWidth>,
     /// Number of bytes at the address in this value, if it contains an address.
     reference: Option<u32>,
@@ -273,7 +273,7 @@ pub(super) fn delete(handle: usize, address: usize) -> Result<(), Status> {
     Ok(())
 }
 
-/// Calls a function with a value of an instance.
+/// Calls a function with the stored value of a counter of an instance.
 pub(super) fn with_value(
     handle: usize,
     address: usize,
@@ -291,7 +291,7 @@ pub(super) fn with_value(
     Ok(())
 }
 
-/// Sets the address of a value by reference.
+/// Sets the address at which the value of a counter by reference is read.
 pub(super) fn set_reference(handle: usize, address: usize, counter: u32, to: u64) -> Result<(), Status> {
     // Locked for writing: no thread reads at the old address meanwhile.
     let providers = write();
@@ -304,8 +304,8 @@ pub(super) fn set_reference(handle: usize, address: usize, counter: u32, to: u64
     Ok(())
 }
 
-/// Returns the values that counters of instances refer to. While they are read, no instance ends and no function sets
-/// an address.
+/// Returns the values at the addresses that counters by reference contain. While they are read, no instance ends and no
+/// function sets an address.
 pub(super) fn references(handle: usize, wanted: &CounterIdentity<'_>) -> CallbackReply {
     let providers = read();
     let provider = providers.providers.get(&handle);

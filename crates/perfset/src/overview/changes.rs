@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::state::{ChangedValue, Changes, MachineState, ProcessState, StateValue, percent};
 
-/// Time that changes look back, in 100 ns.
+/// Longest time between a state and the earlier state that it is compared with, in 100 ns.
 const MINUTE: i64 = 600_000_000;
 
 /// Time between two stored states, in 100 ns.
@@ -39,7 +39,8 @@ impl EarlierState {
 /// Difference in percentage points from which a change is remarkable.
 const REMARKABLE: f64 = 15.0;
 
-/// Returns the differences of a state from the earliest stored one that has rates, and what started in the last minute.
+/// Returns the differences of a state from the earliest stored state that has rates, and the processes that started in
+/// the last minute.
 pub(super) fn since(history: &VecDeque<EarlierState>, now: &EarlierState, state: &MachineState) -> Changes {
     let started = started(state);
     // The first sample has no rates to compare with.

@@ -8,7 +8,7 @@ use crate::{Birth, FactKind, FactOptions, Guid, Identity, InstanceId, Name, Sour
 
 use super::state::{DiskState, ProcessState};
 
-/// Least number of instances whose facts may be read again after one sample.
+/// Minimum for the limit of instances whose facts are read again after one sample.
 const AGAIN: usize = 2;
 
 /// Number of samples after which facts are read again: a process can move to another group, a disk be mounted.
@@ -27,7 +27,7 @@ const LEN: usize = 400;
 #[derive(Debug, Default)]
 pub struct FactCache {
     facts: HashMap<FactsKey, StoredFacts>,
-    /// Number of this sample.
+    /// Sequence number of the current sample.
     sample: u64,
 }
 
@@ -63,7 +63,7 @@ impl InstanceFacts {
 }
 
 impl FactCache {
-    /// Maximum number of instances whose facts are read for the first time after one sample.
+    /// Maximum number of new instances whose facts, such as command lines, are read after each sample.
     pub const NEW_AT_ONCE: usize = 1_000;
 
     /// Reads the facts about the shown instances, and forgets those of others. To be called once after each sample.
@@ -227,7 +227,8 @@ mod tests {
         assert_eq!(source.births, [NonZeroU64::new(1), NonZeroU64::new(2)]);
     }
 
-    /// Every shown row has its turn, however many there are, and the oldest facts are read first.
+    /// Checks that the facts of every shown row are read again in turn, however many rows there are, the oldest facts
+    /// first.
     #[test]
     fn no_shown_fact_becomes_older_than_60_samples() {
         for count in [1_usize, 2, 60, 61, 200] {

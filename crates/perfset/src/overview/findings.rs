@@ -10,7 +10,7 @@ use super::state::{
     DiskState, Finding, InterfaceState, MachineState, Severity, StateValue, UncheckedRule, is_no_time,
 };
 
-/// Rule of the table: a condition, the text of a finding, and the next command.
+/// Rule for findings: a condition, the text of a finding, and the next command for the user.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct FindingRule {
@@ -18,10 +18,10 @@ pub struct FindingRule {
     pub name: &'static str,
     /// Condition in words for users.
     pub condition: &'static str,
-    /// Command that shows more.
+    /// Command that shows more about the finding.
     pub next: &'static str,
     find: fn(&MachineState) -> Vec<RuleMatch>,
-    /// Returns the values without which the condition is not known.
+    /// Function that returns the values without which the condition is not known.
     needs: fn(&MachineState) -> Vec<NeededValue<'_>>,
 }
 
@@ -251,7 +251,7 @@ fn each<'a, T: 'a>(
     all.into_iter().map(values).flat_map(named).collect()
 }
 
-/// Returns a value that is at least `limit`; one that is just 0 never is.
+/// Returns the number of a value if it is at least `limit` and above 0.
 fn above(value: &StateValue, limit: f64) -> Option<f64> {
     value.as_ref().ok().copied().filter(|value| *value >= limit && *value > 0.0)
 }
@@ -332,14 +332,14 @@ fn busy_disk(disk: &DiskState) -> Option<RuleMatch> {
     Some(RuleMatch::of(severity, &disk.name, format!(" is {busy} busy{rest}")))
 }
 
-/// Least share of the processors' busy time from which a process is named as its user, in percent. A smaller one says
-/// nothing about the machine, and without it there would still be nine tenths of the work.
+/// Share of the processors' busy time, in percent, from which a finding names the process that uses it. A smaller one
+/// says nothing about the machine, and without it there would still be nine tenths of the work.
 const NAMED_SHARE: f64 = 10.0;
 
-/// Least share of the processors' busy time that processes use together if they are its users, in percent.
+/// Share of the processors' busy time, in percent, from which all processes together count as the users of that time.
 const MOST_OF_IT: f64 = 50.0;
 
-/// Returns the sentence about busy processors, with the process that uses them most, or that no process does.
+/// Returns the sentence about busy processors; it names the process that uses them most, or says that no process does.
 fn busy_processors(state: &MachineState, busy: f64) -> Sentence {
     let text = Sentence::from(format!("the processors are {} busy", percentage(busy)));
     let count = u32::try_from(state.processors.count.max(1)).unwrap_or(u32::MAX);
@@ -362,7 +362,7 @@ fn busy_processors(state: &MachineState, busy: f64) -> Sentence {
     }
 }
 
-/// Mean time of a request from which a disk is slow, in seconds.
+/// Mean time of a request, in seconds, from which a disk counts as slow.
 const SLOW: f64 = 0.1;
 
 fn slow_disk(disk: &DiskState) -> Option<RuleMatch> {

@@ -6,10 +6,10 @@ use super::paths::{BoundPath, GroupPaths, SampleValues};
 use super::state::{GroupState, StateValue};
 use super::{greatest, instances, name, number};
 
-/// Share of a group's use above which a group below it stands for it.
+/// Share of a group's use from which a group below it is shown instead of it.
 const NEARLY_ALL: f64 = 0.9;
 
-/// Function that returns one use of a group.
+/// Function that returns one kind of use of a group: processor time or memory.
 type UseOf = fn(&GroupState) -> StateValue;
 
 /// Groups with most processor time and those with most memory, and the reason for having no processor time.
@@ -50,7 +50,7 @@ fn memory(group: &GroupState) -> StateValue {
     group.memory.clone()
 }
 
-/// Returns `true` if a group below this one uses nearly all of what it uses.
+/// Returns `true` if a group below this one uses nearly all of what this group uses.
 fn is_explained(group: &GroupState, all: &[GroupState], use_of: UseOf) -> bool {
     let Ok(whole) = use_of(group) else { return false };
     let is_below =

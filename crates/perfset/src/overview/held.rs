@@ -10,7 +10,7 @@ use crate::{Birth, FormattedValue, Mark, NoValue};
 #[derive(Debug, Default)]
 pub(super) struct HeldValues(HashMap<HeldKey, HeldValue>);
 
-/// Path, name and id of a value.
+/// Key of a value: its path, its instance name and its instance id.
 type HeldKey = (usize, Vec<u8>, Option<u32>);
 
 #[derive(Debug)]
@@ -44,7 +44,8 @@ impl HeldValues {
     }
 }
 
-/// Last sample of a query, in which values of an earlier collection are replaced by what they were then.
+/// Last sample of a query, in which values of an earlier collection are replaced by the stored values of that
+/// collection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeldSample<'a> {
     /// Query of the sample.
@@ -57,7 +58,7 @@ impl<'a> HeldSample<'a> {
         Self { query, held }
     }
 
-    /// Passes on the values of a path.
+    /// Passes each value of a path to `each`.
     pub fn for_each_value(&self, path: usize, mut each: impl FnMut(PathValue<'a>)) {
         self.query.for_each_value(path, |mut v| {
             self.held.replace(self.query, &mut v);
@@ -81,7 +82,8 @@ fn is_older(v: &PathValue<'_>) -> bool {
     matches!(v.value.mark, Some(Mark::Stale(_)))
 }
 
-/// Returns a value without an earlier one. The earlier collection that a rate needs can be before the first sample.
+/// Returns a value for which no earlier value is stored. The earlier collection that a rate needs can be before the
+/// first sample.
 fn first(v: &PathValue<'_>) -> Result<FormattedValue, NoValue> {
     match is_older(v) && v.value.counter.counter_type.needs_two_samples() {
         true => Err(NoValue::NeedsTwoSamples),

@@ -65,16 +65,16 @@ pub struct Overview {
     group_paths: GroupPaths,
     /// Duration of the last collection of control groups.
     group_cost: Duration,
-    /// Number of collections until that of control groups.
+    /// Number of collections before the next collection of control groups.
     group_wait: u32,
     /// Error of the last collection of processes.
     process_error: Option<NoValue>,
     /// Error of the last collection of control groups.
     group_error: Option<NoValue>,
-    /// Number of listed control groups of each use, and the lists of the last collection.
+    /// Maximum number of control groups listed for each use, and the lists of the last collection.
     groups: Option<(usize, GroupLists)>,
     rates: RateTracker,
-    /// Number of collections of control groups, at most two.
+    /// Number of collections of control groups so far, counted up to two.
     group_samples: u32,
     /// Times of the samples of processes and of control groups, if the source is a log; there, each has its own times.
     past: Option<[Option<i64>; 2]>,
@@ -86,9 +86,9 @@ pub struct Overview {
     history: VecDeque<EarlierState>,
 }
 
-/// Collects the samples of a log up to the first one after a time. `reached` is the time of the last sample, if there
-/// is one. The sample that separates two runs of a recorder has the time of the one after it, so an equal time is not
-/// enough.
+/// Collects the samples of a log up to and with the first one after a time. `reached` is the time of the last collected
+/// sample, if there is one. A sample at the time itself does not end the reading: the sample that separates two runs of
+/// a recorder has the time of the sample after it.
 fn catch_up(
     query: &mut PathQuery,
     held: &mut HeldValues,
@@ -110,10 +110,10 @@ fn catch_up(
     Ok(NextOutcome::Sample)
 }
 
-/// Duration of a collection of control groups above which they are read less often.
+/// Duration of a collection of control groups above which control groups are read less often.
 const GROUP_COST: Duration = Duration::from_millis(1);
 
-/// Number of collections that skip control groups if they cost more.
+/// Number of collections that skip control groups if a collection of control groups takes longer than `GROUP_COST`.
 const GROUP_WAIT: u32 = 4;
 
 impl Overview {
@@ -179,7 +179,7 @@ impl Overview {
         })
     }
 
-    /// Collects a sample. Rates have values from the second one on.
+    /// Collects a sample of the source. Rates have values from the second one on.
     ///
     /// # Errors
     /// If there is nothing to deliver at all. A failing counter is only missing in the state.
@@ -213,7 +213,7 @@ impl Overview {
         Ok(NextOutcome::Sample)
     }
 
-    /// Collects processes and control groups of now.
+    /// Collects the current values of processes and control groups.
     fn collect_lists(&mut self) {
         self.process_error = failure(self.process_query.collect());
         match self.group_wait.checked_sub(1) {
@@ -338,7 +338,8 @@ fn no_instances(values: &SampleValues<'_>, paths: &MachinePaths) -> Vec<(&'stati
     rules.into_iter().filter_map(|(rule, path)| Some((rule, reason(path).filter(is_failure)?))).collect()
 }
 
-/// Returns the rows with the greatest values, without a value last. The order of equal ones stays.
+/// Returns the `most` rows with the greatest values in descending order; rows without a value come last. Equal rows
+/// keep their order.
 ///
 /// ```
 /// use perfset::overview::busiest;
@@ -447,7 +448,7 @@ fn interfaces(values: &SampleValues<'_>, paths: &MachinePaths, rates: &RateTrack
     busiest(&all, all.len(), traffic).into_iter().cloned().collect()
 }
 
-/// Returns a value without a limit, and 0 for a missing one: for a ranking only.
+/// Returns the number of a value without a limit, or 0 for a missing value: for a ranking only.
 fn number(v: &PathValue<'_>) -> f64 {
     v.value.value.as_ref().map_or(0.0, |value| value.nocap())
 }

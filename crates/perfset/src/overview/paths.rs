@@ -8,7 +8,7 @@ use crate::{Guid, Instance, Mark, NoValue, QueryHandle, RegInfo, RegRequest, Sou
 use super::held::HeldValues;
 use super::state::StateValue;
 
-/// Position of a path in its query, or the reason that the source does not have it.
+/// Position of a path in its query, or the reason why the source does not have the path.
 pub(super) type BoundPath = Result<usize, NoValue>;
 
 /// Paths of everything except processes and control groups.
@@ -134,7 +134,7 @@ impl ProcessPaths {
         }
     }
 
-    /// Binds the counters that a text of a finding contains.
+    /// Binds the counters that the texts of findings contain: processor time and memory.
     pub fn bind_for_findings(query: &mut PathQuery, source: &mut dyn Source) -> Self {
         Self {
             time: bind_process(query, source, "% Processor Time"),
@@ -165,7 +165,8 @@ impl GroupPaths {
     }
 }
 
-/// Source whose countersets are read once while paths are bound: each of dozens of paths needs all their names.
+/// Source that reads its countersets once while paths are bound, because each of dozens of paths needs the names of all
+/// countersets.
 pub(super) struct BindingSource<'s> {
     source: &'s mut dyn Source,
     guids: Option<Vec<Guid>>,
@@ -237,7 +238,8 @@ impl<'a> SampleValues<'a> {
         Self { query, values }
     }
 
-    /// Returns the values of the last sample. Those of an earlier collection are replaced by what it had then.
+    /// Returns the values of the last sample. A value of an earlier collection is replaced by the stored value of that
+    /// collection.
     pub fn held(query: &'a PathQuery, held: &HeldValues) -> Self {
         let mut values = query.values();
         values.iter_mut().for_each(|v| held.replace(query, v));
@@ -265,14 +267,14 @@ impl<'a> SampleValues<'a> {
         values.reduce(|a, b| Ok(a? + b?)).unwrap_or(Err(NoValue::NoInstance))
     }
 
-    /// Returns the value of a path for the instance of another value, which was at this position.
+    /// Returns the value of a path for the instance of another value; `at` is the position of that other value.
     pub fn beside(&self, path: &BoundPath, at: usize, of: &PathValue<'_>) -> Option<&PathValue<'a>> {
         let values = self.of(path);
         let is_it = |v: &&PathValue<'_>| is_same_instance(self.query, v, of);
         values.get(at).filter(is_it).or_else(|| values.iter().find(is_it))
     }
 
-    /// Returns the value of a path for the instance of another value, as a reading.
+    /// Returns the number of a path for the instance of another value, or the reason why the number is missing.
     pub fn reading(&self, path: &BoundPath, at: usize, of: &PathValue<'_>) -> StateValue {
         path.clone()?;
         self.beside(path, at, of).map_or(Err(NoValue::NoInstance), uncapped)
@@ -297,19 +299,19 @@ pub(super) fn is_instance(v: &PathValue<'_>) -> bool {
     v.value.instance_id.is_some() && !v.sums_up()
 }
 
-/// Returns a value, with percentages of one thing limited to 100.
+/// Returns the number of a value, with percentages of one thing limited to 100.
 pub(super) fn capped(v: &PathValue<'_>) -> StateValue {
     current(v)?;
     v.value.value.clone().map(crate::FormattedValue::capped)
 }
 
-/// Returns a value without a limit: a process can use several processors.
+/// Returns the number of a value without a limit, because a process can use several processors.
 pub(super) fn uncapped(v: &PathValue<'_>) -> StateValue {
     current(v)?;
     v.value.value.clone().map(crate::FormattedValue::nocap)
 }
 
-/// Refuses a value whose source did not respond: it says nothing about now.
+/// Returns an error for a value whose source did not respond in time, because the value is not current.
 fn current(v: &PathValue<'_>) -> Result<(), NoValue> {
     match v.value.mark {
         Some(Mark::Stale(_)) => Err(NoValue::Late),

@@ -10,7 +10,7 @@ use super::paths::{BoundPath, ProcessPaths, is_instance, is_same_instance, uncap
 use super::state::{ProcessState, StateValue};
 use super::{greatest, name, number};
 
-/// Processes of a sample.
+/// List of the busiest processes of a sample, and sums over all processes.
 ///
 /// There can be tens of thousands of values. They are visited as numbers, and only the listed processes get names and
 /// values of their own.
@@ -25,11 +25,11 @@ pub(super) struct ProcessList {
     pub refused: Option<(usize, NoValue)>,
 }
 
-/// Numbers above 0 of a path by row, for a ranking.
+/// Numbers above 0 of a path, each with its row, for a ranking.
 type RowNumbers = Vec<(f64, usize)>;
 
 impl ProcessList {
-    /// Lists `most` processes for each use.
+    /// Lists up to `most` processes for each use: processor time, memory and storage.
     pub fn new(sample: HeldSample<'_>, paths: &ProcessPaths, most: usize) -> Self {
         let (mut by_time, count, time) = times(sample, &paths.time);
         let mut by_memory = RowNumbers::new();
@@ -98,7 +98,7 @@ fn times(sample: HeldSample<'_>, path: &BoundPath) -> (RowNumbers, StateValue, S
     (numbers, count, sum.ok_or(missing))
 }
 
-/// Returns the bytes read and written by row, and the number of processes that refused them.
+/// Returns the bytes read and written by row, and the number of processes whose bytes were refused.
 fn storage(sample: HeldSample<'_>, paths: &ProcessPaths) -> (RowNumbers, Option<(usize, NoValue)>) {
     let mut written = Vec::new();
     each(sample, &paths.written, |v| written.push(number(&v)));
@@ -125,14 +125,14 @@ fn storage(sample: HeldSample<'_>, paths: &ProcessPaths) -> (RowNumbers, Option<
     (numbers, refused)
 }
 
-/// Passes on the values of a path, if the source has it.
+/// Passes each value of a path to `each`, if the source has the path.
 fn each<'a>(sample: HeldSample<'a>, path: &BoundPath, each: impl FnMut(PathValue<'a>)) {
     if let Ok(path) = path {
         sample.for_each_value(*path, each);
     }
 }
 
-/// Returns the value of a path for the instance of another value, as a reading.
+/// Returns the number of a path for the instance of another value, or the reason why the number is missing.
 fn reading(sample: HeldSample<'_>, path: &BoundPath, of: &PathValue<'_>) -> StateValue {
     let at = path.clone()?;
     let is_it = |v: &PathValue<'_>| is_same_instance(sample.query, v, of);

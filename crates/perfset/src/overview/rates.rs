@@ -8,7 +8,7 @@ use crate::{Birth, NoValue};
 use super::paths::{BoundPath, SampleValues, uncapped};
 use super::state::StateValue;
 
-/// Computes rates from the last two samples of counts.
+/// Tracker that computes rates from the last two samples of counts.
 #[derive(Debug, Default)]
 pub(super) struct RateTracker {
     counts: HashMap<CountKey, TrackedCount>,
@@ -16,7 +16,7 @@ pub(super) struct RateTracker {
     time: Option<i64>,
 }
 
-/// Path, name and id of a count.
+/// Key of a count: its path, its instance name and its instance id.
 type CountKey = (usize, String, Option<u32>);
 
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl RateTracker {
         (self.counts, self.time) = (counts, Some(time_100ns));
     }
 
-    /// Returns the sum of the rates of these paths for the instance of a value, which was at this position.
+    /// Returns the sum of the rates of these paths for the instance of a value; `at` is the position of that value.
     pub fn sum(
         &self,
         values: &SampleValues<'_>,

@@ -40,9 +40,9 @@ pub struct MachineState {
     pub file_systems: Vec<FileSystemState>,
     /// Network interfaces, the busiest first, and those inside the machine last.
     pub interfaces: Vec<InterfaceState>,
-    /// TCP over both versions of IP.
+    /// TCP traffic over both versions of IP.
     pub tcp: TcpState,
-    /// Processes with the greatest use of anything: see [`busiest`](super::busiest).
+    /// Processes with the greatest use of processors, memory or storage: see [`busiest`](super::busiest).
     pub processes: Vec<ProcessState>,
     /// Processor time of all processes that existed in the whole interval, in percent of one processor. Time of other
     /// processes, and of interrupts outside of processes, is not included.
@@ -52,9 +52,10 @@ pub struct MachineState {
     /// Control groups with most processor time, the busiest first. A group is left out if one below it uses nearly all
     /// of what it uses.
     pub groups_by_time: Vec<GroupState>,
-    /// Control groups with most memory, in the same way.
+    /// Control groups with most memory, the greatest first. A group is left out if one below it uses nearly all of what
+    /// it uses.
     pub groups_by_memory: Vec<GroupState>,
-    /// Reason for having no processor time of control groups.
+    /// Reason why no control group is listed by processor time; `None` if there are such groups.
     pub no_groups: Option<NoValue>,
     /// Remarkable facts, the most urgent first.
     pub findings: Vec<Finding>,
@@ -69,15 +70,15 @@ pub struct MachineState {
 pub struct ProcessorState {
     /// Number of logical processors.
     pub count: usize,
-    /// Time that was used.
+    /// Time in which the processors were busy.
     pub busy: StateValue,
-    /// Time that programs used.
+    /// Time that programs used outside of the kernel.
     pub user: StateValue,
     /// Time in the kernel.
     pub kernel: StateValue,
-    /// Idle time with requests of this machine at its disks.
+    /// Idle time in which the disks had unfinished requests of this machine.
     pub io_wait: StateValue,
-    /// Time that the hypervisor gave to others.
+    /// Time that the hypervisor gave to other machines.
     pub steal: StateValue,
 }
 
@@ -126,7 +127,7 @@ impl MemoryState {
     }
 }
 
-/// Returns a share in percent; nothing of nothing has no share.
+/// Returns a share in percent, or a reason if the whole is 0.
 pub(super) fn percent(part: f64, whole: f64) -> StateValue {
     if whole > 0.0 { Ok(part / whole * 100.0) } else { Err(NoValue::NegativeDenominator) }
 }
@@ -155,7 +156,7 @@ pub struct DiskState {
     pub id: u32,
     /// Start of the disk, if known; name, id and birth are its identity.
     pub birth: Birth,
-    /// Time with a request, in percent.
+    /// Share of the time in which the disk had a request, in percent.
     pub busy: StateValue,
     /// Bytes read per second.
     pub read: StateValue,
@@ -172,11 +173,11 @@ pub struct DiskState {
 /// Reason for the missing latency of a disk without requests.
 pub(super) const NO_REQUEST: &str = "no request in this interval";
 
-/// Reason for the missing latency of requests of which the kernel counted no time.
+/// Reason for the missing latency of requests that were too short for the kernel to measure.
 pub(super) const NO_TIME: &str = "shorter than the kernel measures";
 
-/// Returns `true` for the latency of requests that took no time, or that there were none of: it is missing, and it is
-/// known not to be long.
+/// Returns `true` if a latency is missing because there were no requests or they took no measurable time. Such a
+/// latency is known not to be long.
 pub(super) fn is_no_time(latency: &StateValue) -> bool {
     matches!(latency, Err(NoValue::Unavailable(why)) if [NO_REQUEST, NO_TIME].contains(&&**why))
 }
@@ -217,7 +218,7 @@ pub struct InterfaceState {
     pub errors: StateValue,
 }
 
-/// TCP of a machine.
+/// TCP traffic of a machine, in segments per second.
 #[derive(Clone, Debug)]
 pub struct TcpState {
     /// Segments sent per second.
@@ -283,7 +284,7 @@ pub struct GroupState {
 /// Remarkable fact about a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// Name of the rule that found it.
+    /// Name of the rule that found the fact.
     pub rule: &'static str,
     /// Urgency of the fact.
     pub severity: Severity,
@@ -292,14 +293,14 @@ pub struct Finding {
     pub subject: Option<String>,
     /// Sentence for users, with names apart from the words.
     pub text: Sentence,
-    /// Command that shows more.
+    /// Command that shows more about the finding.
     pub next: &'static str,
 }
 
-/// Rule that a value is missing for: whether its condition is true is not known.
+/// Rule whose condition could not be checked, because a value is missing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UncheckedRule {
-    /// Name of the rule.
+    /// Name of the check for findings, such as `file-system-full`; it is never translated.
     pub rule: &'static str,
     /// Condition of the rule, in words for users.
     pub condition: &'static str,
@@ -313,7 +314,7 @@ pub struct UncheckedRule {
 /// Urgency of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Worth knowing, and no problem by itself.
+    /// The fact is worth knowing, and is no problem by itself.
     Note,
     /// Work is slowed down, or will be soon.
     Warning,

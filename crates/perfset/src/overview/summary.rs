@@ -8,13 +8,13 @@ use super::state::MachineState;
 pub enum FindingsSummary {
     /// At least one rule found something.
     Found,
-    /// There is none yet: rates need a second sample.
+    /// There is no finding yet, because rates need a second sample.
     Measuring,
-    /// There is none, and all rules were checked.
+    /// There is no finding, and all rules were checked.
     Nothing,
-    /// There is none, and some rules were not checked.
+    /// There is no finding, and some rules were not checked.
     NothingInPart,
-    /// There is none, and no rule was checked.
+    /// There is no finding, and no rule was checked.
     Unknown,
 }
 
@@ -31,7 +31,7 @@ impl FindingsSummary {
         }
     }
 
-    /// Returns the summary in words for users, without an end.
+    /// Returns the summary in words for users, without a full stop.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {

@@ -24,7 +24,8 @@ pub enum AskError {
     /// No process listens on the socket, or the publisher closed the connection.
     #[error("the publisher cannot be reached")]
     Gone(#[source] io::Error),
-    /// No response within the deadline. The request then counts as successful, and values are missing.
+    /// The publisher sent no response within the deadline. The request then counts as successful, and values are
+    /// missing.
     #[error("the publisher did not respond within {0:?}")]
     TimedOut(Duration),
     /// The socket or the listening process belongs to another user than the file.
@@ -128,7 +129,8 @@ fn find_socket(socket: &Path, owner: u32) -> Result<OwnedFd, AskError> {
     Err(AskError::Gone(io::Error::other(why)))
 }
 
-/// Returns the address of an open socket inode, whatever has its name now. `descriptors` is `/proc/self/fd`.
+/// Returns the address of an open socket inode, even if another file has the socket's name now. `descriptors` is
+/// `/proc/self/fd`.
 fn address_in(descriptors: &Path, socket: BorrowedFd<'_>) -> io::Result<SocketAddrUnix> {
     access(descriptors, Access::EXISTS).map_err(|error| {
         let what = format!("{}: {error}; without it, another socket could be reached", descriptors.display());

@@ -313,7 +313,8 @@ fn address(path: &Path) -> io::Result<(SocketAddrUnix, Option<OwnedFd>)> {
     }
 }
 
-/// Returns the user of the process at the other end, as of the time of connecting or of `listen`.
+/// Returns the user ID of the process at the other end of a socket, as of the time when it connected or called
+/// `listen`.
 fn user_at_the_other_end(socket: BorrowedFd<'_>) -> io::Result<u32> {
     #![expect(unsafe_code, reason = "that of rustix takes a process of another namespace for one with a pid")]
     let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };

@@ -86,7 +86,7 @@ impl Server {
         }
     }
 
-    /// Returns `true` if this process was forked after the server was started: then no thread responds.
+    /// Returns `true` if this process was forked after the server was started, so that no thread of it responds.
     #[must_use]
     pub fn is_anothers(&self) -> bool {
         self.generation != fork::generation()
@@ -172,7 +172,7 @@ fn serve(listener: &OwnedFd, generation: u64, mut answer: impl FnMut(RequestMess
     }
 }
 
-/// Returns `true` if the other end is this user or root.
+/// Returns `true` if the process at the other end of the connection runs as this user or as root.
 fn is_trusted(connection: &OwnedFd) -> bool {
     let own = rustix::process::geteuid().as_raw();
     user_at_the_other_end(connection.as_fd()).is_ok_and(|user| user == own || user == 0)

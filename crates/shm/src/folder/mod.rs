@@ -51,8 +51,8 @@ pub(crate) struct SearchDir {
     pub path: PathBuf,
     /// `true` if a symbolic link in its place is followed. `false` where any user can create one.
     pub may_be_link: bool,
-    /// `true` if a user other than root and the own one can create any number of files in it, with no other user
-    /// beside them: the time for such directories is limited.
+    /// `true` if a user other than root and this process's user can create any number of files in it, with no other
+    /// user beside them: the time for such directories is limited.
     pub is_of_other: bool,
 }
 
@@ -87,12 +87,13 @@ impl DirStamp {
     }
 }
 
-/// Directories that readers search, and those in their places that publishers reject.
+/// Result of a search: directories that readers search, and paths that cannot serve as the directory of the user in
+/// their name.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     paths: HashSet<PathBuf>,
     pub to_read: Vec<SearchDir>,
-    /// Directories that are not what their names promise, each with a message for the user.
+    /// Paths that cannot serve as the directory of the user in their name, each with a message for the user.
     pub problems: Vec<(PathBuf, String)>,
 }
 
@@ -214,7 +215,7 @@ impl Folders {
         unreadable
     }
 
-    /// Describes a path that programs of that user cannot use as their directory, for which they use another.
+    /// Describes a path that programs of a user cannot use as their directory, so that they use another one instead.
     fn taken_text(&self, path: &Path, user: u32, why: &str) -> String {
         let spare = format!("{}.*", path.display());
         // The owner can fix it, unless that is another user.
@@ -397,7 +398,8 @@ mod tests {
         }
     }
 
-    /// A program without XDG_RUNTIME_DIR, as of cron, finds what was published in the session.
+    /// A program without `XDG_RUNTIME_DIR`, such as one started by cron, searches the session directory of its user,
+    /// too.
     #[test]
     fn the_session_is_found_without_its_variable() {
         let folders = Folders::below(Path::new("/nowhere"), 7);
@@ -422,7 +424,7 @@ mod tests {
         }
     }
 
-    /// The name of the directory, taken by another user, hides nothing and is reported.
+    /// A file of another user at the path of the user's own directory hides no counters and is reported.
     #[test]
     fn a_name_that_is_taken_is_not_needed() {
         let scratch = scratch("taken");
@@ -454,7 +456,7 @@ mod tests {
         std::fs::remove_dir_all(scratch).unwrap();
     }
 
-    /// Directories of other users that cannot be read are known, and no others.
+    /// The list of unreadable directories contains exactly those directories of other users that cannot be read.
     #[test]
     fn private_directories_of_others() {
         let scratch = scratch("private");
@@ -485,7 +487,7 @@ mod tests {
         std::fs::remove_dir_all(scratch).unwrap();
     }
 
-    /// The owner of a directory can mend it, without being root.
+    /// The message about a directory with a wrong mode tells its owner to run chmod, which needs no root rights.
     #[test]
     fn the_owner_can_mend_a_directory() {
         let scratch = scratch("mended");

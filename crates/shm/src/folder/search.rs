@@ -18,12 +18,12 @@ use crate::allowance::Allowance;
 pub(crate) const MOST_SPARES: (usize, usize) = (4, 256);
 /// Maximum number of directories `perfset-UID` of other users that are read.
 const MOST_OF_OTHERS: usize = 4096;
-/// Maximum number of reported directories that are not what their names promise.
+/// Maximum number of reported paths that cannot serve as the directory of the user in their name.
 const MOST_PROBLEMS: usize = 16;
 /// Maximum number of file descriptors of one process that are examined.
 const MOST_DESCRIPTORS: usize = 1024;
-/// Shortest interval between the beginnings of two listings, and the longest. The longest applies if the directory's
-/// times do not change: a change of an entry's mode or owner does not change them.
+/// Shortest and longest interval between the beginnings of two listings. The longest applies if the directory's times
+/// do not change: a change of an entry's mode or owner does not change them.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
 /// Users whose directories are searched for.
@@ -31,14 +31,14 @@ const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 pub(crate) enum SearchScope {
     Own,
     Everybody,
-    /// All users except the own one.
+    /// All users except the user of this process.
     Others,
 }
 
-/// Time and number of entries for one call.
+/// Limits of one call: the times that it may take, and the number of entries that it examines in any case.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
-    /// Number of entries that are examined at the beginning of a listing, whatever the time.
+    /// Number of entries that are examined at the beginning of a listing, however long that takes.
     at_once: usize,
     listing: Duration,
     processes: Duration,
@@ -53,7 +53,8 @@ pub(crate) struct Search {
     folders: Folders,
     wanted: SearchScope,
     at_once: usize,
-    /// Time at which the last listing began, with the stamps; without them if a directory had just changed.
+    /// Time at which the last listing began, with the change stamps of the directories; without stamps if a directory
+    /// had just changed.
     last_listing: Option<(Instant, Option<Stamps>)>,
     listing: Option<Dir>,
     /// `true` once a listing was complete.
@@ -65,14 +66,15 @@ pub(crate) struct Search {
     /// Directories that were found, with their owners.
     owners: BTreeMap<PathBuf, u32>,
     of_others: OfOthers,
-    /// Directories that are not what their names promise: as of the last complete listing, and of the current one.
+    /// Paths that cannot serve as the directory of the user in their name: as of the last complete listing, and of the
+    /// current one.
     problems: (BTreeMap<PathBuf, String>, BTreeMap<PathBuf, String>),
 }
 
 /// Change stamps ([`DirStamp`]) of the directory for temporary files and of the parent of the session directories.
 type Stamps = [Option<DirStamp>; 2];
 
-/// Numbers of directories of other users.
+/// Numbers of found directories of other users.
 #[derive(Debug, Default)]
 struct OfOthers {
     usual: usize,
@@ -127,12 +129,12 @@ impl Search {
         (begins || has_looked).then(|| self.found())
     }
 
-    /// Returns the own directories with random names.
+    /// Returns this user's directories with random names.
     pub fn spares_of_own(&self) -> impl Iterator<Item = &Path> {
         self.owners.iter().filter(|(_, user)| **user == self.folders.user).map(|(path, _)| &**path)
     }
 
-    /// Returns the directories that were found of users other than the own one.
+    /// Returns the found directories of users other than this process's user.
     pub fn of_others(&self) -> impl Iterator<Item = &Path> {
         self.owners.iter().filter(|(_, user)| **user != self.folders.user).map(|(path, _)| &**path)
     }
@@ -183,7 +185,8 @@ impl Search {
         }
     }
 
-    /// Examines entries while there is time, and `at_least` that number. Returns `true` if it examined any.
+    /// Examines directory entries while there is time, and at least `at_least` of them. Returns `true` if it examined
+    /// any.
     fn list(&mut self, at_least: usize) -> bool {
         /// Number of entries between looks at the clock.
         const STEP: usize = 64;
@@ -256,8 +259,8 @@ impl Search {
         self.owners.insert(path, user);
     }
 
-    /// Examines processes while there is time: for the users that they run as, and for the directories that those of
-    /// root and of the own user have open. Returns `true` if it examined any.
+    /// Examines processes while there is time, to find users with running processes and directories that processes of
+    /// root and of this user have open. Returns `true` if it examined any.
     fn examine_processes(&mut self) -> bool {
         let before = self.processes.len();
         if before == 0 {
@@ -293,7 +296,7 @@ impl Search {
         self.processes.len() < before
     }
 
-    /// Returns all directories that are to be read, whether they exist or not: root's and the own ones first.
+    /// Returns all directories to read, whether they exist or not: those of root and of this user first.
     fn found(&self) -> Found {
         let mut found = Found::default();
         let folders = &self.folders;
@@ -388,7 +391,7 @@ mod tests {
         search.found().to_read.iter().any(|folder| folder.path == path)
     }
 
-    /// Without time for listing, running processes show where they publish.
+    /// The open files of a running publisher show its directory, even if there is no time to list directories.
     #[test]
     fn processes_show_their_directories() {
         let (_place, folders, spare) = tree("by-process");
@@ -400,7 +403,7 @@ mod tests {
         assert!(publisher.path().is_some() && is_found());
     }
 
-    /// A listing that takes too long is continued, and says so until it was complete.
+    /// A listing that takes too long continues in later calls, and is reported as incomplete until then.
     #[test]
     fn a_long_listing_is_continued() {
         let (place, folders, spare) = tree("continued");
@@ -422,7 +425,7 @@ mod tests {
         assert!(search.look().is_none(), "no reason to list it again");
     }
 
-    /// A new directory does not displace one that is kept, and one that is gone makes room.
+    /// A new directory does not displace a kept directory, and a removed directory makes room for a new one.
     #[test]
     fn other_users_have_a_few_directories_each() {
         let place = Place::new("few-each");

@@ -26,12 +26,12 @@ pub struct LeftOut {
     pub name: String,
     /// Id and name of the counter; `None` if the whole counterset is left out.
     pub counter: Option<(CounterId, String)>,
-    /// Reason why it is left out.
+    /// Reason why readers do not serve the counterset or counter.
     pub why: Arc<str>,
 }
 
 impl LeftOut {
-    /// Creates the entry for a whole counterset.
+    /// Creates the report about a counterset that is left out as a whole.
     pub(crate) fn all_of(set: &Counterset, why: impl Into<Arc<str>>) -> Self {
         Self { guid: set.guid, name: set.name.to_string(), counter: None, why: why.into() }
     }
@@ -79,11 +79,11 @@ pub(crate) struct Part<'a> {
 /// Counterset merged from all its definitions.
 pub(crate) struct Merged {
     pub set: Arc<Counterset>,
-    /// Fit of each part, in the order of the parts.
+    /// Fit of each publisher's definition, in the order in which the definitions were merged.
     pub fits: Vec<Fitting>,
 }
 
-/// Fit of a part, or the reason why nothing of it is served.
+/// Fit of a publisher's definition, or the reason why nothing of the definition is served.
 pub(crate) type Fitting = Result<Arc<Fit>, Arc<str>>;
 
 /// Mapping from a publisher's definition to the counterset that is served.
@@ -221,9 +221,9 @@ impl<'a> Union<'a> {
         Some((self.counters.get(at)?, by.map(String::as_str).unwrap_or_default()))
     }
 
-    /// Removes clocks that a registration has and publishers do not have: these compute with the clock of the
-    /// collection. An export adds such clocks, because manifests require them. The first publisher that has the
-    /// counter decides.
+    /// Removes clock counters, and references to them, that a registration has and the publishers' definitions lack.
+    /// Such counters use the clock of the collection. An export adds such clocks, because manifests require them. The
+    /// first publisher that has the counter decides.
     fn leave_clocks(&mut self, parts: &[Part<'_>]) {
         let clocks = |counter: &Counter| [counter.perf_time, counter.perf_freq];
         let has_clock = |counter: &Counter| clocks(counter).into_iter().any(|clock| clock.is_some());

@@ -96,7 +96,7 @@ mod tests {
         bytes
     }
 
-    /// The worked example of PerfCreateInstance.
+    /// A block has the same bytes as the worked example for the Windows function PerfCreateInstance.
     #[test]
     fn a_block_is_laid_out_as_on_windows() {
         let folder = scratch("layout");
@@ -156,7 +156,8 @@ mod tests {
         std::fs::remove_dir_all(folder).unwrap();
     }
 
-    /// A program with 4-byte units finds its own name; the one in UTF-16 stands where it always does.
+    /// A program that uses 4-byte characters finds its own copy of the name in the block, and the UTF-16 name keeps its
+    /// usual place.
     #[test]
     fn a_name_in_other_units() {
         let folder = scratch("own");

@@ -80,7 +80,7 @@ pub trait CounterField: Sized {
     /// Size of each value in bytes; a type that the struct specifies must have the same size.
     const LEN: u32;
 
-    /// Takes the field's values: one, and another for its base.
+    /// Takes the values of the field from `cells`: one value, and a second one if the field adds a base.
     fn attach(cells: &mut Cells) -> Self;
 }
 

@@ -12,7 +12,7 @@ pub trait Counterset: Send + Sync + Sized + 'static {
     /// Returns the definition of the counterset.
     fn definition() -> &'static Definition;
 
-    /// Takes the values of an instance, field by field.
+    /// Takes the values of an instance from `cells`, field by field.
     #[doc(hidden)]
     fn attach(cells: &mut Cells) -> Self;
 

@@ -116,7 +116,7 @@ mod tests {
         }
     }
 
-    /// What is mounted over something hides it, and what is below it.
+    /// A mount hides the directory at its mount point, and all mounts below that directory.
     #[test]
     fn the_last_mount_counts() {
         let over =
@@ -127,7 +127,8 @@ mod tests {
         assert_eq!(origin(hidden, "/run/perfset").device, "0:3");
     }
 
-    /// The private directories of a service are not those of the machine; a directory that is handed in is.
+    /// The private `/tmp` of a service is not the machine's `/tmp`, and a directory shared with a service stays the
+    /// same one.
     #[test]
     fn services() {
         let service = "\

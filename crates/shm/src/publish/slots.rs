@@ -39,7 +39,7 @@ impl std::fmt::Debug for PublishedSet {
 
 pub(super) struct LiveInstance {
     pub slot: SlotId,
-    /// Holder of the instance, if it can be requested again.
+    /// Object that represents the instance, if a program can request the same instance again.
     pub holder: Option<Weak<dyn Any + Send + Sync>>,
 }
 
@@ -69,7 +69,8 @@ struct Segment {
     is_public: bool,
 }
 
-/// No instance is held any more. A pointer that C code kept then leads to private memory, where writes are harmless.
+/// Replaces the memory of the segment by private memory, because no instance in it is held any more. A pointer that C
+/// code kept then leads to private memory, where writes are harmless.
 impl Drop for Segment {
     fn drop(&mut self) {
         self.memory.leave();

@@ -41,7 +41,7 @@ pub struct PublishStatus {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum VisibleTo {
-    /// No other program: counters count in this process alone.
+    /// No other program: the counters are visible in this process alone.
     Nobody,
     /// Programs of this service only: the directory is on a file system that only this service has.
     NoOtherProgram {

@@ -183,7 +183,7 @@ impl Drop for Share {
 mod tests {
     use super::*;
 
-    /// What is wanted of 100 by `(user, amount)`, and what is given.
+    /// Returns the amounts that `(user, amount)` requests get from a pool of 100.
     fn given(wanted: &[(u32, u64)]) -> Vec<u64> {
         let pool = Arc::new(Pool::new(100));
         let shares: Vec<_> = wanted.iter().map(|(user, amount)| (pool.share(*user), *amount)).collect();
@@ -221,7 +221,7 @@ mod tests {
         assert!(pool.locked(|demands| demands.users.is_empty() && demands.sum == Amounts::default()));
     }
 
-    /// However users ask, no more than all of it is given at any one time.
+    /// Random requests of several users together never get more than the pool has.
     #[test]
     fn random_demands() {
         let mut random = 88_172_645_463_325_252_u64;

@@ -150,7 +150,7 @@ mod tests {
 
     use super::*;
 
-    /// Words of which the highest byte differs between two copies are copied again, but not without end.
+    /// Words whose highest byte differs between two copies are copied again, up to a maximum number of times.
     #[test]
     fn copying_torn_words_again_is_limited() {
         const WORDS: usize = 10_000;

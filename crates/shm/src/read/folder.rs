@@ -32,9 +32,9 @@ const OTHERS_WRITE: u32 = 0o022;
 pub(crate) struct PublisherDir {
     pub path: PathBuf,
     may_be_link: bool,
-    /// `true` if all files in it are those of one user who is neither root nor the own one.
+    /// `true` if all files in the directory belong to one user, who is neither root nor the user of this process.
     is_of_other: bool,
-    /// `true` if another user has the path of a directory of root or the own user, or may write to it.
+    /// `true` if another user owns the path of a directory of root or of this process's user, or may write to it.
     is_taken: bool,
     /// `true` if the directory is searched no longer. Its index remains, because files refer to their directory by
     /// index, and is that of the next new directory.

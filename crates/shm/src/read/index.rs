@@ -430,7 +430,7 @@ mod tests {
     use super::*;
     use crate::memory::store_bytes;
 
-    /// Names of what is gone are forgotten some time, and those of what is there are not.
+    /// The index forgets the names of ended instances after some time, and keeps the names of existing ones.
     #[test]
     fn instances_that_come_and_go() {
         const GUID: Guid = Guid::from_u128(0x0203_0507_1113_1719_2329_3137_4143_4753);

@@ -55,7 +55,7 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Replaces the contents by such a copy. Returns how many of the bytes the file has.
+    /// Replaces the contents by a copy of `len` bytes from offset `at`. Returns how many of the bytes the file has.
     ///
     /// # Errors
     /// If the file cannot be read, or there is no memory.

@@ -13,7 +13,7 @@ use crate::guard::{Inside, Ran, run};
 /// child.
 const FEW: usize = 16;
 
-/// Reads the changing words of the headers of all files again.
+/// Reads again the words that publishers change in the headers of their files.
 pub(crate) fn look_at_all(files: &mut [OpenFile]) {
     // A child costs about as much as copying this number of headers by system calls.
     let looked_at = if files.len() > FEW {

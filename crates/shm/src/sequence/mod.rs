@@ -42,13 +42,13 @@ pub(crate) fn change<W: Word, T>(word: &W, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Gives a slot that was filled to an instance.
+/// Marks a filled slot as used, by storing the sequence number of its instance.
 pub(crate) fn publish<W: Word>(sequence: &W, number: u64) {
     // With release: a reader that sees the number sees the whole slot.
     sequence.store(number, Release);
 }
 
-/// Ends the instance in a slot.
+/// Marks a slot as free, which ends the instance in it.
 pub(crate) fn free<W: Word>(sequence: &W) {
     sequence.store(sequence.load(Relaxed) | 1, Relaxed);
     // Orders this store before any store of the next owner of the slot.

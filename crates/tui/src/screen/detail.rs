@@ -81,7 +81,7 @@ pub fn draw(viewer: &Viewer, look: Look, facts: &[Fact], area: Rect, out: &mut B
     Paragraph::new(lines).wrap(Wrap { trim: false }).render(inner, out);
 }
 
-/// Returns both values of a comparison. Numbers that are exact have their difference in percent, too.
+/// Returns the line with both values of a compared cell. Exact numbers have their difference in percent, too.
 fn compared_lines(viewer: &Viewer, tab: &TableTab, row: usize, counter: &Counter) -> Option<Line<'static>> {
     viewer.comparison()?;
     let values = &viewer.sample()?.rows.get(row)?.values;

@@ -8,7 +8,7 @@ use ratatui_widgets::clear::Clear;
 
 use super::Look;
 
-/// Keys with what they do.
+/// Keys of the viewer, each with a description of its function.
 pub const KEYS: [(&str, &str); 23] = [
     ("↑ ↓ PgUp PgDn Home End", "rows"),
     ("1-9 Tab", "tabs"),

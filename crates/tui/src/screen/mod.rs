@@ -26,28 +26,28 @@ mod text;
 
 use text::{compact, fitted, number, right};
 
-/// Least size of a screen.
+/// Minimum size of a screen, in columns and lines.
 pub const LEAST: (u16, u16) = (40, 10);
 
-/// Width from which the detail has its place beside the table.
+/// Minimum screen width, in columns, at which the details are shown beside the table.
 const WIDE: u16 = 160;
-/// Width of the detail there.
+/// Width of the details beside the table, in columns.
 const DETAIL: u16 = 64;
 
-/// Least width of a column.
+/// Minimum width of a table column, in characters.
 const COLUMN: usize = 8;
 
-/// Greatest width of a title.
+/// Maximum width of a column title, in characters.
 const LONGEST: usize = 24;
 
-/// Least and greatest width of the names that all columns leave to them. The names are as wide as the longest one
-/// between.
+/// Minimum and maximum width of instance names for which the columns leave room, in characters. Between these, the
+/// names are as wide as the longest one.
 const NAME: (usize, usize) = (12, 24);
 
-/// Colours and glyphs that the terminal has.
+/// Colours and glyphs that the terminal supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// `true` to use the 16 colours of all terminals.
+    /// `true` if the screen uses the 16 colours that all terminals have.
     pub has_colours: bool,
     /// `true` if the terminal shows UTF-8.
     pub is_utf8: bool,
@@ -75,9 +75,9 @@ impl Look {
     }
 }
 
-/// Heights of a screen's parts.
+/// Sizes and positions of the parts of a screen.
 struct Layout {
-    /// Height of the strip, without the times below it.
+    /// Height of the strip in lines, without the line with times below it.
     strip: u16,
     counter_rows: u16,
     table: Rect,
@@ -151,11 +151,11 @@ pub fn draw(viewer: &Viewer, look: Look, area: Rect, out: &mut Buffer) {
     }
 }
 
-/// Returns the table as text, with all rows and without the strip: for screen readers, and for pipes. Without a width,
-/// all columns are there.
+/// Returns the whole table as text, without the strip, for screen readers and pipes. If `width` is `None`, all columns
+/// are included.
 #[must_use]
 pub fn plain(viewer: &Viewer, width: Option<u16>) -> String {
-    /// Greatest width: whatever the log says, a few rows at a time are drawn.
+    /// Maximum width in characters, so that a few rows fit into a buffer whatever names a log contains.
     const WIDEST: usize = 2_000;
     let look = Look { has_colours: false, is_utf8: true };
     let natural = || {
@@ -230,7 +230,7 @@ fn header<'v>(viewer: &'v Viewer, look: Look, width: u16) -> Line<'v> {
     Line::from(spans)
 }
 
-/// Returns seconds as users say them: `9m 12s`.
+/// Formats a number of seconds for users: `9m 12s`.
 fn span(seconds: i64) -> String {
     let part = |unit: i64| seconds.checked_div(unit).unwrap_or(0);
     let rest = |unit: i64, of: i64| seconds.checked_rem(unit).unwrap_or(0).checked_div(of).unwrap_or(0);
@@ -250,7 +250,7 @@ fn tabs(viewer: &Viewer, look: Look, width: usize) -> Line<'static> {
     Line::from(spans)
 }
 
-/// Returns the tabs that have room, each with its number and text. The shown one is there, whatever else has room.
+/// Returns the tabs that fit into the width, each with its number and text. The shown tab is always included.
 fn tab_texts(viewer: &Viewer, width: usize) -> Vec<(usize, String)> {
     let text = |at: usize, title: &str| format!(" {} {title}", at.saturating_add(1));
     let mut reserved = viewer.shown_tab().map_or(0, |tab| text(viewer.tab, &tab.title).width());
@@ -334,15 +334,15 @@ fn bottom(viewer: &Viewer, look: Look, width: usize) -> Line<'static> {
     Line::from(vec![Span::raw(text), Span::styled(keys, look.dim())])
 }
 
-/// Rows from one on, as many as have room.
+/// Returns the shown rows from number `top` on, at most `height` of them.
 fn shown_rows(viewer: &Viewer, top: usize, height: usize) -> impl Iterator<Item = &SampleRow> {
     let rows = viewer.sample().map(|sample| &*sample.rows).unwrap_or_default();
     viewer.order.iter().skip(top).take(height).filter_map(|at| rows.get(*at).map(|row| &**row))
 }
 
-/// Returns the name of a row; in a tree behind blanks, with a sign if rows below it are hidden.
+/// Returns the name of a row. In a tree, blanks precede it, and a sign if rows below it are hidden.
 fn name_text(viewer: &Viewer, look: Look, number: usize, row: &SampleRow) -> String {
-    /// Deepest place that is drawn as such: the names behind it would have no room.
+    /// Maximum number of blanks that show the depth of a row: names after more blanks would have no room.
     const DEEPEST: usize = 10;
     let name = if row.identity.name.is_empty() { "-".to_owned() } else { escaped(&row.path_name()) };
     let Some(place) = viewer.tree.get(number) else { return name };
@@ -364,22 +364,22 @@ fn cell_text(viewer: &Viewer, look: Look, row: &SampleRow, (at, column): (usize,
     }
 }
 
-/// Returns the sign before a difference that is positive.
+/// Returns the plus sign before a positive, exact difference; an empty text before other values.
 fn plus(column: &TableHeading, value: &TableValue) -> &'static str {
     let is_positive = value.number().is_some_and(|number| number > 0.0);
     let is_exact = matches!(value, TableValue::Number { .. });
     if column.part == ColumnPart::Difference && is_positive && is_exact { "+" } else { "" }
 }
 
-/// Columns of a table that have room, with their widths.
+/// Columns of a table that fit into its width, with their widths.
 struct TableColumns {
     name_width: usize,
-    /// Number and width of each column.
+    /// Index and width of each column.
     columns: Vec<(usize, usize)>,
 }
 
 impl TableColumns {
-    /// Returns the widths of the names and of all columns in these rows.
+    /// Returns the width that the names need and the widths that all columns need in the shown rows.
     fn widths(viewer: &Viewer, look: Look, top: usize, height: usize) -> (usize, Vec<usize>) {
         // A number is never cut, so columns are as wide as what they show now.
         let width_of = |column: (usize, &TableHeading)| {
@@ -395,7 +395,7 @@ impl TableColumns {
         (names.max().unwrap_or(0).saturating_add(1), widths)
     }
 
-    /// Returns the width that all columns and rows need.
+    /// Returns the width that the table needs to show all columns and rows completely.
     fn natural_width(viewer: &Viewer, look: Look) -> usize {
         let (longest, widths) = Self::widths(viewer, look, 0, usize::MAX);
         longest.max(NAME.0).saturating_add(widths.iter().sum()).saturating_add(2)
@@ -417,20 +417,20 @@ impl TableColumns {
     }
 }
 
-/// Place on a screen that a click is for.
+/// Part of a screen that a click can hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScreenPlace {
-    /// Sample of the strip.
+    /// Bar of the strip, with the time of its last sample in 100 ns since 1601 UTC.
     Time(i64),
-    /// Tab with this number.
+    /// Tab with this index.
     Tab(usize),
-    /// Head of a column.
+    /// Heading of the column with this index.
     Column(usize),
-    /// Row of the table, and the column if it is at one.
+    /// Row of the table, and the column if the click is on one.
     Row(usize, Option<usize>),
 }
 
-/// Returns the place at a position of a screen of this size.
+/// Returns the part of the screen at a position, for a screen of this size.
 #[must_use]
 pub fn place_at(viewer: &Viewer, look: Look, area: Rect, (x, y): (u16, u16)) -> Option<ScreenPlace> {
     if area.width < LEAST.0 || area.height < LEAST.1 {
@@ -477,12 +477,12 @@ pub fn place_at(viewer: &Viewer, look: Look, area: Rect, (x, y): (u16, u16)) -> 
     }
 }
 
-/// Returns the first row that is shown, so that the selected one is.
+/// Returns the number of the first row to draw, so that the selected row is visible.
 fn top_row(viewer: &Viewer, table: Rect) -> usize {
     viewer.row.saturating_sub(usize::from(table.height.saturating_sub(1)).saturating_sub(1))
 }
 
-/// Draws the table from a row on.
+/// Draws the rows of the table from number `top` on.
 fn table(viewer: &Viewer, look: Look, area: Rect, top: usize, out: &mut Buffer) {
     let Some(tab) = viewer.shown_tab().filter(|_| viewer.sample().is_some()) else { return };
     let height = usize::from(area.height.saturating_sub(1));
@@ -533,12 +533,12 @@ fn table(viewer: &Viewer, look: Look, area: Rect, top: usize, out: &mut Buffer) 
     }
 }
 
-/// Draws a counterset without instances: a row for each counter.
+/// Draws the table of a counterset with one instance: a row for each counter.
 fn single(viewer: &Viewer, look: Look, area: Rect, top: usize, out: &mut Buffer) {
     let (Some(tab), Some(sample)) = (viewer.shown_tab(), viewer.sample()) else { return };
-    /// Width of a value, and of each of a comparison's three.
+    /// Width of a value, and of each of the three values of a comparison, in characters.
     const VALUE: (usize, usize) = (20, 14);
-    /// Least width of the names beside all three.
+    /// Minimum width of the counter names beside the three values of a comparison, in characters.
     const NAMES: usize = 16;
     let height = usize::from(area.height.saturating_sub(1));
     let has_room = usize::from(area.width) > NAMES.saturating_add(VALUE.1.saturating_mul(3));
@@ -576,14 +576,14 @@ fn single(viewer: &Viewer, look: Look, area: Rect, top: usize, out: &mut Buffer)
     }
 }
 
-/// Returns the first column to draw, so that the selected one has room.
+/// Returns the first column to draw, so that the selected column fits into the width.
 fn first_column(widths: &[usize], selected: usize, room: usize) -> usize {
     (0..=selected)
         .find(|first| columns_that_fit(widths, *first, room).contains(&selected))
         .unwrap_or(selected)
 }
 
-/// Returns the columns from the first one on that have room.
+/// Returns the columns that fit into the width, from the column `first` on.
 fn columns_that_fit(widths: &[usize], first: usize, mut room: usize) -> Vec<usize> {
     let fits = |(_, column): &(usize, &usize)| match room.checked_sub(**column) {
         Some(rest) => {
@@ -595,7 +595,7 @@ fn columns_that_fit(widths: &[usize], first: usize, mut room: usize) -> Vec<usiz
     widths.iter().enumerate().skip(first).take_while(fits).map(|(at, _)| at).collect()
 }
 
-/// Returns the text of a value.
+/// Returns the text of a value in a table cell.
 fn cell(viewer: &Viewer, look: Look, counter: &Counter, value: &TableValue) -> String {
     match value {
         TableValue::Missing(reason) => match &**reason {
@@ -617,17 +617,17 @@ fn cell(viewer: &Viewer, look: Look, counter: &Counter, value: &TableValue) -> S
     }
 }
 
-/// Returns the unit of a counter's numbers in the table.
+/// Returns the unit of a counter's numbers, which depends on the kind of span that the table shows.
 fn unit_of<'a>(viewer: &Viewer, counter: &'a Counter) -> &'a str {
     viewer.span_table().map_or(&counter.unit, |table| table.kind.unit(counter))
 }
 
-/// Returns the title of a column in the table.
+/// Returns the title of a column, which depends on the kind of span that the table shows.
 fn title_of<'a>(viewer: &Viewer, column: &'a TableHeading) -> &'a str {
     viewer.span_table().map_or(&column.title, |table| table.kind.title(&column.counter, &column.title))
 }
 
-/// Draws the list of counters, of which the columns are chosen.
+/// Draws the list of counters in which the user chooses the columns.
 fn columns(viewer: &Viewer, look: Look, chosen: usize, area: Rect, out: &mut Buffer) {
     let Some(tab) = viewer.shown_tab() else { return };
     Clear.render(area, out);

@@ -10,24 +10,24 @@ use super::{Look, WIDE, fitted, right};
 use crate::timeline::StripSample;
 use crate::viewer::{StripCounter, Viewer};
 
-/// Bars of eight heights, and those of terminals without UTF-8.
+/// Bar glyphs of eight heights, for terminals with UTF-8 and without.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const ASCII_BARS: [char; 8] = ['_', '.', '-', '=', '+', '*', '%', '#'];
 
-/// Width of a label, on narrow screens and on wide ones.
+/// Width of a counter's label in characters, on narrow and on wide screens.
 const LABEL: (usize, usize) = (8, 24);
-/// Width of a value, and of the greatest, mean and least one.
+/// Widths in characters of the current value, and of the greatest, mean or least value.
 const VALUE: usize = 13;
 const PEAK: usize = 17;
 
-/// Least size of a screen on which each counter has three rows.
+/// Minimum screen size at which each counter of the strip has three rows.
 const TALL: (u16, u16) = (100, 40);
 const TALL_ROWS: u16 = 3;
 
-/// Times the usual distance of two samples, from which there is a gap between them.
+/// Factor of the usual distance between two samples above which the strip shows a gap.
 const GAP: i64 = 3;
 
-/// Content of a bar: the samples that it stands for, or a gap.
+/// Content of a bar in the strip: the samples that it shows, or a gap.
 enum BarSpan<'a> {
     Samples(&'a [&'a StripSample]),
     Gap,
@@ -38,8 +38,8 @@ pub fn rows_of_a_counter(area: Rect) -> u16 {
     if area.width >= TALL.0 && area.height >= TALL.1 { TALL_ROWS } else { 1 }
 }
 
-/// Returns the lines of the strip and the line with the times below it; nothing without counters. `height` is that of
-/// all counters, `rows` that of each.
+/// Returns the lines of the strip, and the line with the times below it; nothing if the height is 0. `height` is that
+/// of all counters, `rows` that of each.
 pub fn lines(
     viewer: &Viewer,
     look: Look,
@@ -71,7 +71,7 @@ fn bars(width: usize) -> usize {
     width.saturating_sub(label_width(width)).saturating_sub(VALUE).saturating_sub(PEAK).max(1)
 }
 
-/// Returns the time of the bar at a column of the screen: that of its last sample.
+/// Returns the time of the last sample of the bar at a column of the screen.
 pub fn time_at(viewer: &Viewer, width: usize, column: usize) -> Option<i64> {
     let samples: Vec<&StripSample> = viewer.timeline.strip().collect();
     let places = places(&samples, bars(width));
@@ -83,7 +83,7 @@ pub fn time_at(viewer: &Viewer, width: usize, column: usize) -> Option<i64> {
     }
 }
 
-/// Divides samples among bars, the newest one at the right edge. A gap between samples has a place of its own.
+/// Divides samples among bars, the newest one at the right edge. A gap between samples has a bar of its own.
 fn places<'a>(samples: &'a [&'a StripSample], bars: usize) -> Vec<BarSpan<'a>> {
     let mut distances: Vec<i64> =
         samples.windows(2).filter_map(|pair| Some(pair.get(1)?.0.saturating_sub(pair.first()?.0))).collect();
@@ -104,19 +104,19 @@ fn places<'a>(samples: &'a [&'a StripSample], bars: usize) -> Vec<BarSpan<'a>> {
     places
 }
 
-/// Returns the greatest value of a place.
+/// Returns the greatest value of a counter in a bar's samples.
 fn greatest(place: &BarSpan<'_>, number: usize) -> Option<f64> {
     let BarSpan::Samples(samples) = place else { return None };
     samples.iter().filter_map(|(_, values)| *values.get(number)?).reduce(f64::max)
 }
 
-/// Counter of the strip with the texts and bars that are drawn.
+/// Texts and bars of a counter in the strip.
 struct DrawnCounter {
     label: String,
     now: String,
-    /// Greatest, mean and least value.
+    /// Texts of the greatest, mean and least value.
     ends: [String; 3],
-    /// Share of each bar's value in the height; `None` without a value.
+    /// Height of each bar as a share of the maximum height; `None` without a value.
     shares: Vec<Option<f64>>,
 }
 
@@ -150,7 +150,7 @@ impl DrawnCounter {
         }
     }
 
-    /// Returns one of the counter's rows, from above.
+    /// Returns one of the lines of a counter, numbered from above.
     fn line(&self, look: Look, (row, rows): (usize, usize), width: usize) -> Line<'static> {
         let glyphs = if look.is_utf8 { BARS } else { ASCII_BARS };
         let is_first = row == 0;
@@ -181,7 +181,7 @@ impl DrawnCounter {
     }
 }
 
-/// Returns a bar's glyph in a row with a number of rows below it.
+/// Returns the glyph of a bar in one row of its counter, with the number of rows below it.
 fn glyph(glyphs: &[char; 8], share: f64, (below, rows): (usize, usize)) -> char {
     let eighths = rows.saturating_mul(8);
     let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
@@ -193,7 +193,7 @@ fn glyph(glyphs: &[char; 8], share: f64, (below, rows): (usize, usize)) -> char 
     }
 }
 
-/// Returns the line with the first and last time, the cursor and the marks.
+/// Returns the line below the strip, with the first and last time, the cursor and the marks.
 fn axis(viewer: &Viewer, look: Look, places: &[BarSpan<'_>], width: usize) -> Line<'static> {
     let bars = bars(width);
     let times = |place: &BarSpan<'_>| match place {

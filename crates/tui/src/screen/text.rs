@@ -4,7 +4,7 @@ use perfset::output::human;
 use perfset::output::text::{escaped, grouped_digits};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Shortens a number with its unit for a column: `1.2 MiB/s` to `1.2M`, because the title says what it is.
+/// Shortens a number with its unit for a column: `1.2 MiB/s` to `1.2M`, because the column title shows the unit.
 pub fn compact(text: &str, is_raw: bool) -> String {
     if is_raw {
         return text.to_owned();
@@ -19,7 +19,8 @@ pub fn compact(text: &str, is_raw: bool) -> String {
     }
 }
 
-/// Returns a number, in short form with its unit or exact to a digit. Percentages have no unit: the title says it.
+/// Formats a number: in short form with its unit, or with all digits. Percentages have no unit, because the title shows
+/// it.
 pub fn number(value: f64, unit: &str, has_units: bool) -> String {
     match (has_units, unit) {
         (_, "%") => format!("{value:.1}"),
@@ -29,8 +30,8 @@ pub fn number(value: f64, unit: &str, has_units: bool) -> String {
     }
 }
 
-/// Returns a text that is as wide as its place: filled with blanks, or cut at `~`. What follows the last colon or slash
-/// stays: the id of a process, or the name of a directory or control group.
+/// Returns a text of exactly this width: filled with blanks, or shortened with `~`. The part after the last colon or
+/// slash stays: the id of a process, or the name of a directory or control group.
 pub fn fitted(text: &str, width: usize) -> String {
     let own = text.width();
     if own <= width {
@@ -57,7 +58,7 @@ pub fn fitted(text: &str, width: usize) -> String {
     fitted
 }
 
-/// Returns a text at the right edge of its place, with a blank before it.
+/// Returns a text aligned to the right of its width, with a blank before it.
 pub fn right(text: &str, width: usize) -> String {
     let blanks = width.saturating_sub(text.width());
     let cut: String = if blanks == 0 { format!(" {text}") } else { text.to_owned() };

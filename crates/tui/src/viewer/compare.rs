@@ -9,34 +9,34 @@ use crate::sample::RowChange;
 use crate::spans::SpanMeans;
 use crate::tab::{ColumnPart, TableHeading, TableTab};
 
-/// Tab and columns that a comparison was computed for.
+/// Key of a computed comparison: index and columns of the tab.
 pub(super) type ComparedTable = (usize, Vec<TableHeading>);
 
-/// Day, in 100 ns.
+/// Length of a day, in 100 ns.
 const DAY: i64 = 864_000_000_000;
 
 impl Viewer {
-    /// Compares the shown log with another one: each counter gets the value there, and the difference.
+    /// Compares the shown log with a baseline: each counter gets columns for its value there and for the difference.
     pub fn compare_with(&mut self, baseline: Baseline) {
         self.baseline = Some(baseline);
         self.compare_tabs();
         self.show_tab(self.tab);
     }
 
-    /// Gives new tabs the columns of a comparison, if there is one.
+    /// Gives all tabs the columns of a comparison, if there is a baseline.
     pub(super) fn compare_tabs(&mut self) {
         if self.baseline.is_some() {
             self.tabs.iter_mut().for_each(TableTab::compare);
         }
     }
 
-    /// Returns `true` if two ranges are compared.
+    /// Returns `true` if the screen compares two ranges.
     #[must_use]
     pub(crate) fn is_comparison(&self) -> bool {
         self.baseline.is_some()
     }
 
-    /// Returns the comparison that is shown, unless a log could not be read.
+    /// Returns the shown comparison; `None` if there is none, or if a log could not be read.
     #[must_use]
     pub(crate) fn comparison(&self) -> Option<&Comparison> {
         let columns = &self.shown_tab()?.columns;
@@ -45,7 +45,7 @@ impl Viewer {
         self.compared.iter().find(is_it)?.1.as_ref().ok()
     }
 
-    /// Computes the table of the comparison, once no further keys wait. An error becomes the message.
+    /// Computes the table of the comparison, unless further key presses are waiting. An error becomes the message.
     pub(super) fn compute_comparison(&mut self) {
         let (Some(baseline), Some(plan), Some(tab)) = (&self.baseline, self.plan(), self.shown_tab()) else {
             return;
@@ -67,13 +67,13 @@ impl Viewer {
         }
     }
 
-    /// Returns the name of the other log or time on the screen.
+    /// Returns the name of the baseline on the screen, if there is a baseline.
     #[must_use]
     pub(crate) fn baseline_label(&self) -> Option<&str> {
         self.baseline.as_ref().map(|baseline| &*baseline.label)
     }
 
-    /// Returns the options of the log that has the cell under the cursor.
+    /// Returns the `perfset get` options for the log that contains the cell under the cursor.
     pub(super) fn options_of_cell(&self) -> &str {
         let Some(baseline) = &self.baseline else { return &self.log_options };
         let (row, column) = self.cell().unzip();
@@ -85,7 +85,7 @@ impl Viewer {
         }
     }
 
-    /// Returns `true` for a key that a comparison does not have, and says so.
+    /// Returns `true` for a key that has no function in a comparison, and shows a message about that.
     pub(super) fn refuses(&mut self, code: KeyCode) -> bool {
         if !self.is_comparison() {
             return false;
@@ -106,7 +106,8 @@ impl Viewer {
         true
     }
 
-    /// Returns the words about a comparison: the ranges, what they lack, and the rows that one of them lacks.
+    /// Returns the text about the comparison: both ranges, what they lack, and the numbers of rows that only one of
+    /// them has.
     #[must_use]
     pub(crate) fn comparison_words(&self) -> Option<String> {
         let (baseline, comparison) = (self.baseline.as_ref()?, self.comparison()?);

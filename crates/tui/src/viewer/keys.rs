@@ -13,16 +13,16 @@ use crate::tab::TableTab;
 use crate::timeline::Timeline;
 use crate::tree::TreeKind;
 
-/// Minute, in 100 ns.
+/// Length of a minute, in 100 ns.
 const MINUTE: i64 = 600_000_000;
 
-/// Share of the greatest value from which a local maximum is a peak.
+/// Minimum share of the greatest value for a local maximum to count as a peak.
 const PEAK: f64 = 0.5;
 
-/// What the program does after a key.
+/// Action that the program takes after a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyOutcome {
-    /// Draws the screen with what has changed.
+    /// Draws the screen with the changes.
     Draw,
     /// Copies a text to the terminal's clipboard, and draws the screen.
     Copy(String),
@@ -33,7 +33,7 @@ pub enum KeyOutcome {
 }
 
 impl Viewer {
-    /// Handles a key, and returns what follows.
+    /// Handles a key, and returns the action that the program takes then.
     pub fn key(&mut self, key: KeyEvent) -> KeyOutcome {
         self.message = None;
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
@@ -62,7 +62,7 @@ impl Viewer {
         }
     }
 
-    /// Handles a click at a place of the screen. What covers the table is closed.
+    /// Handles a click on a part of the screen. If a list or prompt covers the table, the click only closes it.
     pub fn click(&mut self, place: ScreenPlace) {
         self.message = None;
         if self.overlay != Overlay::None || self.prompt.is_some() {
@@ -88,7 +88,7 @@ impl Viewer {
         }
     }
 
-    /// Handles the wheel: it moves the selected row.
+    /// Handles the mouse wheel, which moves the selected row.
     pub fn wheel(&mut self, down: bool) {
         const LINES: usize = 3;
         if self.overlay == Overlay::None && self.prompt.is_none() {
@@ -165,7 +165,7 @@ impl Viewer {
         KeyOutcome::Draw
     }
 
-    /// Removes the filter by Esc. Returns `false` if there is none, or the key is another one.
+    /// Removes the filter if the key is Esc. Returns `false` if there is no filter, or the key is another one.
     fn take_filter(&mut self, code: KeyCode) -> bool {
         let tab = self.tabs.get_mut(self.tab).filter(|_| code == KeyCode::Esc);
         let taken = tab.and_then(|tab| tab.filter.take()).is_some();
@@ -175,7 +175,8 @@ impl Viewer {
         taken
     }
 
-    /// Shows the instant again by Esc. Returns `false` if it is shown, or the key is another one.
+    /// Ends the span if the key is Esc, so that the table shows the instant again. Returns `false` if there is no span,
+    /// or the key is another one.
     fn end_span(&mut self, code: KeyCode) -> bool {
         let ended = code == KeyCode::Esc && self.span.take().is_some();
         if ended {
@@ -188,7 +189,7 @@ impl Viewer {
         self.prompt = Some(Prompt { kind, text: String::new() });
     }
 
-    /// Shows the rows as a tree, or as a list again.
+    /// Shows the rows as a tree, or as a list if they are a tree.
     fn toggle_tree(&mut self) {
         self.keep_selected();
         let Some(tab) = self.tabs.get_mut(self.tab) else { return };
@@ -208,7 +209,7 @@ impl Viewer {
         }
     }
 
-    /// Hides or shows the rows below the selected one. Returns `false` if there are none.
+    /// Hides or shows the rows below the selected row. Returns `false` if no rows are below it.
     fn toggle_fold(&mut self) -> bool {
         if !self.tree.get(self.row).is_some_and(|row| row.has_children) {
             return false;
@@ -223,7 +224,7 @@ impl Viewer {
         true
     }
 
-    /// Goes from a process to its control group, and from there back to the processes.
+    /// Goes from a process to its control group, or from the control groups to the processes.
     fn toggle_group(&mut self) {
         let tab_of = |viewer: &Self, names: &[&str]| {
             viewer.tabs.iter().position(|tab| names.iter().any(|name| tab.counterset.name == **name))
@@ -261,14 +262,15 @@ impl Viewer {
         }
     }
 
-    /// Shows everything about the cell under the cursor, which stays at its instance from now on.
+    /// Shows details about the cell under the cursor, and keeps the cursor at its instance.
     fn detail(&mut self) {
         self.keep_selected();
         let of = self.selected_identity();
         self.overlay = Overlay::Detail { facts: self.facts(), of };
     }
 
-    /// Returns `true` if the selected instance has ended, and says so: its path can be that of a later one.
+    /// Returns `true` if the selected instance has ended, and shows a message: its path can be that of a later
+    /// instance.
     fn has_ended(&mut self) -> bool {
         let row = self.cell().and_then(|(row, _)| self.sample()?.rows.get(row));
         // The command of a comparison reads the log that has the instance.
@@ -318,7 +320,7 @@ impl Viewer {
         }
     }
 
-    /// Stands still, or shows new samples again. Over a log, goes to its end.
+    /// Keeps a live screen at the shown sample, or lets it show new samples again. Over a log, goes to the last sample.
     fn toggle_live(&mut self) {
         let (at, count) = self.timeline.position();
         match &mut self.timeline {
@@ -337,7 +339,7 @@ impl Viewer {
         self.marks.sort();
     }
 
-    /// Goes to the next mark; after the last one, to the first.
+    /// Goes to the next mark in time, or to the first mark if there is no later one.
     fn next_mark(&mut self) {
         let now = self.timeline.now().unwrap_or(i64::MIN);
         let later =
@@ -385,7 +387,7 @@ impl Viewer {
         }
     }
 
-    /// Returns the values of the counter under the cursor in the range of the strip.
+    /// Returns the times and values of the counter under the cursor, in the range of the strip.
     fn values_in_range(&mut self) -> Vec<(i64, f64)> {
         let (Some((row, column)), Some(path)) = (self.cell(), self.path()) else { return Vec::new() };
         let identity = self.sample().and_then(|sample| sample.rows.get(row)).map(|row| row.identity.clone());
@@ -425,7 +427,7 @@ impl Viewer {
         self.sort_by(Some(self.column));
     }
 
-    /// Sorts by a column or by name. By the same one again, the order is reversed.
+    /// Sorts the rows by a column or by name, or reverses their order if they are sorted that way already.
     fn sort_by(&mut self, column: Option<usize>) {
         let Some(tab) = self.tabs.get_mut(self.tab) else { return };
         tab.is_descending = if tab.sorted_by == column { !tab.is_descending } else { column.is_some() };
@@ -451,7 +453,8 @@ impl Viewer {
         self.arrange();
     }
 
-    /// Puts the counter under the cursor on the strip. If the strip is full, the last one goes.
+    /// Adds the counter under the cursor to the strip, or removes it if it is there. If the strip is full, the last
+    /// counter is replaced.
     fn add_to_strip(&mut self) {
         if self.has_ended() {
             return;
@@ -572,7 +575,7 @@ impl Viewer {
         }
     }
 
-    /// Chooses the tab of a counterset with this name; if there is none, a new one behind all others.
+    /// Selects the tab of the counterset with this name, or adds a new tab after all others.
     pub(super) fn add_tab(&mut self, name: &str) {
         let named = |set: &perfset::Counterset| set.name == name;
         if let Some(at) = self.tabs.iter().position(|tab| named(&tab.counterset)) {
@@ -584,7 +587,7 @@ impl Viewer {
         }
     }
 
-    /// Returns the names of countersets that the prompt's text can become.
+    /// Returns the names of countersets that contain the text of the prompt.
     #[must_use]
     pub(crate) fn candidates(&self) -> Vec<String> {
         match &self.prompt {
@@ -593,7 +596,7 @@ impl Viewer {
         }
     }
 
-    /// Returns the names that contain a text; those that begin with it come first.
+    /// Returns the names of countersets that contain a text; names that begin with the text come first.
     pub(super) fn candidates_of(&self, text: &str) -> Vec<String> {
         let wanted = text.trim().to_lowercase();
         let names = self.countersets.iter().map(|set| set.name.to_string());

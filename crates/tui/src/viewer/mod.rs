@@ -28,99 +28,100 @@ pub use keys::KeyOutcome;
 pub use prompt::{Prompt, PromptKind};
 use span::SpanSource;
 
-/// Most counters of the strip, and the number of a new one.
+/// Maximum number of counters on the strip, and the usual number of a new strip.
 pub const STRIP_MOST: usize = 6;
 const STRIP_USUAL: usize = 3;
 
-/// Samples of a log's strip before the shown instant, and after it.
+/// Numbers of samples of a log that the strip reads before and after the shown instant.
 const AROUND: (usize, usize) = (400, 200);
 
-/// Longest reading of a running recorder's samples at once, and the number of samples of one reading.
+/// Maximum time to read samples of a running recorder in one call, and the number of samples per read.
 const PAST_PATIENCE: Duration = Duration::from_millis(300);
 const PAST_PART: usize = 16;
 
-/// Counter of the strip.
+/// Counter on the strip, with its label and unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StripCounter {
-    /// Label before its values.
+    /// Label shown before the counter's values.
     pub label: String,
-    /// Path of one value.
+    /// Counter path, which has one value.
     pub path: CounterPath,
-    /// Unit in UCUM's spelling.
+    /// UCUM unit of the counter.
     pub unit: String,
 }
 
-/// What covers the table.
+/// List or details that cover the table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Overlay {
     /// Nothing covers the table.
     #[default]
     None,
-    /// List of the keys.
+    /// List of the keys and their functions.
     Help,
-    /// Everything about the cell under the cursor.
+    /// Details about the cell under the cursor.
     Detail {
         /// Facts about an instance.
         facts: Vec<Fact>,
         /// Instance that the facts are about.
         of: Option<RowIdentity>,
     },
-    /// List of counters, to choose the columns; the number of the chosen one.
+    /// List of counters in which the user chooses columns, with the index of the selected one.
     Columns(usize),
 }
 
-/// Screen over a source: tables, strip and time cursor.
+/// State of a screen over a live source or logs: tables, strip and time cursor.
 #[derive(Debug)]
 pub struct Viewer {
     feed: Feed,
-    /// All countersets, by name.
+    /// All countersets of the source, sorted by name.
     pub(crate) countersets: Vec<Arc<Counterset>>,
     pub(crate) tabs: Vec<TableTab>,
     pub(crate) tab: usize,
     pub(crate) strip: Vec<StripCounter>,
     pub(crate) timeline: Timeline,
-    /// Positions of the shown rows in their order.
+    /// Positions of the shown rows in the sample, in the order of the screen.
     pub(crate) order: Vec<usize>,
-    /// Places of the shown rows in a tree; empty if they are a list.
+    /// Places of the shown rows in a tree; empty if they are shown as a list.
     pub(crate) tree: Vec<TreeRow>,
     /// Number of the selected row among the shown ones.
     pub(crate) row: usize,
-    /// Instance of the selected row: the cursor stays at it while rows move.
+    /// Instance at which the cursor stays while rows move; `None` if the cursor stays at its row number.
     selected: Option<RowIdentity>,
     pub(crate) column: usize,
     pub(crate) is_raw: bool,
     pub(crate) has_units: bool,
     pub(crate) overlay: Overlay,
     pub(crate) prompt: Option<Prompt>,
-    /// Message on the last line after a key press, until the next one.
+    /// Message on the last line, shown until the next key press.
     pub(crate) message: Option<String>,
-    /// Marks of the user, and those of the recording, by time.
+    /// Marks of the user and of the recording, sorted by time: time and text.
     pub(crate) marks: Vec<(i64, String)>,
     /// Span of time that the table shows instead of an instant.
     pub(crate) span: Option<TableSpan>,
-    /// Table of that span, and what it was computed from; no table if the span has no sample of it.
+    /// Last computed table of a span, and the state that it was computed from; no table if the span has no sample of
+    /// it.
     spanned: Option<(SpanSource, Option<SpanTable>)>,
-    /// `true` while further keys wait.
+    /// `true` while further key presses are waiting, so that tables of spans are not computed yet.
     holds_spans: bool,
-    /// Log or range with which the shown one is compared.
+    /// Log or range with which the shown log or range is compared.
     baseline: Option<Baseline>,
-    /// Tables that compare both, or the reasons for none.
+    /// Computed comparisons, or the reasons why they could not be computed.
     compared: Vec<(compare::ComparedTable, Result<Comparison, String>)>,
-    /// `true` if the recorder that runs has no further samples for the table.
+    /// `true` if no further earlier samples of the running recorder can be loaded for the table.
     has_all_past: bool,
-    /// `true` if columns were chosen and the table was not read with them yet.
+    /// `true` if the user changed the columns and the table was not read with the new ones yet.
     has_new_columns: bool,
-    /// Rows of the table's last drawn height: a page.
+    /// Number of table rows that fit on the screen, by which the page keys move.
     pub(crate) page: usize,
     zone: jiff::tz::TimeZone,
     /// Name of the machine, without control characters.
     pub(crate) machine: String,
-    /// Options that make `perfset get` read this log; empty for a live source.
+    /// Options that make `perfset get` read the shown log; empty for a live source.
     log_options: String,
 }
 
 impl Viewer {
-    /// Opens a screen over a live machine.
+    /// Creates the viewer of a live machine.
     ///
     /// # Errors
     /// If the machine has no counterset.
@@ -128,7 +129,7 @@ impl Viewer {
         Self::new(feed, Timeline::live(), jiff::tz::TimeZone::system(), machine)
     }
 
-    /// Opens a screen over logs, at their last sample. `options` are those with which a command reads them, such as
+    /// Creates the viewer of logs, at their last sample. `options` are those with which a command reads them, such as
     /// `--log rec`.
     ///
     /// # Errors
@@ -195,7 +196,7 @@ impl Viewer {
         Ok(viewer)
     }
 
-    /// Adds the first presets of the strip that it does not have.
+    /// Adds those of the first `count` preset counters that the strip does not have.
     fn add_presets(&mut self, count: usize) {
         for (label, paths) in STRIP.into_iter().take(count) {
             if self.strip.iter().all(|counter| counter.label != label) {
@@ -205,13 +206,13 @@ impl Viewer {
         }
     }
 
-    /// Gives the strip six counters, for a terminal that has room for them.
+    /// Adds the preset counters to the strip, up to six, for a terminal that has room for them.
     pub fn fill_strip(&mut self) {
         self.add_presets(STRIP_MOST);
         self.show_new_strip();
     }
 
-    /// Reads the strip of a log again.
+    /// Reads the values of the strip's counters from a log again.
     fn show_new_strip(&mut self) {
         if let Timeline::Log { at, .. } = self.timeline {
             self.timeline.change_strip(|_| {});
@@ -219,7 +220,7 @@ impl Viewer {
         }
     }
 
-    /// Returns a counter for the strip, if the source has it.
+    /// Returns a counter for the strip with this label and path, if the source has the counter.
     fn strip_counter(&self, label: &str, path: CounterPath) -> Option<StripCounter> {
         let is = |name: &str, wanted: &str| name.to_lowercase() == wanted.to_lowercase();
         let set = self.countersets.iter().find(|set| is(&set.name, &path.counterset))?;
@@ -233,13 +234,13 @@ impl Viewer {
         self.timeline.end().is_none()
     }
 
-    /// Returns the tab that is shown, if the source has any counterset.
+    /// Returns the shown tab, if the source has any counterset.
     #[must_use]
     pub fn shown_tab(&self) -> Option<&TableTab> {
         self.tabs.get(self.tab)
     }
 
-    /// Returns the sample that is shown: of the instant, or computed from a span of time or from two.
+    /// Returns the shown sample: that of the instant, or one computed from a span of time or from a comparison.
     #[must_use]
     pub fn sample(&self) -> Option<&TableSample> {
         if self.baseline.is_some() {
@@ -251,7 +252,7 @@ impl Viewer {
             .map(|sample| &**sample)
     }
 
-    /// Returns the number of rows of the table: of instances, or of counters if there is one instance.
+    /// Returns the number of rows of the table. The rows are instances, or counters if there is one instance.
     #[must_use]
     pub fn rows(&self) -> usize {
         match self.shown_tab() {
@@ -260,7 +261,7 @@ impl Viewer {
         }
     }
 
-    /// Returns the position of the sample's row and the column under the cursor.
+    /// Returns the positions of the cell under the cursor: its row in the sample, and its column.
     #[must_use]
     pub(crate) fn cell(&self) -> Option<(usize, usize)> {
         match self.shown_tab()? {
@@ -269,7 +270,7 @@ impl Viewer {
         }
     }
 
-    /// Returns the value under the cursor.
+    /// Returns the value of the cell under the cursor.
     #[must_use]
     pub fn value(&self) -> Option<&TableValue> {
         let (row, column) = self.cell()?;
@@ -295,12 +296,12 @@ impl Viewer {
         Some(CounterPath { machine: None, counterset: tab.counterset.name.to_string(), instance, counter })
     }
 
-    /// Returns `true` if a row is a sum over others, or idle time.
+    /// Returns `true` if a row of the sample is a sum over other rows, or idle time.
     fn is_sum(&self, row: usize) -> bool {
         self.sample().and_then(|sample| sample.rows.get(row)).is_some_and(|row| row.sums_up)
     }
 
-    /// Returns the command that prints the cell under the cursor.
+    /// Returns the `perfset get` command that prints the cell under the cursor.
     #[must_use]
     pub fn command(&self) -> Option<String> {
         let quoted = format!("'{}'", self.path()?.to_string().replace('\'', "'\\''"));
@@ -336,7 +337,7 @@ impl Viewer {
         Ok(())
     }
 
-    /// Reads earlier samples of a recorder that runs, for about 0.3 s. Returns `false` if there are no further ones.
+    /// Reads earlier samples of a running recorder, for about 0.3 s. Returns `false` if there are no further ones.
     pub fn load_past(&mut self) -> bool {
         let is_live = matches!(self.timeline, Timeline::Live { .. }) && !self.has_all_past;
         let Some(plan) = self.plan().filter(|_| is_live) else { return false };
@@ -360,7 +361,7 @@ impl Viewer {
         !self.has_all_past
     }
 
-    /// Reads earlier samples until there is one that is not later than a time.
+    /// Reads earlier samples of a running recorder until one is not later than the given time, within a time limit.
     pub(crate) fn load_past_to(&mut self, time: i64) {
         let begun = Instant::now();
         let is_later = |viewer: &Self| viewer.timeline.times().first().is_some_and(|first| *first > time);
@@ -371,26 +372,26 @@ impl Viewer {
         }
     }
 
-    /// Same as [`collect`](Self::collect), except that an error becomes the message.
+    /// Collects a sample like [`collect`](Self::collect), except that an error becomes the message.
     pub fn collect_or_say(&mut self) {
         if let Err(error) = self.collect() {
             self.message = Some(escaped(&error.to_string()));
         }
     }
 
-    /// Returns `true` while the newest sample of a live source is the first one of its table: it has no rates.
+    /// Returns `true` while the newest sample of a live source is the first one of its query, which has no rates.
     #[must_use]
     pub fn warms_up(&self) -> bool {
         self.timeline.newest().is_some_and(|sample| sample.begins)
     }
 
-    /// Returns `true` if nothing changes without a key: the source is a log.
+    /// Returns `true` if the source is a log, so that the screen changes only after a key.
     #[must_use]
     pub fn waits_for_keys(&self) -> bool {
         matches!(self.timeline, Timeline::Log { .. })
     }
 
-    /// Shows the sample with a number. An error becomes the message.
+    /// Shows the sample with this number. An error becomes the message.
     pub(crate) fn go_to(&mut self, number: usize) {
         // A comparison shows no instant.
         let plan = self.plan().filter(|_| !self.is_comparison());
@@ -433,7 +434,8 @@ impl Viewer {
         self.go_to(self.timeline.number_at(time));
     }
 
-    /// Begins with a counterset: by the title of a tab, or by its name or a part of it; case does not matter.
+    /// Selects the first tab to show, by its title, or by the name of a counterset or a part of the name; case does not
+    /// matter.
     ///
     /// # Errors
     /// A sentence, if there is none.
@@ -452,7 +454,7 @@ impl Viewer {
         Ok(())
     }
 
-    /// Begins with a table that the user has chosen, in a tab of its own behind all others.
+    /// Selects a table that the user has chosen, in a new tab after all others.
     ///
     /// # Errors
     /// A sentence, if the source has no such counterset or counter, or the filter is wrong.
@@ -467,8 +469,7 @@ impl Viewer {
         Ok(())
     }
 
-    /// Puts counters on the strip in place of those that are there, at most six. Counters that the source lacks are
-    /// left out.
+    /// Replaces the counters on the strip by others, at most six. Counters that the source lacks are left out.
     ///
     /// # Errors
     /// A sentence, if a path has a machine, or is that of several values.
@@ -497,7 +498,7 @@ impl Viewer {
         Ok(())
     }
 
-    /// Orders the rows, and keeps the cursor at its instance.
+    /// Filters and sorts the rows again, and keeps the cursor at its instance.
     pub(crate) fn arrange(&mut self) {
         match self.baseline {
             Some(_) => self.compute_comparison(),
@@ -526,7 +527,7 @@ impl Viewer {
         self.selected = self.selected_identity().filter(|_| self.row > 0);
     }
 
-    /// Shows another tab, or the same with other columns.
+    /// Shows another tab, or the same tab again, from its first row.
     pub(crate) fn show_tab(&mut self, tab: usize) {
         if tab >= self.tabs.len() {
             return;
@@ -539,7 +540,7 @@ impl Viewer {
         self.reload();
     }
 
-    /// Reads the table again, with the columns and the strip of now.
+    /// Reads the table again, with the current columns and the current counters of the strip.
     pub(crate) fn reload(&mut self) {
         match &mut self.timeline {
             Timeline::Live { .. } => {
@@ -557,12 +558,12 @@ impl Viewer {
         self.arrange();
     }
 
-    /// Keeps the cursor at the instance that it is at, also if that is the first one.
+    /// Keeps the cursor at its instance when rows move, even if it is in the first row.
     pub(super) fn keep_selected(&mut self) {
         self.selected = self.selected_identity();
     }
 
-    /// Returns the instance under the cursor.
+    /// Returns the identity of the instance under the cursor.
     pub(crate) fn selected_identity(&self) -> Option<RowIdentity> {
         let (row, _) = self.cell()?;
         Some(self.sample()?.rows.get(row)?.identity.clone())
@@ -578,7 +579,7 @@ impl Viewer {
         found().unwrap_or_default()
     }
 
-    /// Returns a time as users read it.
+    /// Formats a time, in 100 ns since 1601 UTC, in the time zone of the screen.
     #[must_use]
     pub fn shown_time(&self, time: i64, format: &str) -> String {
         let ms = time.saturating_sub(perfset::clock::UNIX_EPOCH_100NS).div_euclid(10_000);
@@ -586,7 +587,7 @@ impl Viewer {
         timestamp.to_zoned(self.zone.clone()).strftime(format).to_string()
     }
 
-    /// Parses the time that a user goes to: `14:03:07`, `-10m`, `+30s`, `begin`, `end`, or `mark TEXT`.
+    /// Parses a time that a user enters: `14:03:07`, `-10m`, `+30s`, `begin`, `end`, or `mark TEXT`.
     ///
     /// # Errors
     /// A sentence, if it is none of these.

@@ -12,14 +12,14 @@ const LONGEST: usize = 200;
 pub enum PromptKind {
     /// Filter of the rows.
     Filter,
-    /// Time to go to.
+    /// Time of the recording that the user wants to see.
     Time,
     /// Name of the counterset to show.
     Counterset,
 }
 
 impl PromptKind {
-    /// Returns the text before the line.
+    /// Returns the text that is shown before the user's input.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -62,7 +62,7 @@ pub fn span(text: &str) -> Option<i64> {
         .and_then(|count| i64::from(count).checked_mul(seconds)?.checked_mul(10_000_000))
 }
 
-/// Parses a time of day, which is that of the day of `now`, or a day with a time. Returns 100 ns since 1601 UTC.
+/// Parses a time of day, or a date with a time; a time of day is on the day of `now`. Returns 100 ns since 1601 UTC.
 pub fn time(text: &str, zone: &TimeZone, now: i64) -> Option<i64> {
     let in_100ns =
         |at: jiff::Timestamp| at.as_microsecond().saturating_mul(10).saturating_add(UNIX_EPOCH_100NS);

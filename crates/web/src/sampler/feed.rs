@@ -25,24 +25,24 @@ const HISTORY_LEN_MOST: usize = 400_000;
 /// it, so without a limit many paths for the same instances would need unlimited memory.
 const SERIES_LEN_MOST: usize = 8 << 20;
 
-/// Reason for ending or refusing a stream whose descriptions of series are longer than that.
+/// Reason for ending or refusing a stream whose descriptions of series are longer than [`SERIES_LEN_MOST`].
 const TOO_MANY_SERIES: &str = "the descriptions of the series of these paths take more than 8 MiB";
 
 /// Path that is collected for one or more feeds.
 #[derive(Debug)]
 pub struct WatchedPath {
     pub path: CounterPath,
-    /// `true` if the path's values are stored; otherwise each client receives the greatest of them.
+    /// `true` if all values of the path are stored; otherwise each client receives the greatest values only.
     pub is_kept: bool,
     /// Index of the path in the query.
     pub position: Cell<usize>,
     /// Series of the path, including those that have ended.
     pub members: RefCell<BTreeSet<SeriesId>>,
-    /// `true` if a client asked for the sums over the instances.
+    /// `true` if a client requests the sums over the instances.
     pub has_sums: Cell<bool>,
     /// Series of the sums over the instances.
     pub sums: RefCell<BTreeSet<SeriesId>>,
-    /// Time since which no client requests the path; `None` while one does.
+    /// Time since which no client requests the path; `None` while a client does.
     pub idle_since: Cell<Option<Instant>>,
 }
 
@@ -60,24 +60,24 @@ pub struct Point {
 #[derive(Clone, Debug, Default)]
 pub struct PathPoints {
     points: Vec<Point>,
-    /// Sums over all instances, for counters whose sum has a meaning.
+    /// Sums over all instances, for the counters whose values can be added.
     sums: Vec<Point>,
     /// Numbers of instances without a value, by counter.
     without: Vec<Without>,
-    /// Reason for the lack of any value: a keyword and a sentence.
+    /// Reason why the path has no value at all: a keyword and a sentence.
     nothing: Option<(&'static str, String)>,
 }
 
-/// Number of instances that lack a value of one counter, by reason; the most frequent reason first.
+/// Number of instances without a value of one counter, by reason; the most frequent reason first.
 #[derive(Clone, Debug)]
 struct Without {
     counter: String,
-    /// Number of all instances, with a value and without.
+    /// Number of all instances of the counter, with or without a value.
     of: usize,
     reasons: Vec<(&'static str, usize)>,
 }
 
-/// Instances of one counter of a path in a sample. Instances that are totals of others are not counted.
+/// Summary of the instances of one counter of a path in a sample. Instances that are totals of others are not counted.
 struct FeedColumn<'a> {
     set: &'a Counterset,
     counter: &'a Counter,
@@ -120,7 +120,7 @@ impl<'a> FeedColumn<'a> {
         }
     }
 
-    /// Returns the reasons, the most frequent first.
+    /// Returns the reasons for missing values, the most frequent first.
     fn reasons(&self) -> Vec<(&'static str, usize)> {
         let mut reasons: Vec<_> = self.reasons.iter().map(|(reason, count)| (*reason, *count)).collect();
         reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -165,12 +165,12 @@ impl WatchedPath {
         }
     }
 
-    /// Returns the values of a sample that are shown.
+    /// Returns those values of a sample that are shown to clients.
     fn shown<'a, 'v>(&self, values: &'a [PathValue<'v>]) -> impl Iterator<Item = &'a PathValue<'v>> + Clone {
         values.iter().filter(|v| !is_hidden(&self.path, v))
     }
 
-    /// Stores the values of a sample for which there is room, and returns them.
+    /// Stores the values of a sample while the series table has room, and returns them.
     pub fn take(&self, values: &[PathValue<'_>], query: &PathQuery, table: &mut SeriesTable) -> PathPoints {
         let (mut sums, mut without) = (Vec::new(), Vec::new());
         if self.has_sums.get() {
@@ -197,7 +197,7 @@ impl WatchedPath {
         taken
     }
 
-    /// Returns the greatest values of a sample.
+    /// Returns the greatest values of a sample, at most `most`.
     fn take_greatest(
         &self,
         most: u32,
@@ -221,7 +221,7 @@ impl WatchedPath {
 }
 
 impl Without {
-    /// Returns `None` if every instance has a value.
+    /// Counts the missing values of a counter; returns `None` if every instance has a value.
     fn new(column: &FeedColumn<'_>) -> Option<Self> {
         let reasons = column.reasons();
         (!reasons.is_empty()).then(|| Self {
@@ -240,7 +240,7 @@ impl PathPoints {
         }
     }
 
-    /// Stores the values for the current sample of the table too.
+    /// Stores the values again, for the current sample of the table.
     pub fn keep_again(&self, table: &mut SeriesTable) {
         self.points.iter().chain(&self.sums).for_each(|point| table.keep(point.id, point.value));
     }
@@ -265,8 +265,8 @@ impl PathPoints {
     }
 }
 
-/// Returns `true` if a value is not shown: the path selects counters by a pattern, and this system never has this
-/// counter.
+/// Returns `true` if clients do not see a value: the path selects counters by a pattern, and this system never has the
+/// value's counter.
 pub fn is_hidden(path: &CounterPath, v: &PathValue<'_>) -> bool {
     is_hidden_counter(path, v.value.counter)
 }
@@ -275,7 +275,7 @@ fn is_hidden_counter(path: &CounterPath, counter: &Counter) -> bool {
     counter.is_never_there() && path.counter.contains(['*', '?', '{', '!'])
 }
 
-/// Returns the keyword of the reason why there is no finite value.
+/// Returns the keyword of the reason why a value is not a finite number.
 fn status(v: &PathValue<'_>) -> &'static str {
     v.value.value.as_ref().map_or_else(NoValue::keyword, |_| NoValue::NotDisplayable.keyword())
 }
@@ -285,7 +285,7 @@ fn number(v: &PathValue<'_>) -> Option<f64> {
     v.value.value.as_ref().ok().map(|value| value.nocap()).filter(|value| value.is_finite())
 }
 
-/// Request with at least one viewer, and its viewers.
+/// Request that has at least one viewer, with its viewers.
 #[derive(Debug)]
 pub struct Feed {
     /// Number of the feed; older feeds have lower numbers.
@@ -293,7 +293,7 @@ pub struct Feed {
     /// Requested selections, each with the path that it is taken from.
     pub asks: Vec<(PathRequest, Rc<WatchedPath>)>,
     pub viewers: Vec<StreamSender>,
-    /// Series that the viewers know, each with the asks by which they receive it, as bits: there are 64 at most.
+    /// Series that the viewers know, each with the indexes of the asks that select it, as bits: there are 64 at most.
     series: BTreeMap<SeriesId, u64>,
     /// First events of the last new viewer, with their sample and start time.
     before: Option<((u64, i64), Bytes)>,
@@ -338,7 +338,7 @@ impl Feed {
         }
     }
 
-    /// Notes that viewers know a series by an ask. Returns `true` if they did not before.
+    /// Notes that viewers know a series by an ask. Returns `true` if this is new.
     fn learn(&mut self, id: SeriesId, ask: usize) -> bool {
         let bit = bit(ask);
         let asks = self.series.entry(id).or_default();
@@ -347,7 +347,7 @@ impl Feed {
         is_new
     }
 
-    /// Returns the events of a sample; `None` if they are too long.
+    /// Returns the events with the values of a sample; `None` if they are too long.
     fn events(&mut self, sample: &Sample<'_, '_>, table: &mut SeriesTable) -> Option<Vec<u8>> {
         let (mut ids, mut values, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         let mut marks = Vec::new();
@@ -454,7 +454,7 @@ impl Feed {
         Some(out)
     }
 
-    /// Returns the first events of a new viewer: the series, and their values since a time.
+    /// Returns the first events for a new viewer: the series, and their values since a time.
     ///
     /// # Errors
     /// If too many bytes wait for clients already, or the series are too many.

@@ -18,14 +18,14 @@ use crate::unread::UnreadBytes;
 
 /// Least time for which the overview is collected after the last request.
 const LINGER: Duration = Duration::from_secs(10);
-/// Number of intervals for which the overview is collected after the last request, if they are longer.
+/// Number of intervals for which the overview is collected after the last request, if they are longer than [`LINGER`].
 const LINGER_INTERVALS: u32 = 3;
-/// Maximum number of findings in a response, the most urgent ones.
+/// Maximum number of findings in a response; the most urgent are returned.
 const FINDINGS_MOST: usize = 100;
 /// Time between two collections, as a multiple of the processor time that a collection takes.
 pub(super) const COST_SHARE: u32 = 8;
 
-/// Shared collection of findings. It is empty without clients.
+/// Collector of findings that all clients share. Without clients, it collects nothing.
 #[derive(Debug, Default)]
 pub struct FindingsCollector {
     current: Option<CollectedOverview>,
@@ -38,7 +38,7 @@ struct CollectedOverview {
     asked: Instant,
     /// Time of the last collection.
     collected: Instant,
-    /// Time of the second collection, before which there are no rates; `None` after it.
+    /// Time at which the second collection is due; `None` after it. There are no rates before it.
     second_due: Option<Instant>,
     /// Processor time that the last collection took.
     cost: Duration,
@@ -59,7 +59,7 @@ impl FindingsCollector {
         self.current.as_ref().map_or(Duration::ZERO, |current| current.cost)
     }
 
-    /// Returns the time of the second collection, while it is due.
+    /// Returns the time of the second collection; `None` if it is done.
     pub fn due(&self) -> Option<Instant> {
         self.current.as_ref()?.second_due
     }
@@ -90,7 +90,7 @@ impl FindingsCollector {
         }
     }
 
-    /// Collects with a sample of the streams, or stops if no client has asked for long enough.
+    /// Collects the findings together with a sample of the streams, or stops if no client has asked for long enough.
     pub fn sample(&mut self, now: Instant, interval: Duration, unread: &UnreadBytes) {
         let Some(current) = &mut self.current else { return };
         let linger = LINGER.max(interval.saturating_mul(LINGER_INTERVALS));
@@ -154,21 +154,21 @@ fn collect(overview: &mut Overview) -> Result<(), ApiError> {
     }
 }
 
-/// Returns the findings of a state of a log, as clients receive them.
+/// Returns the findings of a recorded state as the JSON that clients receive.
 pub fn past_json(state: &MachineState) -> String {
     to_json(&FindingsJson::new(state))
 }
 
-/// Findings in the form in which clients receive them.
+/// JSON form of the findings for clients.
 #[derive(Serialize)]
 struct FindingsJson<'a> {
-    /// Time of the sample, in milliseconds since 1970; `None` if it is no valid time.
+    /// Time of the sample, in milliseconds since 1970; `None` if that is not a valid time.
     time: Option<i64>,
-    /// Seconds since the sample before.
+    /// Seconds since the previous sample.
     interval_s: Option<f64>,
     summary: &'static str,
     findings: Vec<FindingJson<'a>>,
-    /// Number of further findings.
+    /// Number of findings that are not in the response.
     more: usize,
     /// Number of rules in the table.
     rules: usize,
@@ -185,7 +185,7 @@ struct FindingJson<'a> {
     next: &'a str,
 }
 
-/// Part of a sentence: its keyword is the field.
+/// Part of a sentence, with its kind as the name of the JSON field.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 enum PartJson<'a> {
@@ -256,7 +256,7 @@ mod tests {
     /// Interval of the samples.
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Collector over a machine with a full file system.
+    /// Findings collector on a machine with a full file system.
     struct Asked {
         machine: Machine,
         provider: Scripted,
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(asked.collections(), 4, "the next request begins anew");
     }
 
-    /// A time that no calendar has is no time, and not one in 1970.
+    /// An invalid time becomes `null`, and not a time in 1970.
     #[test]
     fn an_unknown_time_is_null() {
         let mut asked = Asked::new();

@@ -40,23 +40,24 @@ use past::has_no_past;
 use processor_time::processor_time;
 use series::SeriesTable;
 
-/// Time for which a path without viewers is still collected: a client that comes back misses nothing.
+/// Time for which a path without viewers is still collected, so that a client that comes back misses nothing.
 const LINGER: Duration = Duration::from_secs(300);
 /// Maximum number of paths that are collected without viewers.
 const LINGERING_MOST: usize = 64;
-/// Maximum number of jobs that wait for the thread.
+/// Maximum number of jobs that wait for the collecting thread.
 const JOBS_MOST: usize = 256;
-/// Maximum number of readings for single responses in progress.
+/// Maximum number of separate readings for single requests that are in progress.
 const READINGS_MOST: usize = 32;
 /// Maximum number of values in a single response.
 const ANSWER_LEN_MOST: usize = 10_000;
-/// Processor time that a sample may take at least, however short the interval is.
+/// Minimum limit of the processor time of a sample, however short the interval is.
 const LEAST_BUDGET: Duration = Duration::from_millis(100);
-/// Reason for ending the newest streams, if a sample of all would take longer than the interval.
+/// Reason for ending the newest streams, if a sample of all streams would take longer than the interval.
 const TOO_MUCH: &str = "more is asked for than one interval is enough for: those that came last get no more";
-/// Least time between two returns of memory: half of the usual interval, so that each sample is followed by one.
+/// Minimum time between two returns of freed memory to the system: half of the usual interval, so that one follows each
+/// sample.
 const TIDY_PAUSE: Duration = Duration::from_millis(500);
-/// Maximum time for which a stream may be silent.
+/// Maximum time for which nothing is sent on a stream.
 // The HTML standard recommends a comment about every 15 seconds, because some proxies end a connection that
 // is silent for too long.
 const SILENCE: Duration = Duration::from_secs(15);
@@ -120,7 +121,7 @@ impl Handle {
     }
 }
 
-/// Streams of all clients: the output of the samples.
+/// Streams of all clients, to which a sample is sent.
 struct Streams<'s> {
     watches: &'s [Rc<WatchedPath>],
     feeds: &'s mut HashMap<Vec<PathRequest>, Feed>,
@@ -208,7 +209,7 @@ impl std::fmt::Debug for Sampler {
     }
 }
 
-/// Values for waiting clients, which need a second sample.
+/// Reading of values for waiting clients that needs a second sample.
 struct PendingReading {
     paths: Vec<CounterPath>,
     query: PathQuery,
@@ -233,7 +234,7 @@ pub struct SamplerStats {
     pub samples: u64,
 }
 
-/// Starts the collecting thread, or one that reads a log.
+/// Starts the thread that collects samples, or that reads a log.
 ///
 /// # Errors
 /// If the system cannot create a thread, or the machine cannot be queried.
@@ -408,19 +409,19 @@ impl Sampler {
         self.past.as_ref().map(PastLog::limits_ms).map(<[i64; 2]>::from)
     }
 
-    /// Returns sentences about data that exists and is not delivered: parts of countersets that do not fit the
-    /// others, and everything beyond the limits for other users' programs.
+    /// Returns sentences about data that is not shown: parts of countersets that do not fit the other parts, and other
+    /// users' published data beyond the limits.
     pub fn not_shown(&self) -> Vec<String> {
         let parts = self.machine.left_out().into_iter().map(|(_, why)| why);
         parts.chain(self.machine.not_shown(None)).map(|text| text.to_string()).collect()
     }
 
-    /// Returns the number of bytes that wait to be read, those of scrapes excluded.
+    /// Returns the number of bytes that wait to be read by clients, without those of scrapes.
     pub fn unread(&self) -> usize {
         self.unread.waiting()
     }
 
-    /// Returns the watch of a path. A new path is collected from the next sample on.
+    /// Returns the watched path of a counter path. A new path is collected from the next sample on.
     fn watch(&mut self, path: &CounterPath, is_kept: bool) -> Result<Rc<WatchedPath>, ApiError> {
         // A path whose greatest values are requested is collected separately, because its values are not
         // stored.
@@ -443,7 +444,7 @@ impl Sampler {
         Ok(watch)
     }
 
-    /// Returns an error if a sample has no time for more paths: the paths so far may take half of the interval.
+    /// Returns an error if the last sample took more than half of the interval, so that no time is left for more paths.
     fn has_time(&self) -> Result<(), ApiError> {
         // Findings are collected so seldom that they take at most this share of the time.
         let findings =
@@ -456,7 +457,7 @@ impl Sampler {
         Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, text).hint("--interval gives it more time"))
     }
 
-    /// Takes a sample of everything and sends it.
+    /// Takes a sample of all paths and sends it to the clients.
     pub fn sample(&mut self, now: Instant) {
         if let Some(past) = &mut self.past {
             if past.look(now, &self.limits, &self.unread) {
@@ -490,7 +491,7 @@ impl Sampler {
         self.took = processor_time().saturating_sub(began);
     }
 
-    /// Ends streams while too many bytes wait to be read; streams with the most waiting events first.
+    /// Ends streams while too many bytes wait to be read, beginning with the streams with the most waiting events.
     fn cut_off_slowest(&mut self) {
         if !self.unread.is_too_much() {
             return;
@@ -556,7 +557,7 @@ impl Sampler {
         }
     }
 
-    /// Sends an empty comment, so that all clients know that the stream is alive.
+    /// Sends an empty comment on all streams, so that clients know that their stream is alive.
     fn break_silence(&mut self) {
         for feed in self.feeds.values_mut() {
             feed.viewers.retain(|viewer| viewer.send(Bytes::from_static(b":\n\n")));
@@ -580,8 +581,8 @@ impl Sampler {
         self.findings.ask(&mut self.machine, self.interval, &self.unread, answer);
     }
 
-    /// Responds with the values of paths: those of the last sample if it has them all, else those of separate
-    /// readings. Those of a log are read.
+    /// Responds with the values of paths: from a log, from the last sample if it has all of them, or from a separate
+    /// reading.
     fn read(&mut self, paths: Vec<CounterPath>, at: Option<&str>, answer: oneshot::Sender<Answer>) {
         if let Some(past) = &self.past {
             return drop(answer.send(past.values(&paths, at, &self.unread))); // who asked may be gone
@@ -610,7 +611,7 @@ impl Sampler {
         }
     }
 
-    /// Returns the first reading, and `true` if a second one is needed.
+    /// Takes the first reading of paths. Returns it, and `true` if a second one is needed.
     fn begin_reading(&mut self, paths: Vec<CounterPath>) -> Result<(PendingReading, bool), ApiError> {
         if self.readings.len() >= READINGS_MOST {
             return Err(ApiError::busy());
@@ -645,7 +646,8 @@ impl Sampler {
         }
     }
 
-    /// Returns the values of the last sample, if all these paths are in it with two readings.
+    /// Returns the values of these paths in the last sample; `None` if a path is not in it, or has had only one
+    /// reading.
     fn shared_values(&self, paths: &[CounterPath]) -> Option<Answer> {
         let mut positions = Vec::new();
         for path in paths {

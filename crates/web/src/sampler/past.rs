@@ -28,19 +28,19 @@ use crate::unread::UnreadBytes;
 
 /// Maximum time for reading the log for one request, during which others wait.
 const READ_MOST: Duration = Duration::from_secs(20);
-/// Maximum number of different requests that are followed.
+/// Maximum number of different requests whose clients receive new samples of the log.
 const FOLLOWED_MOST: usize = 32;
-/// Maximum number of new samples that are read at once for followers, the newest.
+/// Maximum number of new samples that are sent at once to a request; the newest are sent.
 const NEW_MOST: usize = 8;
-/// Time between two looks for new samples, as a multiple of the time that the last one took.
+/// Time between two checks for new samples, as a multiple of the time that the last check took.
 const COST_SHARE: u32 = 8;
-/// Spans before an instant that are read for it, shortest first: number of samples, and time in 100 ns. A rate needs
-/// two collections of its counterset, which may have been recorded only once a minute. A recorder that keeps a CPU
-/// budget records some only every 300 s.
+/// Parts of the log before an instant that are read for its values, shortest first: number of samples, and time in 100
+/// ns. A rate needs two collections of its counterset, which may have been recorded only once a minute. A recorder that
+/// keeps a CPU budget records some only every 300 s.
 const BEFORE: [(usize, i64); 4] = [(1, 0), (25, 700_000_000), (25, 1_300_000_000), (25, HELD_MOST)];
 /// Maximum time, in 100 ns, for which a value stands for samples in which its counterset was not due.
 const HELD_MOST: i64 = 6_200_000_000;
-/// Reason that a stream with an end is over.
+/// Reason for ending a stream whose requested range has an end.
 const RANGE_ENDS: &str = "the range ends here";
 
 /// Log, and the clients that receive its samples.
@@ -48,17 +48,17 @@ const RANGE_ENDS: &str = "the range ends here";
 pub struct PastLog {
     served: ServedLog,
     span: LogSpan,
-    /// Size and time of each file when the log was last opened.
+    /// Size and modification time of each file when the log was last opened.
     stamp: Vec<(u64, Option<SystemTime>)>,
-    /// Time of the last look for new samples, and its duration.
+    /// Time of the last check for new samples, and its duration.
     looked: Instant,
     cost: Duration,
     followed: Vec<FollowedRequest>,
-    /// Number of the next series of any stream.
+    /// Number of the next series, which is unique among all streams.
     next_id: Rc<Cell<SeriesId>>,
     /// Streams that receive nothing more, and stay open.
     ended: Vec<StreamSender>,
-    /// Response with the findings of a time.
+    /// Last response with findings, and the time of the sample that it is about.
     findings: Option<(i64, Answer)>,
     last_sent: Instant,
 }
@@ -144,7 +144,7 @@ impl PastLog {
         found.ok_or_else(|| self.nothing())
     }
 
-    /// Returns the error of a time that has no sample.
+    /// Returns the error for a time at which the log has no sample.
     fn nothing(&self) -> ApiError {
         let (first, last) = self.limits_ms();
         let text = format!("the log has no sample there: it is from {first} to {last}, in ms since 1970");
@@ -159,14 +159,15 @@ impl PastLog {
         }
     }
 
-    /// Returns the time of an earlier sample: a number of samples before, and a time in 100 ns before.
+    /// Returns the time at which reading begins for an instant: a number of samples before it, and at least a time in
+    /// 100 ns before it.
     fn before(&self, time: i64, (samples, span): (usize, i64)) -> i64 {
         let at = self.span.times.partition_point(|sample| *sample < time);
         let counted = self.span.times.get(at.saturating_sub(samples)).copied();
         counted.unwrap_or(time).min(time.saturating_sub(span))
     }
 
-    /// Returns the paths of a request by counterset.
+    /// Returns the indexes of the paths of a request, grouped by counterset.
     fn by_set(&self, paths: &[CounterPath]) -> Result<Vec<Vec<usize>>, ApiError> {
         let mut machine = self.machine().clone();
         let (mut sets, mut of_guid) = (Vec::<Vec<usize>>::new(), HashMap::<Guid, usize>::new());
@@ -198,7 +199,7 @@ impl PastLog {
         Ok(SetQuery { query, paths: of.to_vec() })
     }
 
-    /// Reads the values of paths at the sample of a time: of each counterset the last collection up to then.
+    /// Reads the values of paths at a time: those of the last collection of each counterset up to that time.
     fn read_at(&self, paths: &[CounterPath], time: i64, due: Instant) -> Result<Vec<SetQuery>, ApiError> {
         let mut queries = Vec::new();
         for of in self.by_set(paths)? {
@@ -332,7 +333,7 @@ impl PastLog {
         Ok(events)
     }
 
-    /// Reads all samples except the last one into a table. Those of paths with `top` are not stored.
+    /// Reads all samples of a range except the last one into a table. Values of paths with `top` are not stored.
     fn history(
         &self,
         asks: &[PathRequest],
@@ -418,7 +419,8 @@ impl PastLog {
         Ok(())
     }
 
-    /// Looks for new samples and sends them to those who follow the log. Returns `true` if the log was opened again.
+    /// Checks for new samples and sends them to the clients that follow the log. Returns `true` if the log was opened
+    /// again.
     pub fn look(&mut self, now: Instant, limits: &Limits, unread: &UnreadBytes) -> bool {
         self.ended.retain(|viewer| !viewer.is_gone());
         for one in &mut self.followed {
@@ -458,7 +460,7 @@ impl PastLog {
         true
     }
 
-    /// Sends the samples that a request has not got yet.
+    /// Sends the samples that are newer than the last one sent for a request.
     fn send_new(&mut self, one: &mut FollowedRequest, unread: &UnreadBytes) {
         let new = self.span.times.partition_point(|time| *time < one.sent);
         let mut new = thinned(self.span.times.get(new..).unwrap_or_default(), in_100ns(self.span.interval));
@@ -507,7 +509,7 @@ fn read_set(
     Ok(())
 }
 
-/// Stores the values of a sample again for those up to the next one, unless that is much later.
+/// Stores the values of a sample again for the samples before the next collection, for [`HELD_MOST`] at most.
 fn hold(before: Option<(usize, Vec<PathPoints>)>, until: usize, axis: &[i64], table: &mut SeriesTable) {
     let Some((from, points)) = before else { return };
     let begin = axis.get(from).copied().unwrap_or(0);
@@ -520,7 +522,7 @@ fn hold(before: Option<(usize, Vec<PathPoints>)>, until: usize, axis: &[i64], ta
     }
 }
 
-/// Returns the first of some times, and then one per interval, as [`Pick::Every`] does.
+/// Returns the first of some times, and then one time per interval, as [`Pick::Every`] does.
 fn thinned(times: &[i64], spacing: i64) -> Vec<i64> {
     let (mut all, mut due) = (Vec::new(), Option::<i64>::None);
     for time in times.iter().copied() {
@@ -539,7 +541,7 @@ fn thinned(times: &[i64], spacing: i64) -> Vec<i64> {
     all
 }
 
-/// Returns the response to a scrape of a log: a scraper would store its values as those of now.
+/// Returns the error for a scrape of a log. A scraper would store recorded values as current ones.
 pub fn no_metrics() -> ApiError {
     let text = "this server shows a log, and metrics are values of now";
     ApiError::new(StatusCode::NOT_FOUND, text).hint("perfset serve without --log has them")
@@ -556,13 +558,13 @@ pub fn has_no_past<T>(time: Option<T>) -> Result<(), ApiError> {
     }
 }
 
-/// Returns the time until which a request may be read.
+/// Returns the time until which reading for a request must end.
 fn due() -> Instant {
     let now = Instant::now();
     now.checked_add(READ_MOST).unwrap_or(now)
 }
 
-/// Returns an error after that time.
+/// Returns an error if reading for a request has taken longer than [`READ_MOST`].
 fn in_time(due: Instant) -> Result<(), ApiError> {
     if Instant::now() < due {
         return Ok(());
@@ -572,7 +574,7 @@ fn in_time(due: Instant) -> Result<(), ApiError> {
         .hint("ask for a shorter time, or for fewer paths"))
 }
 
-/// Returns size and time of each file of a log.
+/// Returns the size and modification time of each file of a log.
 fn stamp(served: &ServedLog) -> Vec<(u64, Option<SystemTime>)> {
     let mut stamps = Vec::new();
     for path in &served.files {

@@ -29,7 +29,7 @@ pub struct SeriesKey {
 }
 
 impl SeriesKey {
-    /// Returns the key of a value of an instance with this birth.
+    /// Returns the key of the series of a value, whose instance has this birth.
     pub fn new(v: &PathValue<'_>, birth: Birth) -> Self {
         Self {
             counterset: v.value.counterset.guid,
@@ -100,7 +100,7 @@ struct Series {
     about: Box<str>,
     /// Number of the last sample that contains the series.
     last: u64,
-    /// Number of the sample of the oldest value.
+    /// Number of the sample that the oldest stored value belongs to.
     first: u64,
     /// Values of each sample since `first`, NaN for a missing one. Four bytes for each value are enough for a chart.
     values: VecDeque<f32>,
@@ -111,7 +111,7 @@ struct Series {
 pub struct SeriesTable {
     by_key: HashMap<SeriesKey, SeriesId>,
     by_id: HashMap<SeriesId, Series>,
-    /// Number of the next series, of this table or of another one of the server.
+    /// Number of the next series, which is unique among all tables of the server.
     next: Rc<Cell<SeriesId>>,
     /// Maximum number of series.
     most: usize,
@@ -123,17 +123,17 @@ pub struct SeriesTable {
     times: VecDeque<i64>,
     /// Milliseconds added to the times because the wall clock was stepped.
     step: i64,
-    /// Number of values of the last sample that found no room.
+    /// Number of values of the last sample for which the table had no room.
     refused: usize,
 }
 
 impl SeriesTable {
-    /// Creates the only table of a server.
+    /// Creates a table for a server that has only one.
     pub fn new(most: usize, depth: usize) -> Self {
         Self::numbered_from(&Rc::new(Cell::new(1)), most, depth)
     }
 
-    /// Creates one of several tables, whose series have different numbers.
+    /// Creates a table for a server that has several; all their series have different numbers.
     pub fn numbered_from(next: &Rc<Cell<SeriesId>>, most: usize, depth: usize) -> Self {
         Self {
             by_key: HashMap::new(),
@@ -152,7 +152,7 @@ impl SeriesTable {
         self.by_id.len()
     }
 
-    /// Returns the number of values of the last sample that found no room.
+    /// Returns the number of values of the last sample for which the table had no room.
     pub fn refused(&self) -> usize {
         self.refused
     }
@@ -191,13 +191,13 @@ impl SeriesTable {
         }
     }
 
-    /// Goes to an earlier sample or back, by its number from 1 on: values of one series are stored in the order of
+    /// Makes another sample the current one, by its number from 1 on. Values of one series are stored in the order of
     /// samples, and several series one after the other.
     pub fn go_to(&mut self, sample: usize) {
         self.sample = u64::try_from(sample).unwrap_or(u64::MAX);
     }
 
-    /// Returns the series of a value of this sample; `None` if there is no room for another series.
+    /// Returns the series of a value of the current sample; `None` if the table has no room for another series.
     pub fn series(&mut self, v: &PathValue<'_>, birth: Birth) -> Option<SeriesId> {
         self.numbered(SeriesKey::new(v, birth), |id| {
             let about = SeriesJson::new(id, &v.own_path(None), v.value.counterset, v.value.counter);
@@ -223,8 +223,8 @@ impl SeriesTable {
         })
     }
 
-    /// Returns the number of the series with a key, and notes that the series is in this sample. A new series is added;
-    /// `None` if there is no room for it.
+    /// Returns the number of the series with a key, and notes that the series is in the current sample. A new series is
+    /// added; `None` if there is no room for it.
     fn numbered(&mut self, key: SeriesKey, about: impl FnOnce(SeriesId) -> String) -> Option<SeriesId> {
         if let Some(id) = self.by_key.get(&key) {
             if let Some(series) = self.by_id.get_mut(id) {
@@ -254,8 +254,7 @@ impl SeriesTable {
         Some(id)
     }
 
-    /// Returns the stored series of these counters, for all instances whose names match, ended ones
-    /// included.
+    /// Returns the stored series of these counters for all instances with matching names, including ended ones.
     pub fn stored(
         &self,
         counterset: Guid,
@@ -283,7 +282,7 @@ impl SeriesTable {
         counters.iter().filter_map(of_sum).collect()
     }
 
-    /// Stores a value of this sample.
+    /// Stores a value of a series for the current sample.
     pub fn keep(&mut self, id: SeriesId, value: Option<f64>) {
         let Some(series) = self.by_id.get_mut(&id) else { return };
         let depth = u64::try_from(self.depth).unwrap_or(u64::MAX);
@@ -307,7 +306,7 @@ impl SeriesTable {
         }
     }
 
-    /// Appends the description of a series that clients requested by the ask at that index.
+    /// Appends the description of a series, with the index of the ask by which clients requested it.
     pub fn tell(&self, id: SeriesId, ask: usize, out: &mut Vec<u8>) {
         if let Some(series) = self.by_id.get(&id) {
             out.extend_from_slice(series.about.as_bytes());
@@ -315,7 +314,7 @@ impl SeriesTable {
         }
     }
 
-    /// Returns numbers and times of the samples after a time, at most `most`, the newest.
+    /// Returns the numbers and times of the newest samples after a time, at most `most`.
     pub fn samples_after(&self, time: i64, most: usize) -> Vec<(u64, i64)> {
         let mut samples: Vec<_> = self
             .times

@@ -9,8 +9,9 @@ use perfset_core::v2::{self, BlockFormat, BlockValue, PERF_AGGREGATE_INSTANCE};
 use perfset_core::visit::{Event, FieldValue, VisitFn};
 use perfset_core::wire::WireError;
 
-/// Replaces names of instances. Each gets letters of its own, as many as it has. Blocks therefore keep their length,
-/// and an instance has one name in all of them. Each value of this type has different letters.
+/// Mask that replaces names of instances by random letters. Each gets letters of its own, as many as it has. Blocks
+/// therefore keep their length, and an instance has one name in all of them. Each value of this type has different
+/// letters.
 ///
 /// Totals and numbers, as processors have for names, stay. Of all else only data with a meaning is shown: fields and
 /// numbers. Padding, texts that are values, and everything that cannot be parsed, are zeros.
@@ -18,7 +19,7 @@ use perfset_core::wire::WireError;
 pub struct NameMask(RandomState);
 
 impl NameMask {
-    /// Creates a replacer with new random letters.
+    /// Creates a mask with new random letters.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -70,7 +71,7 @@ impl NameMask {
         first
     }
 
-    /// Keeps the fields that a visitor reports, with names replaced, and clears everything else.
+    /// Replaces names in a block and sets all bytes to 0, except for the fields that `walk` visits.
     fn tell(
         &self,
         bytes: &mut [u8],
@@ -107,7 +108,7 @@ impl NameMask {
         walked
     }
 
-    /// Returns the letters of a name, in units of `unit` bytes.
+    /// Returns the letters that replace a name, in units of `unit` bytes.
     fn name(&self, name: &[u8], unit: usize) -> Vec<u8> {
         let mut name = name.to_vec();
         if is_told(&name, unit) {
@@ -147,7 +148,7 @@ fn width(value: FieldValue<'_>) -> usize {
     }
 }
 
-/// Returns `true` if a name reveals nothing: it has only digits, commas and totals.
+/// Returns `true` if a name reveals nothing: it consists only of digits, commas and names of totals.
 fn is_told(name: &[u8], unit: usize) -> bool {
     let text = match unit {
         1 => name.iter().copied().map(char::from).collect(),

@@ -32,7 +32,7 @@ use crate::v1::language_name;
 pub use hide::NameMask;
 pub use replay::CaptureReplay;
 
-/// Files that contain the responses.
+/// Names of the files with the captured responses.
 const REGISTRATIONS: &str = "registrations.bin";
 const QUERY: &str = "query.bin";
 const V1: &str = "v1.bin";
@@ -44,15 +44,15 @@ const MANIFEST: &str = "manifest.txt";
 /// Settings of a capture.
 #[derive(Clone, Debug)]
 pub struct CaptureOptions {
-    /// Capturing program and its system, for users.
+    /// Name of the capturing program and of its system, for users.
     pub by: String,
     /// Language in which names are captured, in addition to English.
     pub language: Language,
-    /// `true` if names of instances are replaced by others.
+    /// `true` if names of instances are replaced by random letters.
     pub hide_instances: bool,
     /// `true` if costly objects are captured too, which may take minutes.
     pub is_costly: bool,
-    /// Pause between the two collections of everything.
+    /// Pause between the two collections of all counters.
     pub pause: Duration,
     /// Maximum time for a request to the performance key; ten times as long for costly objects. After a request that
     /// takes longer, no further request is sent to the key.
@@ -70,7 +70,8 @@ pub struct Captures {
     pub bytes: u64,
 }
 
-/// Writes a new directory, each response as soon as it arrives: everything before an error can be replayed.
+/// Captures a machine into a new directory. Each response is written as soon as it arrives: everything before an error
+/// can be replayed.
 ///
 /// # Errors
 /// If the directory exists already, or cannot be written. A failed request to the machine is no error: its code is
@@ -120,8 +121,8 @@ pub fn write(
     Ok(writer.captures)
 }
 
-/// Creates a directory that other users cannot read, if the system has permissions for that: it contains names of
-/// processes.
+/// Creates a directory for a capture that other users cannot read, if the system has permissions for that: it contains
+/// names of processes.
 fn create_folder(folder: &Path) -> io::Result<()> {
     #[cfg_attr(not(unix), expect(unused_mut, reason = "Windows has no mode: who may read is inherited"))]
     let mut builder = DirBuilder::new();
@@ -139,7 +140,7 @@ fn create(file: &Path) -> io::Result<File> {
     options.open(file)
 }
 
-/// Response of the machine, or the reason for its lack.
+/// Response of the machine, or the error that it returned.
 type Answer = Result<Vec<u8>, SourceError>;
 
 struct CaptureWriter<'a> {
@@ -148,30 +149,30 @@ struct CaptureWriter<'a> {
     /// Files of responses, with their lengths.
     answers: BTreeMap<&'static str, (File, u64)>,
     hidden: Option<NameMask>,
-    /// Performance key; `None` once it has not responded in time: a thread still uses it, and no other may.
+    /// Performance key; `None` after a request to it took too long: a thread still uses it, and no other may.
     key: Option<Arc<dyn PerformanceKey>>,
     deadline: Duration,
     captures: Captures,
 }
 
 impl CaptureWriter<'_> {
-    /// Writes a remark about the whole capture.
+    /// Writes a remark about the capture to the manifest.
     fn say(&mut self, what: &str, value: &str) -> io::Result<()> {
         let value = value.replace(['\t', '\n', '\r'], " ");
         self.line(&format!("# {what}\t{value}"))
     }
 
-    /// Writes a line at once, because a capture may be interrupted at any time.
+    /// Writes a line of the manifest at once, because a capture may be interrupted at any time.
     fn line(&mut self, line: &str) -> io::Result<()> {
         self.manifest.write_all(format!("{line}\n").as_bytes())
     }
 
-    /// Notes that a part of a response is zeros because it cannot be parsed.
+    /// Notes in the manifest that a part of a response was replaced by zeros because it cannot be parsed.
     fn blanked(&mut self, question: &str, why: &WireError) -> io::Result<()> {
         self.say("blanked", &format!("{question}: {why}, and what cannot be read without it"))
     }
 
-    /// Returns a response without names, if these are hidden.
+    /// Returns a response with its instance names replaced, if they are to be hidden.
     fn hidden(
         &mut self,
         question: &str,
@@ -186,7 +187,7 @@ impl CaptureWriter<'_> {
         Ok(answer)
     }
 
-    /// Writes a response, or the reason for its lack.
+    /// Writes a response, or the error that the machine returned instead.
     fn answer(&mut self, question: &str, file: &'static str, answer: Answer) -> io::Result<()> {
         self.captures.requests = self.captures.requests.saturating_add(1);
         let bytes = match answer {

@@ -63,7 +63,7 @@ struct Queries {
     opened: usize,
 }
 
-/// Entries of a query with the indexes of their results, and the number of its collections.
+/// Open query of a replay: its entries with the indexes of their results, and the number of its collections.
 #[derive(Debug, Default)]
 struct Query {
     entries: Vec<(Guid, CounterFilter, Option<Utf16>, u32)>,
@@ -175,7 +175,7 @@ impl CaptureReplay {
         }
     }
 
-    /// Returns the code of a request that is noted only if it failed.
+    /// Returns the error code of a captured request; `None` if it succeeded.
     fn failed(&self, question: &str) -> Option<Status> {
         match self.0.answers.get(question) {
             Some(CapturedResponse::Failed(status)) => Some(*status),
@@ -183,13 +183,14 @@ impl CaptureReplay {
         }
     }
 
-    /// Returns a sample; the last one that exists, if `number` is later.
+    /// Returns a captured sample; the last one that exists, if `number` is greater.
     fn sample(&self, what: &str, number: usize) -> Result<&[u8], Status> {
         let answer = self.answer(&format!("{what} {}", number.min(1)));
         if number > 0 { answer.or_else(|_| self.answer(&format!("{what} 0"))) } else { answer }
     }
 
-    /// Returns a sample of objects that contains this one; a sample of the costly objects, if only they contain it.
+    /// Returns a captured sample of objects that contains this object; a sample of the costly objects, if only they
+    /// contain it.
     fn sample_with(&self, index: &str, number: usize) -> Result<&[u8], Status> {
         let index = index.parse().map_err(|_| ERROR_FILE_NOT_FOUND)?;
         let costly = self.sample("Costly", number).ok();
@@ -341,8 +342,8 @@ impl PerfLib for CaptureReplay {
         fill(identifiers, 1, Status::ERROR_NOT_ENOUGH_MEMORY, Ok(&list))
     }
 
-    /// Returns the whole block of the sample: each entry's result is at its index, and may have more counters than
-    /// were requested.
+    /// Returns the whole block of a captured sample: each entry's result is at its index, and may have more counters
+    /// than were requested.
     fn query_data(&self, query: RawQuery, block: &mut [u8]) -> FillResult {
         let mut queries = self.queries();
         let Some(query) = queries.open.get_mut(&query) else {
@@ -357,7 +358,7 @@ impl PerfLib for CaptureReplay {
 }
 
 impl PerformanceKey for CaptureReplay {
-    /// Returns all objects of the sample for any object, more than were requested.
+    /// Returns all objects of a captured sample, even if the request names only one.
     fn query_value(&self, name: &str, value: &mut [u8]) -> FillResult {
         let mut collections = self.collections();
         let number = collections.get(name).copied().unwrap_or(0);
@@ -384,8 +385,8 @@ impl PerformanceKey for CaptureReplay {
     fn close(&self) {}
 }
 
-/// Objects of a capture. The key gets the same request for a list of instances as for a collection; only this
-/// provider knows which of them takes a sample.
+/// Provider of the objects of a capture. The key gets the same request for a list of instances as for a collection;
+/// only this provider knows which of them takes a sample.
 struct CapturedObjects {
     v1: V1Provider,
     captured: CaptureReplay,

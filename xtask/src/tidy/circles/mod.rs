@@ -50,7 +50,7 @@ fn place(path: &Path) -> Option<(PathBuf, ModulePath)> {
 struct CrateModules<'a> {
     files: BTreeMap<ModulePath, &'a Path>,
     references: Vec<Reference>,
-    /// Names that each module has from elsewhere, as written there.
+    /// Names that each module imports, with their paths as written there.
     imports: BTreeMap<(ModulePath, String), Reference>,
 }
 

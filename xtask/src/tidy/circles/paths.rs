@@ -29,7 +29,7 @@ struct Walk<'c, 'a> {
     module: &'c ModulePath,
     code: &'c [Token<'a>],
     at: usize,
-    /// Names of the modules written inside of the file that are open, and their depths.
+    /// Names and depths of the inline modules around the current position.
     inline: Vec<(&'a str, usize)>,
     depth: usize,
     found: Vec<Reference>,
@@ -81,7 +81,7 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// Reads a tree of imports, behind the names that it begins with.
+    /// Reads a tree of imports that follows the names in `before`.
     fn tree(&mut self, before: &[&'a str]) {
         let mut names = before.to_vec();
         loop {

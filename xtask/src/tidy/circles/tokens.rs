@@ -1,13 +1,13 @@
 //! Tokens of Rust code, as far as paths need them: words and signs, without comments, texts and code for tests.
 
-/// One token.
+/// Token of Rust source code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token<'a> {
-    /// Name or keyword.
+    /// Name or keyword of Rust.
     Word(&'a str),
     /// Separator of a path, `::`.
     PathSeparator,
-    /// Any other sign.
+    /// Any other sign, as a single character.
     Sign(char),
 }
 
@@ -105,7 +105,7 @@ pub fn without_tests<'a>(tokens: &[Token<'a>]) -> (Vec<Token<'a>>, Vec<&'a str>)
     (kept, modules)
 }
 
-/// Returns the end of the attribute at a position, and `true` if it leaves the item to tests.
+/// Returns the end of the attribute at a position, and `true` if it makes the item one for tests only.
 fn attribute(tokens: &[Token<'_>], at: usize) -> Option<(usize, bool)> {
     if tokens.get(at..at + 2)? != [Token::Sign('#'), Token::Sign('[')] {
         return None;

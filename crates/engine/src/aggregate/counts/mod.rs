@@ -36,7 +36,7 @@ const FILTER_ROUNDS: u64 = 60;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Of {
     user: User,
-    /// Name of the instances in upper case; empty if the aggregate is not of one name.
+    /// Name of the aggregated instances in upper case; empty if the aggregate is not of one name.
     name: Vec<u16>,
     /// [`Selection::key`] of the filter that selects the instances; `None` if all are added up.
     filter: Option<u64>,
@@ -45,10 +45,10 @@ struct Of {
 /// Filter that selects the instances of aggregates.
 #[derive(Debug)]
 struct Selection {
-    /// Number that no other filter of these counts ever has.
+    /// Key of the filter, which no other filter of these counts ever has.
     key: u64,
     filter: InstanceFilter,
-    /// Collection that used the filter last.
+    /// Number of the collection that used the filter last.
     round: u64,
 }
 
@@ -62,7 +62,7 @@ struct AggregateTotals {
 }
 
 impl Counts {
-    /// Begins a collection at a time in terms of PerfTime100NSec.
+    /// Begins a collection; `now_100ns` is its time in terms of PerfTime100NSec.
     ///
     /// Aggregates of a name without instances are forgotten, because the number of names has no bound. Filters are
     /// forgotten after [`FILTER_ROUNDS`] collections without use, for the same reason. Other aggregates are forgotten
@@ -127,7 +127,7 @@ impl Counts {
     }
 }
 
-/// Adds the counts of some rows to totals.
+/// Adds the counts of the rows `members` to the totals of an aggregate.
 fn add_up(
     rows: &Rows,
     members: impl Iterator<Item = usize>,

@@ -16,7 +16,7 @@ use self::words::{SearchedWord, words};
 
 /// Maximum number of words of a query that are used, so that a long query cannot keep a server busy.
 const WORDS_MAX: usize = 16;
-/// Words that are ignored in a query that has others: they say nothing about the counter.
+/// Common words that are ignored if the query has other words: they say nothing about the counter.
 const IGNORED: [&str; 19] = [
     "a", "an", "and", "by", "for", "how", "in", "is", "many", "much", "my", "of", "on", "per", "the", "to",
     "what", "which", "with",
@@ -40,7 +40,7 @@ pub struct SearchResult {
 pub struct UnknownWord {
     /// The word, in lower case.
     pub word: String,
-    /// Words that occur and are spelled similarly, nearest first; at most three.
+    /// Similarly spelled words that the countersets contain, nearest first; at most three.
     pub nearest: Vec<String>,
 }
 
@@ -153,7 +153,7 @@ pub fn find(countersets: &[Arc<Counterset>], query: &str) -> SearchResult {
 }
 
 impl CounterMatch {
-    /// Returns the position among counters of equal rank.
+    /// Returns the sort key of this match, which orders counters of equal rank.
     fn place(&self) -> (String, &str, Guid, usize) {
         let set = &*self.counterset;
         (set.name.to_lowercase(), &*set.name, set.guid, self.index)
@@ -178,7 +178,7 @@ struct SearchQuery {
     /// Counterset and counter, if the text is a counter path.
     path: Option<(String, String)>,
     words: Vec<SearchedWord>,
-    /// `true` if the text has a percent sign: it means a share.
+    /// `true` if the text has a percent sign, so that percentage counters are preferred.
     is_share: bool,
 }
 

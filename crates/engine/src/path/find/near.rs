@@ -9,11 +9,11 @@ use perfset_core::{Attributes, Counter, Counterset};
 use super::words::{SearchedWord, words};
 use crate::path::names::{distance, folded};
 
-/// Maximum number of words that are suggested for one.
+/// Maximum number of words that are suggested for one unknown word.
 const SUGGESTED: usize = 3;
-/// Shortest word that is suggested: nearly every text of two letters is near to one.
+/// Minimum length of a suggested word: nearly every text of two letters is similar to some word.
 const SHORTEST: usize = 3;
-/// Length from which a word is no mistyped one. The cost of a comparison grows with the square of the length.
+/// Length from which no suggestion is made for a word: the cost of a comparison grows with the square of the length.
 const LONGEST: usize = 40;
 
 /// Returns the words of names, search words and help texts that are spelled most similarly, nearest first.

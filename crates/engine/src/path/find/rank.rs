@@ -6,19 +6,19 @@ use perfset_core::{Counter, Counterset};
 use super::SearchQuery;
 use super::words::{Occurrence, SearchedWord, words};
 
-/// Rank of a counter among those that match a query: the least is the best.
+/// Rank of a counter among those that match a query: the lowest rank is the best.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
     is_not_exact: bool,
     is_never_there: bool,
     missing_words: usize,
-    /// `true` if the query has a percent sign, and the counter is no share.
+    /// `true` if the query has a percent sign, and the unit of the counter is not percent.
     is_no_share: bool,
     sense: Sense,
     cost: u32,
     begins_otherwise: bool,
     is_view: bool,
-    /// `true` if the counter is not the first one to try in its counterset.
+    /// `true` if the catalogue does not name this counter as the first one to try in its counterset.
     is_not_first: bool,
     detail: u32,
     /// Number of words of the counter's name that the query does not have.
@@ -35,23 +35,24 @@ impl Rank {
 /// Relation of the whole query to a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Sense {
-    /// The counter's name, with or without that of its counterset, or one of its search words.
+    /// The query is the counter's name, with or without the counterset's name, or one of the counter's search words.
     Counter,
-    /// Name of the counterset, or one of that counterset's search words.
+    /// The query is the name of the counterset, or one of the counterset's search words.
     Counterset,
-    /// Several texts contain the words.
+    /// The query is no name: its words occur in the texts of the counter or counterset.
     Words,
 }
 
-/// Texts in which a word is searched. A word in a name costs nothing, in others as much as `cost` returns.
+/// Kind of text in which a word is searched, such as a name or a help text. A match in a name costs the least; see
+/// `cost`.
 #[derive(Clone, Copy)]
 enum SearchField {
     CounterName,
-    /// A search word whose words are all in the query.
+    /// Search phrase of the counter whose words are all in the query.
     CounterPhrase,
     CountersetName,
     CountersetPhrase,
-    /// A search word of which other words are not in the query: "swap usage" in a search for "usage".
+    /// Search phrase with other words that are not in the query: "swap usage" in a search for "usage".
     PartOfPhrase,
     Unit,
     HelpSentence,
@@ -59,8 +60,8 @@ enum SearchField {
     Source,
 }
 
-/// Returns the cost of a word that occurs in this way. Several words in names and phrases cost less than one in a help
-/// text.
+/// Returns the cost of a match, by the kind of text and the kind of occurrence. Several words in names and phrases cost
+/// less than one in a help text.
 fn cost(field: SearchField, occurrence: Occurrence) -> u32 {
     let field = match field {
         SearchField::CounterName => 0,
@@ -87,10 +88,10 @@ pub struct Ranking<'q> {
     is_known: Vec<bool>,
 }
 
-/// Ranking of a counterset: what its counters have in common.
+/// Part of the ranking that all counters of a counterset have in common.
 pub struct CountersetRanking {
     catalogue: Option<&'static SearchWords>,
-    /// Cost of each word of the query, where it occurs in the counterset's name or search words.
+    /// Cost of each word of the query; `None` if neither the counterset's name nor its search words contain the word.
     costs: Vec<Option<u32>>,
     is_called: bool,
 }
@@ -100,7 +101,8 @@ impl<'q> Ranking<'q> {
         Self { query, is_known: vec![false; query.words.len()] }
     }
 
-    /// Returns the words of the query that no counter contains. A text without words, such as "%%", is one of them.
+    /// Returns the words of the query that no counter contains. A query without words, such as "%%", counts as one such
+    /// word.
     pub fn unknown(&self) -> impl Iterator<Item = &str> {
         let words = self.query.words.iter().zip(&self.is_known);
         let has_none = self.query.words.is_empty() && !self.query.text.is_empty();
@@ -195,7 +197,7 @@ impl<'q> Ranking<'q> {
     }
 }
 
-/// Lowers the costs of the words that occur in a text.
+/// Lowers the costs of the searched words that occur in a text.
 fn add_text(costs: &mut [Option<u32>], searched: &[SearchedWord], text: &str, field: SearchField) {
     for (least, word) in costs.iter_mut().zip(searched) {
         let found = word.occurs_in_text(text).map(|occurrence| cost(field, occurrence));
@@ -203,7 +205,7 @@ fn add_text(costs: &mut [Option<u32>], searched: &[SearchedWord], text: &str, fi
     }
 }
 
-/// Lowers the costs of the words that occur in search words.
+/// Lowers the costs of the searched words that occur in the search phrases of the catalogue.
 fn add_phrases(costs: &mut [Option<u32>], searched: &[SearchedWord], phrases: &[&str], field: SearchField) {
     for phrase in phrases {
         let is_searched = |word: &str| searched.iter().any(|searched| searched.occurs_in(word).is_some());
@@ -212,7 +214,7 @@ fn add_phrases(costs: &mut [Option<u32>], searched: &[SearchedWord], phrases: &[
     }
 }
 
-/// Returns the words for a unit that users type.
+/// Returns the words that users type for a unit, such as "percent" for `%`.
 fn unit_name(unit: &str) -> &'static str {
     match unit {
         "%" => "percent",

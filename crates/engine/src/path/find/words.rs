@@ -11,7 +11,8 @@ pub enum Occurrence {
     Beginning,
 }
 
-/// Number of letters of a searched word that are compared: in texts of some scripts, a word begins at every letter.
+/// Maximum number of letters of a searched word that are compared. The limit bounds the cost in scripts where a word
+/// begins at every letter.
 const LETTERS_MAX: usize = 64;
 
 /// Word of a query, in lower case.
@@ -31,7 +32,8 @@ impl SearchedWord {
         Self { word, singular }
     }
 
-    /// Returns how this word occurs best in a word of a text: at its start, or at the start of one of its parts.
+    /// Returns the best kind of match of this word in a word of a text: at its start, or at the start of one of its
+    /// parts.
     pub fn occurs_in(&self, word: &str) -> Option<Occurrence> {
         let singular = self.singular.as_deref();
         occurrence(word, &self.word).or_else(|| {
@@ -39,7 +41,7 @@ impl SearchedWord {
         })
     }
 
-    /// Returns how this word occurs best in a text.
+    /// Returns the best kind of match of this word in a text.
     pub fn occurs_in_text(&self, text: &str) -> Option<Occurrence> {
         if !may_occur(text, &self.word) {
             return None;
@@ -47,7 +49,7 @@ impl SearchedWord {
         words(text).filter_map(|word| self.occurs_in(word)).min()
     }
 
-    /// Returns `true` if this is the whole word of a text, or its singular or plural.
+    /// Returns `true` if `word` is this word, or its singular or plural.
     pub fn is(&self, word: &str) -> bool {
         let is_whole =
             |searched: &str| begins(word, searched).is_some_and(|(_, behind)| is_plural_ending(behind));
@@ -97,12 +99,13 @@ fn may_occur(text: &str, searched: &str) -> bool {
     false
 }
 
-/// Returns the end of the letters and digits at the start of a text.
+/// Returns the offset at which the letters and digits at the start of a text end.
 fn run_end(text: &str) -> usize {
     text.find(|c: char| !c.is_alphanumeric()).unwrap_or(text.len())
 }
 
-/// Returns the end of a single letter behind a slash, if the text up to `end` is a single letter too.
+/// Returns the end offset of two single letters with a slash between them, such as `I/O`, at the start of a text; `end`
+/// is the offset of the slash.
 fn joined_end(text: &str, end: usize) -> Option<usize> {
     let is_letter = |text: &str| {
         let mut chars = text.chars();
@@ -114,7 +117,7 @@ fn joined_end(text: &str, end: usize) -> Option<usize> {
     (is_letter(first) && is_letter(second)).then(|| end.saturating_add(1).saturating_add(second.len()))
 }
 
-/// Returns how a searched word occurs best at the starts of the parts of a word.
+/// Returns the best kind of match of a searched word at the starts of the parts of a word.
 fn occurrence(word: &str, searched: &str) -> Option<Occurrence> {
     let first = searched.chars().next()?;
     let mut best: Option<Occurrence> = None;

@@ -19,7 +19,7 @@ use crate::total::{Member, Sum, Totals};
 /// Instances of a counterset, with the sources of their values.
 pub trait InstanceSource: Debug + Send {
     /// `true` if a row `_Total` follows the instances. Then no instance may have that [name](TOTAL_NAME), in upper or
-    /// lower case: [`find`](Self::find) renames one that has it, or users cannot select one of the two rows.
+    /// lower case: [`find`](Self::find) must rename such an instance, or users cannot select one of the two rows.
     const HAS_TOTAL: bool = false;
 
     /// `true` if some values must be waited for: then [`begin`](Self::begin) is called at the start of a collection.
@@ -37,8 +37,8 @@ pub trait InstanceSource: Debug + Send {
     /// Returns the keys of the instances found last, in the order of their rows, without `_Total`.
     fn keys(&self) -> &[InstanceKey];
 
-    /// Requests the values of these instances that must be waited for; `indexes` are indexes of [`keys`](Self::keys).
-    /// Waiting ends at `until`. An implementation sends its requests and returns; it never waits.
+    /// Requests the values of these instances that a collection must wait for; `indexes` are indexes of
+    /// [`keys`](Self::keys). Waiting ends at `until`. An implementation sends its requests and returns; it never waits.
     fn begin(&mut self, indexes: &[usize], counters: &[CounterId], until: Instant) {
         let _ = (indexes, counters, until);
     }
@@ -74,7 +74,7 @@ pub trait InstanceSource: Debug + Send {
         Total::Sum(counter)
     }
 
-    /// Returns the raw value of a counter of `_Total` that is [`Total::Own`].
+    /// Returns the raw value of a counter of `_Total` whose rule is [`Total::Own`].
     ///
     /// # Errors
     /// The same errors as [`value`](Self::value).
@@ -91,17 +91,18 @@ pub trait InstanceSource: Debug + Send {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Total {
-    /// Sum of this counter over the rows. A counter with the meaning of another one has its sum.
+    /// Sum of this counter over the rows. A counter with the same meaning as another counter has the sum of that
+    /// counter.
     Sum(CounterId),
     /// Sum of two counters over the rows, for a counter that is their sum in each row.
     SumOfTwo(CounterId, CounterId),
-    /// Mean, or a value of the source itself, computed by [`InstanceSource::total`]. Two samples of it are compared
-    /// only if they have the same instances.
+    /// Mean, or a value that the source itself has, computed by [`InstanceSource::total`]. Two samples of this value
+    /// are compared only if they have the same instances.
     Own,
 }
 
 impl Total {
-    /// Returns the counters whose sums are added; `None` if the total is none of rows.
+    /// Returns the counters whose sums over the rows are added; `None` if the total is not a sum over rows.
     fn summed(self) -> Option<[Option<CounterId>; 2]> {
         match self {
             Self::Sum(counter) => Some([Some(counter), None]),
@@ -111,7 +112,7 @@ impl Total {
     }
 }
 
-/// Identity of an instance.
+/// Identity of an instance: name, id and birth.
 ///
 /// Samples of two collections are compared only if name, id and birth agree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,14 +139,15 @@ impl InstanceKey {
         Self { birth, ..self }
     }
 
-    /// Returns `true` if this may be the instance of an identity. An unknown start fits every other.
+    /// Returns `true` if this key can be the given instance: id and name are equal, and so is the start if both are
+    /// known.
     fn is_of(&self, instance: &Identity<'_>) -> bool {
         self.id == instance.instance_id
             && self.name.encode_utf16().eq(instance.instance.units())
             && (self.birth == instance.birth || self.birth.is_none() || instance.birth.is_none())
     }
 
-    /// Returns the start of the instance, or a number made of its name if it has none.
+    /// Returns the start of the instance; if there is none, a number made of its name.
     ///
     /// It identifies a member of a total. An instance that has no start at first and one later has been replaced by
     /// another.
@@ -164,9 +166,9 @@ pub const TOTAL_NAME: &str = "_Total";
 /// Id of the row for all instances.
 pub const TOTAL_ID: InstanceId = InstanceId(0xFFFF_FFFE);
 
-/// Returns a birth that distinguishes sums over different sets of instances, the same in every process and for every
-/// order of the instances: a hash of their ids and births. An instance that only its name identifies needs a birth
-/// made of that.
+/// Returns a birth that distinguishes sums over different sets of instances: a hash of their ids and births, the same
+/// in every process and for every order of the instances. An instance that only its name identifies needs a birth made
+/// of its name.
 pub fn birth_of_total(covered: impl Iterator<Item = (u32, Birth)>) -> Birth {
     let sum = covered.fold(0_u64, |sum, (id, birth)| {
         let hash = id.to_le_bytes().into_iter().fold(FNV_BASIS, fnv);
@@ -186,13 +188,13 @@ fn fnv(hash: u64, byte: u8) -> u64 {
     (hash ^ u64::from(byte)).wrapping_mul(PRIME)
 }
 
-/// Spreads each bit of a hash over the bits above it and below it.
+/// Spreads each bit of a hash over higher and lower bits.
 fn mix(hash: u64) -> u64 {
     const ODD: u64 = 0x9E37_79B9_7F4A_7C15; // 2^64 divided by the golden ratio
     (hash ^ hash >> 32).wrapping_mul(ODD)
 }
 
-/// Provider of a counterset of several instances.
+/// Provider of a counterset with several instances.
 ///
 /// Counts in `_Total` have births of their own. For means and the like the birth of that row depends on the instances
 /// that it covers. When an instance appears or disappears, they are not comparable, and have no rate for one
@@ -207,11 +209,11 @@ pub struct MultiInstanceProvider<I> {
     elapsed_ns: fn() -> u64,
     instances: I,
     totals: Totals<CounterId>,
-    /// Counters that are added up in this collection.
+    /// Counters whose values are added up over the rows in this collection.
     added: Vec<CounterId>,
-    /// Collection that was announced.
+    /// Collection that `begin` announced.
     collection: Option<Collection>,
-    /// Indexes of instances that are waited for. The memory is reused.
+    /// Indexes of the instances that a collection waits for. The memory is reused.
     indexes: Vec<usize>,
 }
 

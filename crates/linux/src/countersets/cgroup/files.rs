@@ -16,7 +16,7 @@ use crate::sources::cgroup::{BlkioSums, CpuAcctStat, CpuStat, IoSums, MemoryEven
 use crate::sources::named::Number;
 use crate::sources::text::TextError;
 
-/// Reason for a file that a group lacks. The possible causes cannot be told apart.
+/// Reason for a missing value if a control group lacks the file. The possible causes cannot be told apart.
 const NO_FILE: &str = "the group has no such file: it is the root, the controller is not enabled for it, the kernel is \
     older than the counter, or the group is gone";
 
@@ -24,11 +24,11 @@ const MICROSECOND_100NS: u64 = 10;
 const NS_IN_100NS: u64 = 100;
 const SECOND_100NS: u64 = 10_000_000;
 
-/// Files of one group at a time. Rows are filled one after the other, so thousands of groups share one buffer.
+/// Files of one control group at a time. Rows are filled one after the other, so thousands of groups share one buffer.
 #[derive(Debug)]
 pub(super) struct CgroupFiles {
     clock_ticks: u64,
-    /// Index of the group that the other fields belong to, and the number of the collection.
+    /// Index of the control group that the other fields belong to, and the number of the collection that read them.
     of: Option<(usize, u64)>,
     file: KeptFile,
     cpu: CollectionCache<CpuStat>,
@@ -42,7 +42,7 @@ pub(super) struct CgroupFiles {
     pressure: [CollectionCache<StallReading>; 4],
 }
 
-/// Directories of a group in one of its hierarchies.
+/// Directory of a control group in one hierarchy: the hierarchy's root, and the path below it.
 #[derive(Clone, Copy, Debug)]
 struct GroupPath<'a> {
     root: &'a Path,
@@ -69,7 +69,7 @@ impl CgroupFiles {
         }
     }
 
-    /// Switches to the group at index `at`.
+    /// Switches to the control group at index `at`, and drops the data of the previous group.
     pub(super) fn turn_to(&mut self, at: usize, pass: &Collection) {
         if self.of != Some((at, pass.number())) {
             // The caches know only the collection, in which many groups are read. They begin empty for each
@@ -79,7 +79,7 @@ impl CgroupFiles {
         }
     }
 
-    /// Returns the raw value of a counter of the group. Reads only the files that the counter needs.
+    /// Returns the raw value of a counter of the control group. Reads only the files that the counter needs.
     pub(super) fn value(
         &mut self,
         group: &ControlGroup,
@@ -225,7 +225,7 @@ impl CgroupFiles {
         }
     }
 
-    /// Reads a file of the group.
+    /// Reads the file `name` of a control group, and parses the text with `parse`.
     fn read<T>(
         &mut self,
         place: GroupPath<'_>,
@@ -241,7 +241,7 @@ impl CgroupFiles {
         self.read(place, name, pass, attribute::number)
     }
 
-    /// Returns a time of version 1, converted from ns to units of 100 ns.
+    /// Returns the time in a file of a version 1 control group, converted from ns to units of 100 ns.
     fn ns(&mut self, place: GroupPath<'_>, name: &str, pass: &mut Collection) -> Result<u64, NoValue> {
         Ok(self.number(place, name, pass)? / NS_IN_100NS)
     }
@@ -268,7 +268,7 @@ impl CgroupFiles {
         Ok(self.cpu(place, of, pass)?.saturating_mul(MICROSECOND_100NS))
     }
 
-    /// Returns a share of the time of version 1: exact, or in ticks before Linux 4.7.
+    /// Returns the user or kernel time of a version 1 control group: exact, or counted in ticks before Linux 4.7.
     fn cpuacct(
         &mut self,
         place: GroupPath<'_>,
@@ -346,7 +346,7 @@ impl CgroupFiles {
         place.blkio(names, &mut self.file, latest, pass).map(of_v1)
     }
 
-    /// Returns the time of a line; without a line, the time at which the file was read.
+    /// Returns the time in a line of a pressure file; without a line, the time at which the file was read.
     fn stall(
         &mut self,
         place: GroupPath<'_>,
@@ -373,7 +373,7 @@ impl CgroupFiles {
     }
 }
 
-/// Kind of a block I/O file of version 1: bytes or events.
+/// Kind of a block I/O file of a version 1 control group: bytes or events.
 #[derive(Clone, Copy, Debug)]
 enum Blkio {
     Bytes,
@@ -389,7 +389,7 @@ enum Resource {
     Irq,
 }
 
-/// Returns the file of a pressure counter and its line; the time of a reading has no line.
+/// Returns the resource and the line of a pressure counter; a timestamp counter has no line.
 fn stalled(counter: CounterId) -> Option<(Resource, Option<Line>)> {
     Some(match counter {
         id::PERCENT_PROCESSOR_SOME_STALLED_TIME => (Resource::Cpu, Some(SOME)),
@@ -407,8 +407,8 @@ fn stalled(counter: CounterId) -> Option<(Resource, Option<Line>)> {
     })
 }
 
-/// Returns the directories of a group for a controller: in version 2 if the controller belongs to it, else in version
-/// 1.
+/// Returns the directory of a control group for a controller: in version 2 if the controller belongs to version 2, else
+/// in version 1.
 fn place<'a>(
     group: &'a ControlGroup,
     mounts: &'a Mounts,
@@ -439,7 +439,7 @@ impl GroupPath<'_> {
         self.root.join(self.group).join(name)
     }
 
-    /// Moves `file` to the file `name` of the group.
+    /// Switches `file` to the file `name` of the control group.
     fn go(self, file: &mut KeptFile, name: &str) {
         file.move_to(|path| {
             self.root.clone_into(path);
@@ -448,7 +448,7 @@ impl GroupPath<'_> {
         });
     }
 
-    /// Reads and parses one file of the group.
+    /// Reads and parses the file `name` of the control group.
     fn read<T: Default>(
         self,
         name: &str,
@@ -463,7 +463,7 @@ impl GroupPath<'_> {
         })
     }
 
-    /// Returns the number in one line of a file.
+    /// Returns the number in one line of the file `name`, which is read once per collection.
     fn keyed<T: Default>(
         self,
         name: &str,
@@ -480,7 +480,8 @@ impl GroupPath<'_> {
         }
     }
 
-    /// Returns the sums of a file of version 1 that has two names; the second, of older kernels, omits groups below.
+    /// Returns the sums of a version 1 block I/O file that has two names; the second, of older kernels, omits groups
+    /// below.
     fn blkio<'a>(
         self,
         names: [&str; 2],

@@ -102,8 +102,8 @@ impl ControlGroup {
         (0..).zip(self.inodes).filter_map(|(hierarchy, inode)| Some((hierarchy, inode?)))
     }
 
-    /// Returns the lower half of the inode. Hierarchies of version 1 number their directories independently; the
-    /// upper four bits distinguish them.
+    /// Returns the instance id of the control group: the lower half of its inode. Hierarchies of version 1 number their
+    /// directories independently; the upper four bits distinguish them.
     fn id(&self) -> InstanceId {
         const VERSION_1: u32 = 28;
         let (hierarchy, inode) = self.inodes().next().unwrap_or_default();
@@ -114,7 +114,8 @@ impl ControlGroup {
         })
     }
 
-    /// Returns the inode, which the kernel does not give to another group; a mixture if there are several inodes.
+    /// Returns the birth of the control group: its inode, which the kernel does not give to another group, or a mixture
+    /// of several inodes.
     fn birth(&self) -> Birth {
         let mut all = self.inodes();
         match (all.next(), all.next()) {

@@ -8,7 +8,7 @@ use super::tree::GroupTree;
 use crate::provider::{Collection, KeptFile, LOOK_AGAIN_NS, ReadFiles, SeqFileKind};
 use crate::sources::cgroup::Controllers;
 
-/// A hierarchy: version 2, or that of a controller of version 1.
+/// Hierarchy of control groups: version 2, or that of a controller of version 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hierarchy {
     Unified,
@@ -22,7 +22,7 @@ pub(super) enum Hierarchy {
 impl Hierarchy {
     pub(super) const COUNT: usize = 6;
 
-    /// Index of the hierarchy in arrays with one element for each.
+    /// Returns the index of the hierarchy in arrays with one element for each hierarchy.
     fn index(self) -> usize {
         match self {
             Self::Unified => 0,
@@ -35,8 +35,8 @@ impl Hierarchy {
     }
 }
 
-/// Names of the directories of version 1, indexed by [`Hierarchy`]. Controllers that share a hierarchy have a
-/// directory with both names, and links with each name, except on a system that makes none.
+/// Possible names of each version 1 hierarchy's directory, indexed by [`Hierarchy`]. Controllers that share a hierarchy
+/// have a directory with both names, and links with each name, except on a system that makes none.
 const FOLDERS: [&[&str]; Hierarchy::COUNT] = [
     &[],
     &["cpu", "cpu,cpuacct", "cpuacct,cpu"],
@@ -56,7 +56,7 @@ pub(super) struct Mounts {
     found_at_ns: Option<u64>,
     /// Trees of groups: one for the hierarchies that share a directory.
     trees: Vec<GroupTree>,
-    /// Index of each hierarchy's tree.
+    /// Index in `trees` of each hierarchy's tree.
     tree_of: [Option<usize>; Hierarchy::COUNT],
     /// Controllers enabled in version 2.
     pub(super) controllers: Controllers,
@@ -74,7 +74,7 @@ impl Mounts {
         }
     }
 
-    /// Finds the current groups. Returns `true` if they differ from those found before.
+    /// Finds the current control groups. Returns `true` if they differ from those found before.
     pub(super) fn refresh(&mut self, pass: &mut Collection) -> bool {
         let is_new = self.find(pass);
         let mut changed = is_new;
@@ -144,7 +144,7 @@ impl Mounts {
         true
     }
 
-    /// Creates one tree for each directory.
+    /// Creates one tree of control groups for each directory; hierarchies with the same directory share a tree.
     fn plant(&mut self) {
         let Self { found, trees, tree_of, .. } = self;
         trees.clear();

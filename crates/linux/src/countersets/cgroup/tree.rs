@@ -57,13 +57,14 @@ impl GroupTree {
         &self.root
     }
 
-    /// Returns the paths below the root, and the inodes.
+    /// Returns the path below the root and the inode of each control group.
     pub(super) fn groups(&self) -> impl Iterator<Item = (&Path, u64)> {
         let below = |path| Path::strip_prefix(path, &self.root).unwrap_or(path);
         self.nodes.iter().map(move |node| (below(&node.path), node.stamp.inode))
     }
 
-    /// Finds groups that were created or removed, and returns `true` if there are any. Lists no directory otherwise.
+    /// Finds control groups that were created or removed, and returns `true` if there are any. Lists directories only
+    /// if one has changed.
     pub(super) fn refresh(&mut self, pass: &mut Collection) -> bool {
         let is_same = |node: &Node| DirStamp::read(&node.path) == Some(node.stamp);
         if !self.nodes.is_empty() && self.nodes.iter().all(is_same) {
@@ -78,7 +79,7 @@ impl GroupTree {
         old != new
     }
 
-    /// Lists the directories that are new or have changed.
+    /// Lists the directories that are new or have changed since `before`, and fills the list of nodes.
     fn walk(&mut self, before: Vec<Node>, pass: &mut Collection) {
         let mut known: BTreeMap<PathBuf, (DirStamp, Vec<PathBuf>)> = BTreeMap::new();
         // A list that was cut at the limit lacks children, so it must not replace a listing.

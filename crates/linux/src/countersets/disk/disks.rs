@@ -18,7 +18,7 @@ use crate::roots::Roots;
 use crate::sources::attribute;
 use crate::sources::diskstats::{Device, DiskStats, DiskStatsField};
 
-/// All block devices, shared by the countersets: the file is read and parsed once per collection.
+/// Block devices of `/proc/diskstats`, shared by several countersets. The file is read and parsed once per collection.
 #[derive(Clone, Debug)]
 pub(crate) struct Disks(Arc<Mutex<State>>);
 
@@ -26,16 +26,16 @@ pub(crate) struct Disks(Arc<Mutex<State>>);
 struct State {
     stats: ParsedFile<DiskStats>,
     sys_block: PathBuf,
-    /// List of mounts, for facts.
+    /// Path of the list of mounts, for facts about disks.
     mountinfo: PathBuf,
     time_100ns: fn(u64) -> u64,
     /// Number of the collection that `disks` belongs to.
     pass: u64,
-    /// Devices in the order of the file.
+    /// Devices in the order of `/proc/diskstats`.
     disks: Vec<Disk>,
 }
 
-/// A device or partition.
+/// Block device or partition, with its request counts.
 #[derive(Debug)]
 pub(super) struct Disk {
     pub(super) major: u32,
@@ -43,7 +43,7 @@ pub(super) struct Disk {
     pub(super) name: Vec<u8>,
     /// Request counts of the device when its line could last be read.
     requests: Option<Requests>,
-    /// Reason for a line that cannot be read now.
+    /// Error in the device's line of `/proc/diskstats`, if the line cannot be read now.
     fault: Option<NoValue>,
     /// Key of the device's row, if it has a row.
     pub(super) key: InstanceKey,
@@ -62,7 +62,7 @@ pub(super) enum DeviceKind {
     Virtual,
     /// Drive without a medium, with the number of requests completed when it was examined.
     Empty(u64),
-    /// Device that stands for hardware.
+    /// Device that stands for hardware, such as a disk.
     Disk,
 }
 
@@ -79,7 +79,7 @@ impl Disks {
         Self(Arc::new(Mutex::new(state)))
     }
 
-    /// Returns facts about the device with this key.
+    /// Returns facts about the device whose row has this key.
     pub(super) fn facts(&self, key: &InstanceKey, pass: &mut Collection) -> Vec<Fact> {
         let found = self.with(pass, |disks, sys_block, _| {
             let disk = disks.iter().find(|disk| disk.key == *key);
@@ -90,7 +90,7 @@ impl Disks {
         facts::facts(&name, &folder, &mountinfo, pass)
     }
 
-    /// Calls `then` with the devices of this collection, and `/sys/block`.
+    /// Calls `then` with the devices of this collection, and the path of `/sys/block`.
     pub(super) fn with<T>(
         &self,
         pass: &mut Collection,
@@ -236,7 +236,7 @@ impl Disk {
         })
     }
 
-    /// Returns the device's directory: sysfs writes `!` where a name has `/`.
+    /// Returns the device's directory in `/sys/block`: sysfs writes `!` where a name has `/`.
     fn folder(&self, sys_block: &Path) -> PathBuf {
         use std::os::unix::ffi::OsStringExt;
         let byte = |byte: &u8| if *byte == b'/' { b'!' } else { *byte };

@@ -13,9 +13,9 @@ use crate::provider::{Collection, KeptFile, ReadFiles, SeqFileKind, unavailable}
 use crate::sources::attribute;
 use crate::sources::mountinfo::MountInfo;
 
-/// Maximum number of devices that are followed from a disk: its partitions, and what is on top of them.
+/// Maximum number of devices that are followed from a disk: its partitions, and the devices on top of these.
 const DEVICES_MAX: usize = 1_000;
-/// Maximum number of mount points that are named.
+/// Maximum number of mount points that the fact about a disk names.
 const SHOWN: usize = 20;
 
 /// Returns the facts about the device with this directory in `/sys/block`. `name` is that of its device file.
@@ -132,7 +132,7 @@ mod tests {
     use crate::clock::elapsed_ns;
     use crate::testing::Tree;
 
-    /// Model and mount points of a disk with two partitions, one of which is below a mapped volume.
+    /// Returns the model and the mount points of a disk with two partitions, one of which is below a mapped volume.
     fn facts_of(change: impl FnOnce(&Tree)) -> (Option<String>, String) {
         let tree = Tree::proc_of("small-vm");
         for (file, text) in [

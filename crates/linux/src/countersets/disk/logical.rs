@@ -30,7 +30,7 @@ pub(crate) struct LogicalDisk {
     space: Option<AskSpace>,
     /// Maximum time to wait for a file system.
     deadline: Duration,
-    /// Time at which waiting ends in the collection that was announced.
+    /// Time at which waiting for file systems ends, in a collection that was announced.
     until: Option<Instant>,
     /// Number of the mount list that `keys` and `volumes` were made from.
     changes: u64,
@@ -38,7 +38,7 @@ pub(crate) struct LogicalDisk {
     volumes: Vec<VolumeState>,
 }
 
-/// Requests the size and the free space of a file system.
+/// Function that requests the size and the free space of a file system.
 pub(crate) type AskSpace = fn(&Path) -> Result<StatVfs, Errno>;
 
 /// A volume with its last known state.
@@ -47,7 +47,7 @@ struct VolumeState {
     volume: Volume,
     /// Number of the volume's block device, once searched for; the inner value is `None` if there is no such device.
     device: Option<Option<(u32, u32)>>,
-    /// Birth of that device at the last collection.
+    /// Birth of the volume's block device at the last collection.
     birth: Option<Birth>,
     remote: Remote<Space>,
     /// Time of the request that was sent when the collection was announced.
@@ -56,7 +56,7 @@ struct VolumeState {
     requests: CollectionCache<Requests>,
 }
 
-/// Size of a file system, in bytes.
+/// Size and free space of a file system, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Space {
     free: u64,
@@ -66,7 +66,7 @@ struct Space {
 const BYTES_IN_MIB: u64 = 1 << 20;
 
 impl LogicalDisk {
-    /// Creates a provider that reads below `roots`. If these are not those of this process, the mounts are those of
+    /// Creates a provider that reads below `roots`. If `roots` belong to another system, the mounts are those of its
     /// process 1. `space` requests the space of a file system at its mount point; `None` if the mount points are in
     /// another tree.
     pub(crate) fn new(roots: &Roots, disks: Disks, space: Option<AskSpace>) -> Self {
@@ -92,7 +92,8 @@ impl LogicalDisk {
         Self { deadline, ..self }
     }
 
-    /// Returns a field of the space; if the file system is late, of its previous response, with a mark.
+    /// Returns one number of a file system's space. If the file system is late, the number is from its previous
+    /// response, with a mark.
     fn space(
         &mut self,
         at: usize,
@@ -209,7 +210,7 @@ impl InstanceSource for LogicalDisk {
         }
     }
 
-    /// Returns the rule of PhysicalDisk for a counter of `_Total`, except that shares of time are means.
+    /// Returns the rule for a counter of `_Total`: the rule of PhysicalDisk, except that shares of time are means.
     fn total_of(&self, counter: CounterId) -> Total {
         if let id::PERCENT_DISK_TIME | id::PERCENT_DISK_READ_TIME | id::PERCENT_DISK_WRITE_TIME = counter {
             return Total::Own;
@@ -232,7 +233,7 @@ impl InstanceSource for LogicalDisk {
 /// Counters whose values are requested from the file system itself.
 const SPACE: [CounterId; 3] = [id::PERCENT_FREE_SPACE, id::PERCENT_FREE_SPACE_BASE, id::FREE_MEGABYTES];
 
-/// Number of counters before those that PhysicalDisk has: the counters of space.
+/// Number of counters of LogicalDisk that PhysicalDisk lacks: the counters of space, which come first.
 const FIRST: u32 = id::CURRENT_DISK_QUEUE_LENGTH.0.saturating_sub(physical_disk::CURRENT_DISK_QUEUE_LENGTH.0);
 
 /// Returns the counter of PhysicalDisk with the same meaning.
@@ -260,7 +261,7 @@ impl Volume {
         InstanceKey::new(instance_name(&self.mount_point), id)
     }
 
-    /// Requests the space in another thread: the file system may be on a device that does not respond.
+    /// Requests the space of the volume in another thread, because the device of the file system may not respond.
     ///
     /// # Errors
     /// If the path to the file system leads through a program or a network. The kernel may wait for those even while

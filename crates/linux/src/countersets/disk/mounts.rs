@@ -6,7 +6,7 @@ use crate::sources::text::TextError;
 /// File systems on block devices, each with a mount point at which it can be reached.
 #[derive(Debug, Default)]
 pub(super) struct Mounts {
-    /// Text that the mounts were parsed from.
+    /// Text of the mount list that `volumes` was parsed from.
     text: Vec<u8>,
     all: MountInfo,
     /// Volumes in the order of their mounts.
@@ -21,7 +21,7 @@ pub(super) struct Volume {
     /// Major number of the volume's device.
     pub(super) major: u32,
     pub(super) minor: u32,
-    /// Source of the mount, if its number is not that of a block device.
+    /// Source of the mount, if its device number is not that of a block device.
     pub(super) source: Option<Vec<u8>>,
     /// Mount point at which the volume can be reached.
     pub(super) mount_point: Vec<u8>,
@@ -33,7 +33,7 @@ impl Mounts {
     /// Maximum number of nested mounts that are followed.
     const DEPTH: usize = 100;
 
-    /// Parses `text`, if it differs from the previous text.
+    /// Parses the mount list in `text`, if it differs from the previous text.
     ///
     /// # Errors
     /// If the text is invalid.
@@ -156,7 +156,7 @@ impl Mount {
 mod tests {
     use super::*;
 
-    /// The mount points of the volumes of some mounts: their ids, the ids around them, the devices, where, and types.
+    /// Returns the mount points of the volumes for these mounts: id, parent id, device, mount point and type of each.
     fn volumes(mounts: &[(u64, u64, &str, &str, &str)]) -> Vec<(String, bool)> {
         let line = |(id, parent, device, point, fs_type): &(u64, u64, &str, &str, &str)| {
             format!("{id} {parent} {device} / {point} rw - {fs_type} /dev/x rw\n")

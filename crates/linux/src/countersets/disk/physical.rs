@@ -55,7 +55,7 @@ impl InstanceSource for PhysicalDisk {
     }
 }
 
-/// Devices that have a row.
+/// Block devices that have a row in a counterset.
 #[derive(Debug, Default)]
 pub(super) struct DiskRows {
     pub(super) keys: Vec<InstanceKey>,

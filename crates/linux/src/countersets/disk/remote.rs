@@ -49,7 +49,7 @@ impl<T> Shared<T> {
     }
 }
 
-/// Ends a request, also if the source panicked.
+/// Guard that ends a request when dropped, also if the source panicked.
 struct Answering<T> {
     shared: Arc<Shared<T>>,
     request_time: Instant,

@@ -16,7 +16,7 @@ pub(super) struct Requests {
     sums: [WidenedCount; DiskStatsField::ALL.len()],
 }
 
-/// Time at which lines were read.
+/// Time at which the lines of `/proc/diskstats` were read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReadTime {
     /// Time of the reading, as PerfTime100NSec.
@@ -73,7 +73,7 @@ impl Requests {
         DiskStatsField::ALL.iter().zip(&self.sums).find(|(known, _)| **known == field).map(|(_, sum)| *sum)
     }
 
-    /// Returns one count, continued where the kernel's own count wraps to zero.
+    /// Returns one count of the device, continued where the kernel's own count wraps to zero.
     pub(super) fn get(&self, field: DiskStatsField) -> Result<MarkedRaw, NoValue> {
         let raw = self.numbers.get(field).ok_or(unavailable("this kernel does not count it"))?;
         match (field, self.sum(field)) {
@@ -83,18 +83,18 @@ impl Requests {
         }
     }
 
-    /// Returns a count multiplied by `factor`.
+    /// Returns one count of the device, multiplied by `factor`.
     fn times(&self, field: DiskStatsField, factor: u64) -> Result<MarkedRaw, NoValue> {
         let MarkedRaw { raw, mark, .. } = self.get(field)?;
         Ok(MarkedRaw::new(raw.wrapping_mul(factor), mark))
     }
 
-    /// Returns a time in units of 100 ns.
+    /// Returns the time in a field of the device, in units of 100 ns.
     pub(super) fn in_100ns(&self, field: DiskStatsField) -> Result<MarkedRaw, NoValue> {
         self.times(field, MS_100NS)
     }
 
-    /// Returns a time in units of PerfFreq.
+    /// Returns the time in a field of the device, in units of PerfFreq.
     pub(super) fn in_perf_time(&self, field: DiskStatsField) -> Result<MarkedRaw, NoValue> {
         self.times(field, MS_NS)
     }
@@ -148,7 +148,7 @@ impl Requests {
     }
 }
 
-/// Returns the reason for a counter of PhysicalDisk that Linux never has, without reading anything.
+/// Returns the reason if Linux has no value for this counter of PhysicalDisk; reads no file.
 pub(super) fn never(counter: CounterId) -> Option<NoValue> {
     let why = "the kernel counts how many requests it merged, not how many it split";
     (counter == id::SPLIT_IO_PER_SEC).then(|| unavailable(why))
@@ -187,8 +187,8 @@ pub(super) fn total_of(counter: CounterId) -> Total {
     b.map_or(Total::Sum(a), |b| Total::SumOfTwo(a, b))
 }
 
-/// Returns the mean of the devices that have such a value. If the value of one device could not be read, there is no
-/// mean: it would be the mean of other devices than before.
+/// Returns the mean of the devices that have a value. If the value of one device could not be read, there is no mean:
+/// it would be the mean of other devices than before.
 pub(super) fn mean(each: impl Iterator<Item = Result<MarkedRaw, NoValue>>) -> Result<MarkedRaw, NoValue> {
     let (mut sum, mut count, mut mark, mut none) = (0_u128, 0_u128, None, None);
     for value in each {
@@ -214,12 +214,12 @@ fn both(a: MarkedRaw, b: MarkedRaw) -> Result<MarkedRaw, NoValue> {
     Ok(MarkedRaw::new(a.raw.wrapping_add(b.raw), a.mark.or(b.mark)))
 }
 
-/// A count that only grows, of a kernel that prints some counts in 32 bits.
+/// Count of a device that only grows, widened to 64 bits, because some kernels print some counts in 32 bits.
 #[derive(Clone, Copy, Debug)]
 struct WidenedCount {
     /// Number that the kernel printed last.
     printed: u64,
-    /// Number that the kernel would have printed with more bits, had it begun when this process did.
+    /// Count continued beyond 32 bits: the number that the kernel printed first, plus all growth since.
     sum: u64,
     /// `true` if the kernel's number has fallen below `printed`.
     is_held: bool,
@@ -232,8 +232,8 @@ impl WidenedCount {
         Self { printed, sum: printed, is_held: false }
     }
 
-    /// Returns the growth of the count; `None` if it has fallen. A count that the kernel prints in 32 bits has passed
-    /// zero if it falls by more than half of its range.
+    /// Returns the growth of the count up to `now`; `None` if the count has fallen. A count that the kernel prints in
+    /// 32 bits has passed zero if it falls by more than half of its range.
     fn step_to(self, now: u64, field: DiskStatsField) -> Option<u64> {
         // A larger number was printed in 64 bits, so this kernel's field does not wrap at 2^32.
         let may_pass_zero = field.is_short() && self.printed < Self::TURN;
@@ -280,7 +280,7 @@ mod tests {
         }
     }
 
-    /// A disk with this number of requests that completes one has not wrapped to zero.
+    /// Checks that a 64-bit count that falls from nearly 2^32 means another device, not a wrap to zero.
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn counts_of_64_bits_pass_no_zero() {

@@ -21,7 +21,7 @@ mod tests;
 pub(crate) struct EnergyMeter {
     class: PathBuf,
     folder: DirReader,
-    /// Zones, packages before their domains; `listed` is the next list.
+    /// Energy zones, packages before their domains; `listed` is a buffer for the next list.
     zones: Vec<Zone>,
     listed: Vec<Zone>,
     /// Keys of the zones, by index.
@@ -38,7 +38,7 @@ struct Meter {
 }
 
 impl EnergyMeter {
-    /// Maximum number of zones that keep their file descriptor open.
+    /// Maximum number of energy zones that keep their file descriptor open.
     const ZONES_THAT_KEEP: usize = 16;
 
     /// Creates a provider that reads below `roots`.
@@ -143,7 +143,7 @@ impl InstanceSource for EnergyMeter {
         Total::Own
     }
 
-    /// Returns the sum of the zones that no other zone includes.
+    /// Returns the sum of a counter over the zones that no other zone includes.
     fn total(&mut self, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         if counter != id::ENERGY {
             return Err(never(counter));
@@ -160,7 +160,7 @@ impl InstanceSource for EnergyMeter {
     }
 }
 
-/// Returns the reason for a counter without a value on any Linux.
+/// Returns the reason that a counter has no value on any Linux.
 fn never(counter: CounterId) -> NoValue {
     match counter {
         id::POWER | id::POWER_BASE => {

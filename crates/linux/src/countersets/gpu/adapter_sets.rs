@@ -13,7 +13,7 @@ use super::card::CardReading;
 use super::{Gpu, Shared, lock};
 use crate::provider::{Collection, InstanceKey, InstanceSource, MarkedRaw, unavailable};
 
-/// Counterset with one instance for each adapter: its names and readings.
+/// Names and readings of a counterset that has one instance for each graphics adapter.
 pub(super) trait AdapterView: Debug + Send {
     /// Counterset that the instances belong to.
     const COUNTERSET: &'static Counterset;
@@ -25,7 +25,7 @@ pub(super) trait AdapterView: Debug + Send {
     fn gauges(counter: CounterId) -> &'static [CardReading];
 }
 
-/// Provider of a counterset that has an instance for each adapter.
+/// Provider of a counterset that has an instance for each graphics adapter.
 #[derive(Debug)]
 pub(super) struct AdapterSet<V> {
     gpu: Shared,
@@ -81,7 +81,7 @@ impl<V: AdapterView> InstanceSource for AdapterSet<V> {
 }
 
 impl Gpu {
-    /// Returns one reading of the adapter at index `at`.
+    /// Returns one reading of the graphics adapter at index `at`.
     fn read(&mut self, at: usize, gauge: CardReading, pass: &mut Collection) -> Result<u64, NoValue> {
         let Some(adapter) = self.adapters.list.get_mut(at) else { return Err(NoValue::NotGiven) };
         if let Some(address) = adapter.nvidia {

@@ -21,7 +21,7 @@ pub(super) struct Adapters {
     looked_at_ns: Option<u64>,
     /// Adapters, in the order of their LUIDs.
     pub(super) list: Vec<Adapter>,
-    /// Number that changes when the list does.
+    /// Number that changes whenever `list` changes.
     pub(super) generation: u64,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Adapter {
 struct Card {
     number: u32,
     driver: String,
-    /// Numbers of its render nodes; searched for only if the card is not on PCI.
+    /// Numbers of the card's render nodes; searched for only if the card is not on PCI.
     renders: Vec<u32>,
     files: CardFiles,
 }
@@ -62,7 +62,7 @@ impl Adapters {
         }
     }
 
-    /// Searches for adapters, every 10 s.
+    /// Searches for graphics adapters, at most every 10 s.
     pub(super) fn refresh(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         if !pass.is_due(&mut self.looked_at_ns, LOOK_AGAIN_NS) {
             return Ok(());
@@ -107,7 +107,7 @@ impl Adapters {
         Ok(())
     }
 
-    /// Returns a card, if it has a device: `vgem` and the like have none.
+    /// Returns the adapter of a card, if the card has a device: `vgem` and similar drivers have none.
     fn card(&self, number: u32, before: usize, pass: &mut Collection) -> Option<Adapter> {
         let folder = self.drm.join(format!("card{number}"));
         let mut file = KeptFile::new(folder.join("device/uevent"), SeqFileKind::Single).keep(false);
@@ -134,7 +134,7 @@ impl Adapters {
         self.list.iter().any(|adapter| adapter.card.is_some())
     }
 
-    /// Returns the adapter that is not on PCI and has this device.
+    /// Returns the adapter that is not on PCI and has this device file.
     pub(super) fn of_node(&self, node: Node) -> Option<Luid> {
         let has = |card: &Card| match node {
             Node::Card(number) => card.number == number,

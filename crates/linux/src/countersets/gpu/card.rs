@@ -63,7 +63,7 @@ pub(super) enum CardReading {
     PcieTransmitted,
 }
 
-/// Files of one card.
+/// Files in `/sys` of one graphics card.
 #[derive(Debug)]
 pub(super) struct CardFiles {
     folder: PathBuf,
@@ -210,7 +210,7 @@ fn measured_by(label: &[u8]) -> Option<Measured> {
     }
 }
 
-/// Returns the value of another file if the first file is absent.
+/// Returns `first`, or the value of another file if the first file is absent.
 fn or(first: Result<u64, NoValue>, other: impl FnOnce() -> Result<u64, NoValue>) -> Result<u64, NoValue> {
     match first {
         // A file that exists and cannot be read has its reason; another file would hide it.

@@ -122,7 +122,7 @@ impl Clients {
         Ok(())
     }
 
-    /// Returns the reason, if the open files of some processes could not be read.
+    /// Returns the reason for incomplete data, if the open files of some processes could not be read.
     pub(super) fn refusal(&self) -> Option<NoValue> {
         let Self { refused, .. } = self;
         let why = || {
@@ -294,7 +294,7 @@ impl Client {
         Ok(Some(MarkedRaw::new(most, (now < most).then_some(Mark::Held))))
     }
 
-    /// Returns the cycles that have passed for an engine.
+    /// Returns the number of cycles that have passed for an engine, with work or without.
     pub(super) fn total_cycles(&self, engine: &str) -> Result<Option<u64>, NoValue> {
         self.number(self.engine(engine).and_then(|engine| engine.total_cycles.as_ref()))
     }
@@ -306,7 +306,7 @@ impl Client {
         Ok(told.unwrap_or(1).max(1))
     }
 
-    /// Returns the size of one memory region.
+    /// Returns a size of one memory region, in bytes; `None` if the driver does not report it.
     pub(super) fn bytes(&self, of: &Number) -> Result<Option<u64>, NoValue> {
         self.number(of.as_ref())
     }

@@ -18,7 +18,7 @@ pub(super) struct GpuEngine(Engines);
 #[derive(Debug)]
 pub(super) struct LinuxGpuEngine(Engines);
 
-/// Engines of each process.
+/// Graphics engines that each process uses.
 #[derive(Debug)]
 struct Engines {
     gpu: Shared,
@@ -79,7 +79,7 @@ fn add(a: MarkedRaw, b: MarkedRaw) -> MarkedRaw {
     MarkedRaw::new(a.raw.saturating_add(b.raw), a.mark.or(b.mark))
 }
 
-/// Combines two values, if both are reported; returns the reason of an invalid one.
+/// Combines two values if both are reported, else returns the reported one; returns the reason if one is invalid.
 fn both<T>(
     a: Result<Option<T>, NoValue>,
     b: Result<Option<T>, NoValue>,
@@ -91,7 +91,7 @@ fn both<T>(
     })
 }
 
-/// Returns the rows by process, then by adapter, then by number of the engine.
+/// Returns the rows of engines, ordered by process, then by adapter, then by number of the engine.
 fn rows(clients: &Clients) -> Vec<(InstanceKey, (String, Vec<usize>))> {
     let mut groups: BTreeMap<(u32, Luid), Vec<usize>> = BTreeMap::new();
     for (at, client) in clients.list.iter().enumerate() {

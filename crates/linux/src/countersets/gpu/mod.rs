@@ -60,7 +60,7 @@ fn together(gpu: &Shared) -> ProviderGroup {
         .with(multi_instance(LinuxGpuEngine::new(gpu)))
 }
 
-/// Sources shared by the countersets.
+/// Sources of data that the countersets of graphics processors share.
 #[derive(Debug)]
 struct Gpu {
     adapters: Adapters,
@@ -68,8 +68,8 @@ struct Gpu {
     nvidia: Nvidia,
 }
 
-/// Sources shared by all countersets. The countersets are collected one after another, so the lock is never
-/// contended.
+/// Sources of data that all countersets of graphics processors share. The countersets are collected one after another,
+/// so the lock is never contended.
 type Shared = Arc<Mutex<Gpu>>;
 
 impl Gpu {
@@ -81,14 +81,14 @@ impl Gpu {
         }))
     }
 
-    /// Updates adapters and clients.
+    /// Updates the adapters, and the clients of their drivers.
     fn find_clients(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         self.adapters.refresh(pass)?;
         self.clients.refresh(&self.adapters, pass)
     }
 }
 
-/// Locks the sources. After a panic of another thread they are usable: everything is read again.
+/// Locks the shared sources. After a panic of another thread the sources are usable: everything is read again.
 fn lock(gpu: &Shared) -> MutexGuard<'_, Gpu> {
     gpu.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -98,7 +98,7 @@ fn lock(gpu: &Shared) -> MutexGuard<'_, Gpu> {
 struct Luid(u64);
 
 impl Luid {
-    /// Upper bit of adapters that are not on PCI, whose domains have 32 bits at most.
+    /// Upper bit in the ids of adapters that are not on PCI, whose domains have 32 bits at most.
     const ELSEWHERE: u64 = 1 << 63;
 
     fn from_pci(address: PciAddress) -> Self {
@@ -109,7 +109,7 @@ impl Luid {
         Self(Self::ELSEWHERE | u64::from(number))
     }
 
-    /// Returns the lower 32 bits.
+    /// Returns the lower 32 bits of the id.
     fn low(self) -> u32 {
         let [a, b, c, d, ..] = self.0.to_le_bytes();
         u32::from_le_bytes([a, b, c, d])

@@ -7,7 +7,7 @@ use super::nvml::{GpuProcess, Nvml, PciLookup};
 use crate::provider::{Collection, LOOK_AGAIN_NS, unavailable};
 use crate::sources::pci_address::PciAddress;
 
-/// Opens the library, or returns the reason for failing.
+/// Function that opens NVIDIA's library, or returns the reason for failing.
 pub(super) type LoadNvml = fn() -> Result<Box<dyn Nvml>, NoValue>;
 
 pub(super) fn not_loaded() -> Result<Box<dyn Nvml>, NoValue> {
@@ -22,9 +22,9 @@ pub(super) fn not_own_roots() -> Result<Box<dyn Nvml>, NoValue> {
 #[derive(Debug)]
 pub(super) struct Nvidia {
     open: LoadNvml,
-    /// Result of the last attempt to open the library.
+    /// Result of the last attempt to open NVIDIA's library.
     library: Result<Box<dyn Nvml>, NoValue>,
-    /// PCI addresses of the GPUs, by the library's numbers for them.
+    /// PCI addresses of the GPUs, indexed by the numbers that NVIDIA's library gives to them.
     devices: Vec<PciLookup>,
     looked_at_ns: Option<u64>,
     /// Buffer for the processes of a GPU.
@@ -37,8 +37,8 @@ impl Nvidia {
         Self { open, library, devices: Vec::new(), looked_at_ns: None, processes: Vec::new() }
     }
 
-    /// Returns the library, and its number for a GPU. Every 10 s the library is opened, if it is not open, and its
-    /// GPUs are listed.
+    /// Returns NVIDIA's library, and the library's number for a GPU. Every 10 s the library is opened, if it is not
+    /// open, and its GPUs are listed.
     fn device(
         &mut self,
         address: PciAddress,

@@ -22,7 +22,7 @@ pub(super) struct ProcessMemory {
     generation: Option<u64>,
     /// Processes that NVIDIA's library lists, by process, then by adapter.
     processes: Vec<(Luid, GpuProcess)>,
-    /// Processes that the library listed when the rows were made.
+    /// Processes that NVIDIA's library listed when the rows were made.
     listed: Vec<(Luid, u32)>,
 }
 
@@ -131,7 +131,7 @@ impl InstanceSource for ProcessMemory {
     }
 }
 
-/// Returns the memory of one client.
+/// Returns the value of a memory counter for one client of a graphics driver.
 fn of_client(client: &Client, counter: CounterId) -> Result<u64, NoValue> {
     if client.regions().is_empty() {
         return Err(unavailable("its driver does not tell about memory"));
@@ -157,7 +157,7 @@ fn of_client(client: &Client, counter: CounterId) -> Result<u64, NoValue> {
     Ok(sum)
 }
 
-/// Returns `true` for the GPU's own memory: `vram` of amdgpu and xe, `local0` and `stolen-local0` of i915.
+/// Returns `true` if the region is the GPU's own memory: `vram` of amdgpu and xe, `local0` and `stolen-local0` of i915.
 fn is_local(region: &Region) -> bool {
     ["vram", "local", "stolen-local"].iter().any(|start| region.name.starts_with(start))
 }

@@ -12,7 +12,7 @@ use crate::sources::vmstat::VmStat;
 #[cfg(test)]
 mod tests;
 
-/// Values of Linux Memory, from `/proc/meminfo` and `/proc/vmstat`. The name of a counter is that of its line.
+/// Values of Linux Memory, from `/proc/meminfo` and `/proc/vmstat`. Each counter has the name of a line in these files.
 #[derive(Debug)]
 pub(crate) struct LinuxMemory {
     meminfo: File<AllLines>,
@@ -20,7 +20,7 @@ pub(crate) struct LinuxMemory {
 }
 
 impl LinuxMemory {
-    /// Creates the values from files that other countersets share.
+    /// Creates the values from `/proc/meminfo` and `/proc/vmstat`, which other countersets share.
     pub(crate) fn new(meminfo: SharedFile, vmstat: SharedParsedFile<VmStat>) -> Self {
         let meminfo = ParsedFile::from_file(meminfo, "there is no /proc/meminfo", AllLines::parse);
         Self {
@@ -59,7 +59,7 @@ impl<T: Default> File<T> {
         Self { table, lines, line_indexes: Vec::new(), layout: 0 }
     }
 
-    /// Fills these columns, if there are any.
+    /// Fills the columns of these counters, if there are any, from the file.
     fn fill(
         &mut self,
         counters: impl Iterator<Item = (usize, CounterId)>,

@@ -45,8 +45,8 @@ impl LinuxSystem {
         }
     }
 
-    /// Returns a count of open files, at most 10 s old: adding it up over the CPUs costs the kernel as much as all
-    /// else together.
+    /// Returns a count of open files, at most 10 s old: the kernel adds it up over the CPUs, which costs as much as all
+    /// other values together.
     fn files(&mut self, of: fn(&FileNr) -> Option<u64>, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let (files, reused) = self.files.in_turn(pass)?;
         let raw = of(files).ok_or(unavailable("there is no limit"))?;

@@ -153,7 +153,7 @@ impl ValueSource for Memory {
     }
 }
 
-/// Returns 0 for a line that this kernel lacks because it includes the same in another line.
+/// Returns the number of a line, or 0 if this kernel lacks the line and includes its number in another line.
 fn or_none(part: Result<u64, NoValue>) -> Result<u64, NoValue> {
     match part {
         Err(NoValue::Unavailable(_)) => Ok(0),
@@ -161,7 +161,7 @@ fn or_none(part: Result<u64, NoValue>) -> Result<u64, NoValue> {
     }
 }
 
-/// Returns the reason for a counter without a value on any Linux.
+/// Returns the reason that a counter has no value on any Linux.
 fn never(counter: CounterId) -> NoValue {
     let why = match counter {
         id::WRITE_COPIES_PER_SEC | id::TRANSITION_FAULTS_PER_SEC | id::DEMAND_ZERO_FAULTS_PER_SEC => {

@@ -11,11 +11,11 @@ use crate::sources::text::TextError;
 #[cfg(test)]
 mod tests;
 
-/// Numbers of `/proc/net/netstat`, found by the names of counters, which are those of the kernel.
+/// Numbers of `/proc/net/netstat`, found by the names of counters, which are the kernel's own names.
 #[derive(Debug)]
 struct NetstatCounters {
     file: ParsedFile<NetstatNames>,
-    /// Position of each counter in the file, by counter id; valid until the names in the file change.
+    /// Position of each counter in `/proc/net/netstat`, by counter id; valid until the names in the file change.
     line_indexes: Vec<LineIndex>,
     names_read: u64,
 }
@@ -27,7 +27,7 @@ enum LineIndex {
     At(usize),
 }
 
-/// Parsed `/proc/net/netstat`, and the number of times that the names in it have changed.
+/// Parsed `/proc/net/netstat`, and the number of times that the names in the file have changed.
 #[derive(Debug, Default)]
 struct NetstatNames {
     netstat: Netstat,

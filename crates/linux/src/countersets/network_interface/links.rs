@@ -29,7 +29,7 @@ pub(super) struct Link {
     pub(super) is_loopback: bool,
     /// Inode number of the interface's entry in `/sys/class/net`. An interface that is created again has another one.
     inode: Option<u64>,
-    /// Time at which the index was last read, on the monotonic clock.
+    /// Time at which the interface index was last read, on the monotonic clock.
     looked_at_ns: u64,
     /// Counts of the interface in the last collection.
     counts: Counts,
@@ -41,7 +41,7 @@ pub(super) struct Link {
 const LINKS_THAT_KEEP: usize = 32;
 const NOT_IN_SYS: &str = "/sys/class/net does not have it";
 
-/// Updates `links` to the current interfaces. Returns `true` if they differ from those before.
+/// Updates `links` to the current network interfaces. Returns `true` if they differ from the earlier ones.
 ///
 /// The properties of an interface are read when it appears. Its identity is checked again if the set of interfaces
 /// has changed, if its entry in `/sys` is another one, if its counts have fallen, and periodically: an interface that
@@ -96,8 +96,8 @@ impl Link {
         }
     }
 
-    /// Reads the interface index if it may have changed, and the other properties if it has. Returns `true` if it has
-    /// changed.
+    /// Reads the interface index if it may have changed. If it has changed, reads the other properties too, and returns
+    /// `true`.
     fn look(&mut self, interface: &Interface, must: bool, pass: &mut Collection) -> bool {
         // A malformed line does not mean that the interface is another one.
         let counts = interface.counts.as_ref().copied().unwrap_or(self.counts);
@@ -132,7 +132,7 @@ impl Link {
         true
     }
 
-    /// Returns the number in a file that is read once.
+    /// Returns the number in the interface's file `name`, opening and closing the file.
     fn number(&self, name: &str, pass: &mut Collection) -> Option<u64> {
         let mut file = KeptFile::new(self.folder.as_ref()?.join(name), SeqFileKind::Single).keep(false);
         pass.read(&mut file, NOT_IN_SYS, attribute::number).ok()
@@ -174,7 +174,7 @@ impl Link {
     }
 }
 
-/// Returns the files that values are read from.
+/// Returns the files of an interface with the link speed and the packets of unknown protocols.
 fn files(folder: Option<&Path>, keep: bool) -> (Speed, Option<Attribute>) {
     let file = |folder: &Path| KeptFile::new(folder.join("speed"), SeqFileKind::Single).keep(keep);
     let unknown = |folder: &Path| {
@@ -188,7 +188,7 @@ fn files(folder: Option<&Path>, keep: bool) -> (Speed, Option<Attribute>) {
     (Speed { file: folder.map(file), latest: CollectionCache::default() }, folder.map(unknown))
 }
 
-/// Speed of the link.
+/// Speed of a network link, from the interface's file `speed`.
 #[derive(Debug)]
 struct Speed {
     file: Option<KeptFile>,

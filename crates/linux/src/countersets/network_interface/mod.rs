@@ -25,7 +25,7 @@ pub(crate) struct NetworkInterface {
     dev: ParsedFile<NetDev>,
     /// Interfaces, one for each line of `dev`.
     links: Vec<Link>,
-    /// Indexes in `links` of the interfaces that are rows.
+    /// Indexes in `links` of the interfaces that have a row.
     rows: Vec<usize>,
     keys: Vec<InstanceKey>,
     queues: Queues,
@@ -45,7 +45,7 @@ impl NetworkInterface {
         }
     }
 
-    /// Returns the sum of two numbers of a line; it wraps as the kernel's own numbers do.
+    /// Returns the sum of two numbers of an interface, which wraps as the kernel's own numbers do.
     fn sum(
         &mut self,
         at: usize,
@@ -150,7 +150,7 @@ impl NetworkInterface {
     }
 }
 
-/// Returns the reason for a counter without a value on any Linux.
+/// Returns the reason that a counter has no value on any Linux.
 fn never(counter: CounterId) -> NoValue {
     unavailable(match counter {
         id::PACKETS_SENT_UNICAST_PER_SEC | id::PACKETS_SENT_NON_UNICAST_PER_SEC => {

@@ -18,7 +18,7 @@ use crate::sources::rtnetlink::{Qdiscs, request};
 /// Output queues of all interfaces, requested at most once per collection.
 #[derive(Debug)]
 pub(super) struct Queues {
-    /// `true` if the interfaces are those that this process sees.
+    /// `true` if the interfaces are those that this process sees, not those of another system's `/proc`.
     are_own: bool,
     socket: Option<OwnedFd>,
     buffer: Vec<u8>,

@@ -18,7 +18,7 @@ use crate::sources::text::TextError;
 #[cfg(test)]
 mod tests;
 
-/// Returns the file with the online nodes, which both countersets read.
+/// Returns the file that lists the online NUMA nodes, which both countersets of nodes read.
 pub(crate) fn online(roots: &Roots) -> SharedFile {
     SharedFile::new(roots.sys.join("devices/system/node/online"), SeqFileKind::Single)
 }
@@ -35,7 +35,7 @@ impl Online {
     }
 }
 
-/// NUMA nodes, with one file for each.
+/// NUMA nodes, with one parsed file for each node.
 #[derive(Debug)]
 struct Nodes<T> {
     roots: Roots,
@@ -58,7 +58,7 @@ impl<T: Default> Nodes<T> {
         Self { roots: roots.clone(), online, file, parse, keys: Vec::new(), tables: Vec::new() }
     }
 
-    /// Finds the online nodes: none on a kernel without NUMA.
+    /// Finds the online NUMA nodes: none on a kernel without NUMA.
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         let ids = match self.online.get(pass) {
             Ok(online) => online.ids.as_slice(),
@@ -80,7 +80,7 @@ impl<T: Default> Nodes<T> {
         Ok(())
     }
 
-    /// Returns the number in a line of the node at index `at`.
+    /// Returns the number in one line of the file of the node at index `at`.
     fn number(&mut self, at: usize, of: fn(&T) -> &Number, pass: &mut Collection) -> Result<u64, NoValue> {
         self.tables.get_mut(at).ok_or(NoValue::NotGiven)?.number(of, pass)
     }
@@ -149,7 +149,7 @@ impl InstanceSource for NodeMemory {
         Total::Own
     }
 
-    /// Returns the sum of the nodes, rounded down only at the end.
+    /// Returns the sum of a counter over all nodes, rounded down only at the end.
     fn total(&mut self, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let (mut sum, mut missing, mut known, mut reason) = (0_u64, 0_u32, self.keys().is_empty(), None);
         for at in 0..self.keys().len() {

@@ -75,7 +75,7 @@ impl InstanceSource for PagingFile {
     }
 }
 
-/// Returns the key of the last of these areas. Its id is the FNV-1a hash of its path, and of the number of areas
+/// Returns the key of the last swap area in `paths`. The id is the FNV-1a hash of its path, and of the number of areas
 /// before it with the same path: deleted files may have the same path.
 fn key(paths: &[Vec<u8>]) -> Option<InstanceKey> {
     const BASIS: u32 = 0x811C_9DC5;

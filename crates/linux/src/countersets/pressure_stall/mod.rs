@@ -21,9 +21,9 @@ mod tests;
 #[derive(Debug)]
 pub(crate) struct PressureStall {
     resources: [Resource; 4],
-    /// Indexes of the resources whose file exists.
+    /// Indexes of the resources whose pressure file exists.
     found: Vec<usize>,
-    /// Time of the last check for files, on the monotonic clock.
+    /// Time of the last search for pressure files, on the monotonic clock.
     looked_at_ns: Option<u64>,
     keys: Vec<InstanceKey>,
 }
@@ -39,7 +39,7 @@ struct Resource {
 #[derive(Debug)]
 pub(super) struct StallReading {
     pub(super) pressure: Pressure,
-    /// Time at which the kernel updated the times, as PerfTime100NSec.
+    /// Time at which the kernel updated the stalled times, as PerfTime100NSec.
     pub(super) time_100ns: u64,
 }
 
@@ -115,22 +115,22 @@ impl InstanceSource for PressureStall {
     }
 }
 
-/// Selects one line of a pressure file.
+/// Function that selects one line of a pressure file.
 pub(super) type Line = fn(&Pressure) -> &Option<Result<Stall, TextError>>;
 
 pub(super) const SOME: Line = |pressure| &pressure.some;
 pub(super) const FULL: Line = |pressure| &pressure.full;
 
-/// Value of 100 % in the unit of the averages.
+/// Value of 100 % in hundredths of a percent, the unit of pressure averages.
 const HUNDREDTHS_OF_PERCENT: u64 = 10_000;
 
-/// Returns the stalled time since the start, in units of 100 ns.
+/// Returns the total stalled time of a line, in units of 100 ns.
 pub(super) fn in_100ns(stall: &Stall) -> Option<u64> {
     const MICROSECOND_100NS: u64 = 10;
     Some(stall.total?.saturating_mul(MICROSECOND_100NS))
 }
 
-/// Returns a number from one line of the file at `path`.
+/// Returns a number from one line of the pressure file at `path`.
 pub(super) fn stall(
     line: &Option<Result<Stall, TextError>>,
     path: impl FnOnce() -> PathBuf,
@@ -154,7 +154,7 @@ pub(super) fn read(
     absent: &'static str,
 ) -> Result<StallReading, NoValue> {
     const TRIES: u32 = 4;
-    /// Maximum duration of an uninterrupted reading, which takes 2 to 40 microseconds.
+    /// Maximum duration of an uninterrupted reading, in ns; a reading takes 2 to 40 microseconds.
     const SHORT_NS: u64 = 100_000;
     let mut best: Option<(u64, StallReading)> = None;
     let mut len = 0;
@@ -180,8 +180,8 @@ pub(super) fn read(
     best.map(|(_, reading)| reading).ok_or(NoValue::NotGiven)
 }
 
-/// Returns the reason for an error. A kernel without accounting has the files, and counts only if started with
-/// `psi=1`.
+/// Returns the reason for an error of reading a pressure file. A kernel without accounting has the files, and counts
+/// only if started with `psi=1`.
 fn or_off(error: ReadError) -> NoValue {
     let off = rustix::io::Errno::OPNOTSUPP.raw_os_error();
     match &error {

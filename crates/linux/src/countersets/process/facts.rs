@@ -20,16 +20,16 @@ use crate::sources::pid::status::Status;
 use crate::sources::text::TextError;
 use crate::sources::workload::Workload;
 
-/// Maximum number of bytes that are read of any file.
+/// Maximum number of bytes that are read of a file about a process.
 const MAX_LEN: u64 = 1 << 20;
 
 /// Reader of facts about processes.
 #[derive(Debug)]
 pub(super) struct ProcessFacts {
     proc: PathBuf,
-    /// File with the names of the users of that system.
+    /// Path of the user list `/etc/passwd` of the system with these processes.
     passwd: PathBuf,
-    /// User that this program runs as.
+    /// User id that this program runs as.
     viewer: u32,
 }
 
@@ -42,8 +42,8 @@ impl ProcessFacts {
         }
     }
 
-    /// Returns the facts about a process; none if it has ended, if another process has its id now, or without a birth,
-    /// because then the process is ambiguous.
+    /// Returns the facts about a process; none if the process has ended or another process has its id now. Without a
+    /// birth there are none either, because the process is ambiguous.
     pub(super) fn read(&self, pid: u32, born: Birth, options: FactOptions) -> Vec<Fact> {
         self.open(pid, born).map(|process| self.all(&process, options)).unwrap_or_default()
     }
@@ -126,14 +126,14 @@ impl ProcessDir {
     }
 }
 
-/// Reads a file up to the limit.
+/// Reads at most `MAX_LEN` bytes of a file.
 fn read(file: io::Result<File>) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     file?.take(MAX_LEN).read_to_end(&mut text)?;
     Ok(text)
 }
 
-/// Reason for a command line that is not read.
+/// Returns the reason for a command line that is not shown.
 fn hidden() -> NoValue {
     NoValue::Denied("command lines of other users can contain secrets, and are shown only on request".into())
 }
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use crate::testing::Tree;
 
-    /// Facts about process 300 of the fixture, with files of its own.
+    /// Returns the facts about process 300 of the fixture, whose files `change` may change.
     fn facts(
         viewer: u32,
         born: Birth,
@@ -248,7 +248,7 @@ mod tests {
         assert!(torn.is_empty(), "{torn:?}");
     }
 
-    /// A file that is missing or invalid costs its own fact.
+    /// Checks that a missing or invalid file removes only the fact that it contains.
     #[test]
     fn each_file_fails_alone() {
         for (file, text, kind, want) in [

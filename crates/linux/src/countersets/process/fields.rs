@@ -73,7 +73,7 @@ impl StatusLine {
     const NONVOLUNTARY_CTXT_SWITCHES: Self = Self(6);
 }
 
-/// Units and settings of the machine that values are computed with.
+/// Units and settings of the machine, used to compute values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Units {
     /// Ticks per second, the unit of times in `stat`.
@@ -82,7 +82,7 @@ pub(super) struct Units {
     pub(super) page_size: u64,
     /// Start time of the machine, as PerfTime100NSec.
     pub(super) start_100ns: u64,
-    /// `true` if the CPU clocks of processes are readable; else their time is that of `stat`.
+    /// `true` if the CPU clocks of processes are readable; otherwise processor times come from `stat`.
     pub(super) clocks: bool,
     /// `true` if the kernel measures how long threads wait for block I/O.
     pub(super) delays: bool,
@@ -95,7 +95,7 @@ impl Units {
         u64::try_from(in_100ns.unwrap_or(0)).unwrap_or(u64::MAX)
     }
 
-    /// Returns the start of a process or thread for its total, in terms of PerfTime100NSec.
+    /// Returns the start of a process or thread as PerfTime100NSec, for adding it to a total.
     ///
     /// Without a birth it is 0: the process may have counted before, which must not be added.
     pub(super) fn began_or_before(self, birth: Birth) -> Option<u64> {
@@ -188,7 +188,7 @@ impl ProcessField {
         }
     }
 
-    /// Returns the files that the field needs.
+    /// Returns the files of a process that the field needs.
     pub(super) fn parts(self, units: Units) -> FileSet {
         match self {
             // The CPU clock is known from listing the processes.
@@ -237,7 +237,7 @@ impl ProcessField {
         )
     }
 
-    /// Returns `true` if its value only grows, `false` for a level.
+    /// Returns `true` if the field's value only grows, `false` if it is a level.
     pub(super) fn is_count(self) -> bool {
         matches!(
             self,
@@ -258,8 +258,8 @@ impl ProcessField {
         )
     }
 
-    /// Returns the one or two fields that add up to this one; a field that is no sum is its own. `_Total` adds them up
-    /// separately, so that the sum holds there too, even if one of them was kept for longer.
+    /// Returns the one or two fields whose sum is this field; a field that is no sum is returned itself. `_Total` adds
+    /// them up separately, so that the sum is right there too, even if one of them was kept for longer.
     pub(super) fn summands(self) -> (Self, Option<Self>) {
         match self {
             Self::IoDataOperations => (Self::Io(IoLine::SYSCR), Some(Self::Io(IoLine::SYSCW))),
@@ -356,13 +356,13 @@ impl ProcessField {
 
 const BYTES_IN_KIB: u64 = 1_024;
 
-/// Returns ticks in units of 100 ns: the most so far, marked `Held`, if the kernel's count has fallen.
+/// Converts ticks to units of 100 ns. If the kernel's count has fallen below `most`, returns `most`, marked `Held`.
 pub(super) fn held(ticks: u64, most: u64, units: Units) -> MarkedRaw {
     let mark = (ticks < most).then_some(Mark::Held);
     MarkedRaw::new(units.ticks_to_100ns(ticks.max(most)), mark)
 }
 
-/// Returns the `stat` of a process that still has memory.
+/// Returns the `stat` of a process, if the process has not ended and still has memory.
 fn living(of: &ProcessEntry) -> Result<&Stat, NoValue> {
     let stat = of.stat.get()?;
     match stat.num_threads {
@@ -399,7 +399,7 @@ fn kernel_process() -> NoValue {
     unavailable("a thread of the kernel has no memory of its own, or this kernel does not report it")
 }
 
-/// Returns the reason for an invalid line of a file.
+/// Returns the reason for a missing value if a line of the file is invalid.
 fn fault(of: &ProcessEntry, file: &str, text: &TextError) -> NoValue {
     let TextError { line, expected, found } = text;
     NoValue::Failed(format!("/proc/{}/{file}:{line}: expected {expected}, found {found}", of.pid).into())

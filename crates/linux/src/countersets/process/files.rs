@@ -21,7 +21,7 @@ use crate::sources::pid::statm::Statm;
 use crate::sources::pid::status::Status;
 use crate::sources::text::TextError;
 
-/// Reads files of all processes: at each collection, or only if the CPU clock of the process has moved.
+/// Reader of the files of all processes: at each collection, or only if the CPU clock of the process has moved.
 ///
 /// A process whose clock stands still has executed nothing: its times, faults, files, threads, names and I/O are as
 /// they were. Properties that other processes can change, such as its nice value or its memory in RAM, have a
@@ -35,7 +35,7 @@ pub(super) struct ProcFiles {
     layer: ProcessMethod,
     pids: Vec<u32>,
     tids: Vec<u32>,
-    /// Processes that ended, whose children may have another parent now.
+    /// Pids of processes that ended, whose children may have another parent now.
     ended: Vec<u32>,
 }
 
@@ -49,8 +49,8 @@ impl ProcFiles {
         self.layer
     }
 
-    /// Lists the processes, unless this collection has listed them already, and updates these files of the `wanted`
-    /// ones.
+    /// Lists the processes, unless this collection has listed them already, and updates the files `parts` of the
+    /// `wanted` processes.
     ///
     /// # Errors
     /// If the processes cannot be listed.
@@ -82,7 +82,7 @@ impl ProcFiles {
         }
     }
 
-    /// Lists the processes, and finds those that have run.
+    /// Lists the processes, and finds those that have run since the last listing.
     fn list(&mut self, table: &mut ProcessTable, pass: &mut Collection) -> Result<(), NoValue> {
         let mut pids = std::mem::take(&mut self.pids);
         let listed = self.reader.pids(&mut pids, pass);
@@ -143,14 +143,14 @@ impl ProcFiles {
         listed
     }
 
-    /// Returns `true` if a process that is not listed still exists.
+    /// Returns `true` if a process that was listed before, and is not listed now, still exists.
     ///
     /// Its CPU clock can be read even if `/proc` hides the process. Without the clocks it counts as ended.
     fn exists(&self, known: &Hidden) -> bool {
         self.clocks && cpu_clock_ns(known.pid).is_ok_and(|ns| ns >= known.clock_ns)
     }
 
-    /// Returns `true` if the process still exists. Reads its `stat` if it has run.
+    /// Returns `true` if the process still exists. Reads its `stat` if the process has run.
     fn look(&mut self, process: &mut ProcessEntry, now: CollectionTime, pass: &mut Collection) -> bool {
         let mut moved = true;
         if self.clocks {
@@ -213,8 +213,8 @@ impl ProcFiles {
         true
     }
 
-    /// Calls `each` with the id of every thread of a listed process, ascending. Reads no more than that needs: the only
-    /// thread of a process has the id of the process.
+    /// Calls `each` with the id of every thread of a listed process, ascending. Reads no directory for a single thread,
+    /// which has the id of the process.
     pub(super) fn list_threads(
         &mut self,
         process: &ProcessEntry,
@@ -232,7 +232,8 @@ impl ProcFiles {
         }
     }
 
-    /// Updates the given files of a process. If another process has its pid by now, they are missing.
+    /// Updates the given files of a process. If another process has its pid by now, the data of the files is marked as
+    /// missing.
     pub(super) fn read_parts(
         &mut self,
         parts: FileSet,
@@ -245,7 +246,7 @@ impl ProcFiles {
         }
     }
 
-    /// Returns `true` if another process has the pid, so that files read since `stat` may be those of the other one.
+    /// Returns `true` if another process now has the pid: files read since `stat` may belong to that process.
     ///
     /// The CPU clock tells without a file: only the same process has it at the same nanosecond. If it moved, the start
     /// time in `stat` decides. A process that has just ended keeps its values.
@@ -260,7 +261,7 @@ impl ProcFiles {
         stat.is_ok_and(|stat| stat.is_some_and(|stat| !process.started(stat.starttime)))
     }
 
-    /// Reads those of the given files that may have changed. Returns `true` if any was read.
+    /// Reads the given files of a process that may have changed. Returns `true` if any was read.
     fn read_due(
         &mut self,
         parts: FileSet,
@@ -357,7 +358,7 @@ impl RefreshCheck {
         !stays || self.turn.is_some_and(|turn| part.is_due(turn, self.pid, self.now))
     }
 
-    /// Reads a file if necessary. Returns `true` if it was.
+    /// Reads a file if its conditions require a new reading. Returns `true` if the file was read.
     fn bring<T>(self, part: &mut FileReading<T>, read: impl FnOnce() -> Result<Option<T>, NoValue>) -> bool {
         let must_read = self.must_read(part);
         if must_read {
@@ -368,7 +369,7 @@ impl RefreshCheck {
     }
 }
 
-/// Replaces the data of a process's threads. A thread that ends meanwhile is omitted.
+/// Replaces the data of a process's threads by newly read data. A thread that ends meanwhile is omitted.
 fn read_threads(
     reader: &mut ProcDirReader,
     (pid, tids): (u32, &[u32]),
@@ -390,7 +391,7 @@ fn read_threads(
     }
 }
 
-/// Parses the text of `io`.
+/// Parses the text of `/proc/PID/io`.
 pub(super) fn io(text: &[u8]) -> Result<LineValues<7>, TextError> {
     let Io { rchar, wchar, syscr, syscw, read_bytes, write_bytes, cancelled_write_bytes } = Io::parse(text)?;
     Ok([rchar, wchar, syscr, syscw, read_bytes, write_bytes, cancelled_write_bytes].into())

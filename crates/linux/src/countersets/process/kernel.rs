@@ -16,7 +16,8 @@ use crate::roots::Roots;
 use crate::sources::proc_stat::ProcStat;
 use crate::sources::vmstat::VmStat;
 
-/// Kernel sums that differ from the sums of rows: they include processes that lived too briefly to be seen.
+/// Sums that the kernel keeps. They differ from the sums of rows, because they include processes that lived too briefly
+/// to be seen.
 #[derive(Debug)]
 pub(super) struct Kernel {
     stat: ParsedFile<ProcStat>,
@@ -24,10 +25,10 @@ pub(super) struct Kernel {
     start_100ns: fn() -> u64,
     times: CollectionCache<Times>,
     cpus: Cpus,
-    /// Highest number of minor faults so far. They are the difference of two counts, which the kernel does not read at
-    /// the same time.
+    /// Highest number of minor faults so far. Minor faults are the difference of two counts, which the kernel does not
+    /// read at the same time.
     most_minor: u64,
-    /// `true` if that `/proc` belongs to the first PID namespace.
+    /// `true` if the `/proc` that is read belongs to the first PID namespace.
     is_first: bool,
     is_own: bool,
     proc: PathBuf,
@@ -42,7 +43,7 @@ pub(super) struct Times {
     user: u64,
     /// Time in the kernel, interrupts and stolen time included.
     privileged: u64,
-    /// Idle time. If the kernel stepped back, the highest so far.
+    /// Idle time of the processors. If the kernel stepped back, the highest so far.
     pub(super) rest: MarkedRaw,
     /// Time since which the same processors have been online: the start of the machine, or the first collection
     /// that saw a change.
@@ -59,8 +60,8 @@ struct Cpus {
 }
 
 impl Cpus {
-    /// Copies the processors of a file, and returns the time since which they have been the same. A processor with far
-    /// less idle time than before was offline meanwhile and has restarted its count.
+    /// Copies the processors of a file, and returns the time since which the same processors have been online. A
+    /// processor with far less idle time than before was offline meanwhile and has restarted its count.
     fn follow(
         &mut self,
         now: impl Iterator<Item = (u32, u64)> + Clone,
@@ -90,7 +91,7 @@ impl Cpus {
 }
 
 impl Kernel {
-    /// Creates the sums. `is_own`: `true` if these are processes of this PID namespace.
+    /// Creates the kernel's sums. `is_own`: `true` if the processes belong to this PID namespace.
     pub(super) fn new(
         roots: &Roots,
         stat: SharedFile,
@@ -118,7 +119,8 @@ impl Kernel {
         }
     }
 
-    /// Returns `true` if the listed processes are all processes of the machine. Only then are the kernel's sums theirs.
+    /// Returns `true` if the listed processes are all processes of the machine. Otherwise the kernel's sums include
+    /// other processes.
     pub(super) fn has_all(&mut self, pass: &mut Collection) -> bool {
         if self.is_first && pass.is_due(&mut self.looked_at_ns, LOOK_AGAIN_NS) {
             let Self { mounts, proc, .. } = self;
@@ -165,7 +167,7 @@ impl Kernel {
         times.get(pass, read).copied()
     }
 
-    /// Returns `true` if the kernel has a sum of this field over the machine.
+    /// Returns `true` if the kernel has a sum of this field over all processes of the machine.
     pub(super) fn has(field: ProcessField) -> bool {
         Self::is_time(field)
             || matches!(
@@ -174,12 +176,13 @@ impl Kernel {
             )
     }
 
-    /// Returns `true` if the field is a time, to which idle processors contribute.
+    /// Returns `true` if the field is a processor time, to which idle processors contribute.
     pub(super) fn is_time(field: ProcessField) -> bool {
         matches!(field, ProcessField::ProcessorTime | ProcessField::UserTime | ProcessField::PrivilegedTime)
     }
 
-    /// Returns the sum for `_Total`, idle processors included, and the time since which it is counted.
+    /// Returns the kernel's sum for `_Total`, idle processors included, and the time since which the kernel has
+    /// counted.
     pub(super) fn total(
         &mut self,
         field: ProcessField,
@@ -203,7 +206,7 @@ impl Kernel {
                     ProcessField::PageFaults => of(all, None),
                     ProcessField::MajorFaults => of(major, None),
                     _ => {
-                        /// Maximum number of faults that one count can be ahead of the other.
+                        /// Maximum number of faults by which one of the two kernel counts can be ahead of the other.
                         const AHEAD: u64 = 1 << 20;
                         let minor = MarkedRaw::held(&mut self.most_minor, all.saturating_sub(major), AHEAD);
                         of(minor.raw, minor.mark)
@@ -213,7 +216,8 @@ impl Kernel {
         }
     }
 
-    /// Returns the idle time of processors in the form of a process's time, and the time since which it is counted.
+    /// Returns the idle time of all processors for a time field of the instance `Idle`, and the time since which it is
+    /// counted.
     pub(super) fn of_idle(
         &mut self,
         field: ProcessField,

@@ -5,9 +5,9 @@
 pub(super) enum ProcessMethod {
     /// BPF task iterator in the kernel.
     Bpf,
-    /// CPU-clock gate: reads the files of processes that ran since, according to their CPU clocks.
+    /// CPU-clock gate: reads the files of processes that ran since the last collection, according to their CPU clocks.
     Gate,
-    /// Full `/proc` scan: reads all files.
+    /// Full `/proc` scan: reads the files of all processes.
     Proc,
 }
 

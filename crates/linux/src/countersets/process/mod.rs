@@ -63,11 +63,11 @@ pub(crate) struct Processes {
     parts_of_total: Vec<PartOfTotal>,
     added: Vec<ProcessField>,
     totals: Totals<Added>,
-    /// Time since which the processors are the same whose idle time is in the totals.
+    /// Time since which the same processors are online. Idle times in the totals are counted since then.
     rested_since: Option<NonZeroU64>,
 }
 
-/// Column of totals: a field of the processes of a counterset, or a counter of the threads.
+/// Column of the totals: a field of a counterset's processes, or a counter of the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Added {
     Processes(Guid, ProcessField),
@@ -77,9 +77,9 @@ enum Added {
 /// Source of the value that `_Total` has in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PartOfTotal {
-    /// No value: it is not requested, or does not exist.
+    /// No value, because none is requested or none exists.
     Nothing,
-    /// Sum that the kernel keeps.
+    /// Sum that the kernel keeps over all processes.
     Kernel,
     /// Sum over the rows: one column of the totals, or the sum of two columns.
     Rows(usize, Option<usize>),
@@ -164,7 +164,7 @@ impl Processes {
         !added.is_empty()
     }
 
-    /// Reads the kernel's sums. Reasons for missing sums are reported in their cells later.
+    /// Reads the kernel's sums for `_Total` and `Idle`. Reasons for missing sums are reported in their cells later.
     fn read_kernel(&mut self, has_total: bool, rests: bool, pass: &mut Collection) {
         let Self { fields, parts_of_total, kernel, units, .. } = self;
         for (at, field) in fields.iter().enumerate() {
@@ -387,7 +387,7 @@ impl Processes {
     }
 }
 
-/// Fills a cell with a value counted since the given time.
+/// Fills a cell with a value counted since the time that is given with the value.
 fn fill_counted(cells: &mut RowWriter<'_>, column: usize, value: Result<(MarkedRaw, NonZeroU64), NoValue>) {
     match value {
         Ok((value, since_100ns)) => cells.set_counted(column, value.raw, value.mark, since_100ns),
@@ -407,7 +407,7 @@ fn no_sum() -> NoValue {
     unavailable("it does not add up")
 }
 
-/// Returns the function that gives a process its name in the counterset.
+/// Returns the function that returns the instance name of a process in the counterset.
 fn name_of(set: Guid) -> fn(&ProcessEntry) -> &str {
     match set {
         // A process with the name of the sum must not be mistaken for the sum.
@@ -420,7 +420,7 @@ fn name_of(set: Guid) -> fn(&ProcessEntry) -> &str {
     }
 }
 
-/// Returns the name of the instance for idle processors in the counterset.
+/// Returns the name of the instance `Idle` in the counterset; `None` if the counterset has no such instance.
 fn idle_name(set: Guid) -> Option<&'static str> {
     match set {
         process_v2::GUID => Some("Idle:0"),
@@ -429,7 +429,8 @@ fn idle_name(set: Guid) -> Option<&'static str> {
     }
 }
 
-/// Returns `true` if `proc` belongs to the PID namespace of this process: then pids there are valid here.
+/// Returns `true` if `proc` belongs to the PID namespace of this process: then pids in `proc` are valid here, and CPU
+/// clocks are readable.
 fn clocks_are_ours(proc: &Path) -> bool {
     let own = std::process::id();
     // In this file the kernel lists the pids of a process, from the namespace of that /proc inwards.

@@ -12,12 +12,12 @@ use super::files::io;
 use super::table::LineValues;
 use crate::provider::Collection;
 
-/// File descriptor of the I/O counters, and the process that opened it: in a forked process it is still the file of
-/// the parent.
+/// File descriptor of this process's I/O file, and the id of the process that opened it. After a fork it is still the
+/// file of the parent.
 static OPEN: OnceLock<(u32, File)> = OnceLock::new();
 
-/// Opens the I/O file of this process below a `/proc`, unless that was done before. A refusal is no error: reading
-/// the file reports the reason.
+/// Opens the file `self/io` below `proc`, unless it is open already. A refusal is no error: reading the file reports
+/// the reason.
 pub(super) fn keep(proc: &Path) {
     if OPEN.get().is_none() {
         if let Ok(file) = File::open(proc.join("self/io")) {
@@ -26,9 +26,9 @@ pub(super) fn keep(proc: &Path) {
     }
 }
 
-/// Returns the counters of process `pid` if it is this one and its file was opened in time.
+/// Returns the I/O counters of process `pid`, if that is this process and its I/O file is open.
 pub(super) fn read(pid: u32, pass: &mut Collection) -> Option<LineValues<7>> {
-    /// Size of the buffer. The kernel prints seven lines of at most 43 bytes.
+    /// Size of the buffer, in bytes. The kernel prints seven lines of at most 43 bytes.
     const ROOM: usize = 512;
     let (_, file) = OPEN.get().filter(|(of, _)| *of == pid && pid == std::process::id())?;
     let mut text = [0; ROOM];

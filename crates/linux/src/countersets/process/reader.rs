@@ -17,7 +17,7 @@ use crate::sources::text::TextError;
 #[derive(Debug)]
 pub(super) struct ProcDirReader {
     root: PathBuf,
-    /// Directory `root`, opened when processes were listed last.
+    /// Directory `root`, opened at the last listing of the processes.
     folder: Option<OwnedFd>,
     /// Path `PID/file`, followed by a NUL.
     path: Vec<u8>,
@@ -25,12 +25,12 @@ pub(super) struct ProcDirReader {
     names: Vec<u8>,
     /// `true` if `root` is a procfs of the kernel, not a tree of other files.
     pub(super) is_procfs: bool,
-    /// `true` if this kernel reports the number of open files of a process without listing them: since Linux 6.2.
+    /// `true` if this kernel reports the number of open files of a process without listing the files: since Linux 6.2.
     counts_files: bool,
 }
 
 impl ProcDirReader {
-    /// Maximum size of a file, in bytes. The longest in use has 2 KiB.
+    /// Maximum size of a file, in bytes. The longest file that is read has 2 KiB.
     const LIMIT: usize = 64 << 10;
     /// Size of the buffer for the names of a directory, in bytes.
     const NAMES: usize = 64 << 10;
@@ -157,7 +157,7 @@ impl ProcDirReader {
         }
     }
 
-    /// Reads the file at `path`, and returns its length.
+    /// Reads the file at `path` into the buffer, and returns the length of its text.
     fn fill(&mut self) -> Result<usize, Errno> {
         // Opening a FIFO must not block.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
@@ -176,7 +176,8 @@ impl ProcDirReader {
         self.root.join(String::from_utf8_lossy(path).as_ref()).display().to_string()
     }
 
-    /// Returns the reason for an error. If permission is denied, the reason is the same for all processes.
+    /// Returns the reason for an error of reading `file`. If permission is denied, the reason is the same for all
+    /// processes.
     fn refused(&self, file: &'static str, errno: Errno) -> NoValue {
         let why = match (errno, file) {
             (Errno::ACCESS | Errno::PERM, "io") => {
@@ -208,7 +209,7 @@ pub(super) fn is_procfs(path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|fs| fs.f_type == rustix::fs::PROC_SUPER_MAGIC)
 }
 
-/// Returns the reason for an absent file.
+/// Returns the reason for a missing value if a file of a process is absent.
 pub(super) fn gone() -> NoValue {
     unavailable("the process has just ended, or this kernel has no such file")
 }

@@ -12,8 +12,8 @@ use super::tasks::{Fallback, TaskIterCollector, prepared, rules};
 use crate::provider::Collection;
 use crate::roots::Roots;
 
-/// Requested collection method for processes and threads. If the requested method is unavailable, the next one in
-/// this list is used.
+/// Requested collection method for processes and threads. If the requested method is unavailable, the next one in the
+/// order of these variants is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProcessSource {
     /// Cheapest available method overall: loading a BPF task iterator costs as much as reading thousands of files.
@@ -28,7 +28,7 @@ pub enum ProcessSource {
 }
 
 impl ProcessSource {
-    /// Names of the methods.
+    /// Names of the methods in `PERFSET_PROCESS_SOURCE`.
     pub const WORDS: [(&'static str, Self); 4] =
         [("auto", Self::Auto), ("bpf", Self::Bpf), ("gate", Self::Gate), ("proc", Self::Proc)];
 
@@ -46,7 +46,7 @@ impl ProcessSource {
     }
 }
 
-/// All collection methods. Each collection uses the cheapest available one.
+/// Collector of processes that has all methods. Each collection uses the cheapest available one.
 #[derive(Debug)]
 pub(super) struct ProcessCollector {
     roots: Roots,
@@ -62,10 +62,10 @@ pub(super) struct ProcessCollector {
 /// State of the BPF task iterator.
 #[derive(Debug)]
 enum TaskIterState {
-    /// Not loaded, and not attempted.
+    /// Not loaded yet: no attempt was made.
     Untried,
     Open(Box<TaskIterCollector>),
-    /// Unavailable, and to be tried again after this number of collections.
+    /// Unavailable for now: another attempt follows after this number of collections.
     Resting {
         tasks: Box<TaskIterCollector>,
         collections: u32,
@@ -76,14 +76,14 @@ enum TaskIterState {
 }
 
 impl ProcessCollector {
-    /// CPU time to load a task iterator, in ns. If reading files costs no more in total, files are cheaper.
+    /// CPU time to load a task iterator, in ns. Files are read while their total cost is lower.
     const LOAD_NS: u64 = 50_000_000;
     /// Minimum CPU time of the first reading of a process, in ns.
     const FIRST_NS: u64 = 10_000;
-    /// Number of collections after which a task iterator is tried again.
+    /// Number of collections after which an unavailable task iterator is tried again.
     const REST: u32 = 60;
 
-    /// Creates the methods for processes below `roots`. `clocks`: `true` if the CPU clocks of these processes are
+    /// Creates the collector of the processes below `roots`. `clocks`: `true` if the CPU clocks of these processes are
     /// readable.
     pub(super) fn new(roots: &Roots, clocks: bool, wish: ProcessSource) -> Self {
         // Without readable CPU clocks nothing shows which processes ran, so all files are read.
@@ -102,7 +102,7 @@ impl ProcessCollector {
         Self { roots: roots.clone(), wish, files, walk, spent_ns: 0, method: layer }
     }
 
-    /// Creates the methods with these task iterators.
+    /// Creates a collector that uses these task iterators.
     #[cfg(test)]
     pub(super) fn walking(roots: &Roots, tasks: TaskIterCollector) -> Self {
         Self { walk: TaskIterState::Open(Box::new(tasks)), ..Self::new(roots, true, ProcessSource::Auto) }
@@ -113,8 +113,8 @@ impl ProcessCollector {
         self.method
     }
 
-    /// Lists the processes, unless this collection has listed them already, and updates these files of the `wanted`
-    /// ones.
+    /// Lists the processes, unless this collection has listed them already, and updates the files `parts` of the
+    /// `wanted` processes.
     ///
     /// # Errors
     /// If the processes cannot be listed. An error of a single process is reported in the fields that it affects.
@@ -160,8 +160,8 @@ impl ProcessCollector {
         done
     }
 
-    /// Returns the files, if the threads of listed processes are read from them: the task iterators are not in use, and
-    /// loading them costs more.
+    /// Returns the reader of files, if the threads of listed processes are read from files: the task iterators are not
+    /// in use, and loading them costs more.
     pub(super) fn files_of_threads(&mut self) -> Option<&mut ProcFiles> {
         let is_by_files = match self.walk {
             TaskIterState::Open(_) => false,
@@ -171,7 +171,7 @@ impl ProcessCollector {
         is_by_files.then_some(&mut self.files)
     }
 
-    /// Counts down to the next attempt of an unavailable task iterator.
+    /// Counts down the collections to the next attempt of an unavailable task iterator.
     fn rest(&mut self, is_listed: bool) {
         let TaskIterState::Resting { collections, .. } = &mut self.walk else { return };
         *collections = collections.saturating_sub(u32::from(!is_listed));
@@ -204,8 +204,8 @@ impl ProcessCollector {
         };
     }
 
-    /// Returns the last method, and the reason for not using a cheaper one. Tries to load a task iterator to find the
-    /// reason.
+    /// Returns a description of the last method, and the reason for not using a cheaper one. Tries to load a task
+    /// iterator to find the reason.
     pub(super) fn describe(&mut self) -> String {
         let what = self.method.what();
         if matches!(self.walk, TaskIterState::Untried) {

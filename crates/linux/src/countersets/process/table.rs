@@ -13,21 +13,21 @@ use crate::sources::pid::stat::Stat;
 use crate::sources::pid::statm::Statm;
 use crate::sources::text::TextError;
 
-/// All known processes, with the data read for each.
+/// All known processes, with the data read for each process.
 #[derive(Debug, Default)]
 pub(super) struct ProcessTable {
     /// Processes, ascending by pid.
     pub(super) processes: Vec<ProcessEntry>,
     /// Indexes of the processes in the order of start and pid, which is the order of the rows.
     order: Vec<usize>,
-    /// Processes that were listed before and still exist, but are not listed now.
+    /// Processes that still exist and were listed before, and that `/proc` does not list now.
     pub(super) hidden: Vec<Hidden>,
     /// Number of the collection that listed the processes last; `turn` counts the listings.
     listed_in: u64,
     turn: u32,
 }
 
-/// Process that was listed before and still exists, but is not listed now.
+/// Process that still exists and was listed before, and that `/proc` does not list now.
 ///
 /// `/proc` mounted with `hidepid=2` hides a process of this user that executes a program of another user, such as
 /// `sudo`. Totals lack what the process counts while it is hidden, and are marked.
@@ -38,9 +38,10 @@ pub(super) struct ProcessTable {
 pub(super) struct Hidden {
     pub(super) pid: u32,
     pub(super) birth: Birth,
-    /// Parent when the process was last seen.
+    /// Pid of the parent when the process was last seen.
     pub(super) ppid: u32,
-    /// CPU time when the process was last seen, in ns. A process with less is another one with its pid.
+    /// CPU time when the process was last seen, in ns. A process with a lower CPU time is another process with the same
+    /// pid.
     pub(super) clock_ns: u64,
 }
 
@@ -52,14 +53,14 @@ pub(super) struct ProcessEntry {
     name: Box<str>,
     /// CPU clock of the process in this collection, in ns, if that clock is readable.
     pub(super) clock_ns: u64,
-    /// `true` if the clock stepped back, and `clock_ns` is its earlier value.
+    /// `true` if the CPU clock stepped back, so that `clock_ns` is its earlier value.
     pub(super) held: bool,
-    /// Time at which the clock was last seen to have moved: the process has executed something.
+    /// Time at which the CPU clock was last seen to have moved: the process has executed something.
     pub(super) ran: CollectionTime,
-    /// Time at which `stat` last showed a change of memory.
+    /// Time at which `stat` last showed a change of the process's memory.
     pub(super) memory_moved: CollectionTime,
     birth: Birth,
-    /// Most ticks so far, in the program and in the kernel: the kernel's counts may fall.
+    /// Highest number of ticks so far in user mode and in kernel mode: the kernel's counts may fall.
     pub(super) most_utime: u64,
     pub(super) most_stime: u64,
     pub(super) stat: FileReading<Stat>,
@@ -102,7 +103,8 @@ pub(super) struct Thread {
     pub(super) most_stime: u64,
     pub(super) stat: Result<Stat, NoValue>,
     pub(super) schedstat: Result<SchedStat, NoValue>,
-    /// `true` if its time is counted in ticks, because this kernel has nothing finer; `None` until it was read.
+    /// `true` if the thread's time is counted in ticks, because this kernel has no finer count; `None` until the time
+    /// was read.
     pub(super) in_ticks: Option<bool>,
 }
 
@@ -114,7 +116,8 @@ impl Thread {
         Self { tid, turn: 0, most_utime, most_stime, stat, schedstat, in_ticks: None }
     }
 
-    /// Stores the data just read. If the start time differs, the thread is another one with the same id.
+    /// Stores the data that was just read for the thread. If the start time differs, the thread is another one with the
+    /// same id.
     pub(super) fn store(
         &mut self,
         stat: Result<Stat, NoValue>,
@@ -156,7 +159,7 @@ pub(super) struct FileReading<T> {
     read: CollectionTime,
 }
 
-/// Time of a reading or an event; the default is never.
+/// Time of a reading or an event; the default value means never.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CollectionTime {
     /// Number of the listing of all processes, counted from 1.
@@ -171,13 +174,14 @@ pub(super) struct CollectionTime {
 pub(super) struct RefreshInterval(NonZeroU32);
 
 impl RefreshInterval {
-    /// Refresh interval of data whose changes cannot be detected.
+    /// Refresh interval of ten collections or seconds, for data whose changes cannot be detected.
     pub(super) const TENTH: Self = Self(NonZeroU32::new(10).unwrap());
-    /// Refresh interval of data whose changes `stat` shows approximately; `stat` has its own periodic refresh.
+    /// Refresh interval of a hundred collections or seconds, for data whose changes `stat` shows approximately. `stat`
+    /// has its own periodic refresh.
     pub(super) const HUNDREDTH: Self = Self(NonZeroU32::new(100).unwrap());
 
-    /// Returns the number of the interval that contains `number`. Intervals of different processes are shifted by
-    /// their pids.
+    /// Returns the number of the interval that contains the collection or second `number`. Intervals of different
+    /// processes are shifted by their pids.
     fn interval(self, pid: u32, number: u32) -> u32 {
         // Without the shift, all processes would be due in the same collection.
         number.wrapping_add(pid % self.0) / self.0
@@ -203,8 +207,8 @@ impl<T> FileReading<T> {
         self.read.turn == now.turn
     }
 
-    /// Returns `true` if the data is current: nothing has changed since it was read. After a failed reading it is not
-    /// current: this process may have had no file descriptor left.
+    /// Returns `true` if the data is current: the file was read after the time `changed`. After a failed reading the
+    /// data is not current: this process may have had no file descriptor left.
     pub(super) fn is_unchanged(&self, changed: CollectionTime) -> bool {
         let failed = matches!(self.reason.as_deref(), Some(NoValue::Failed(_)));
         self.read.turn != 0 && !failed && self.read.turn >= changed.turn
@@ -217,20 +221,20 @@ impl<T> FileReading<T> {
             || turn.interval(pid, self.read.second) != turn.interval(pid, now.second)
     }
 
-    /// Returns the value to be overwritten, and notes that it was read now.
+    /// Returns the value for overwriting, and notes that it is read now.
     pub(super) fn renew(&mut self, now: CollectionTime) -> &mut T {
         (self.read, self.reason) = (now, None);
         &mut self.value
     }
 
-    /// Marks the data as missing if it was read in this collection.
+    /// Marks the data of a file as missing if the file was read in this collection.
     fn lose(&mut self, now: CollectionTime) {
         if self.is_new(now) {
             self.reason = Some(Box::new(gone()));
         }
     }
 
-    /// Stores the result of a reading.
+    /// Stores the result of reading a file.
     pub(super) fn set(&mut self, read: Result<T, NoValue>, now: CollectionTime) {
         self.read = now;
         self.reason = match read {
@@ -243,7 +247,7 @@ impl<T> FileReading<T> {
     }
 }
 
-/// Numbers from the lines of a file: one word each, as long as every line has a number.
+/// Numbers from the lines of a file, stored as one word for each line as long as every line has a number.
 #[derive(Debug)]
 pub(super) struct LineValues<const N: usize> {
     words: [u64; N],
@@ -299,7 +303,7 @@ impl<const N: usize> LineValues<N> {
     }
 }
 
-/// Returns the birth of a process or thread from its start time, in ticks. It distinguishes a reused id.
+/// Returns the birth of a process or thread from its start time, in ticks. The birth distinguishes a reused id.
 pub(super) fn birth(start: u64) -> Birth {
     // Processes of the first tick need a birth as well, and 0 is none.
     NonZeroU64::new(start.saturating_add(1))
@@ -365,20 +369,20 @@ impl ProcessEntry {
                     && new(FileSet::TASK, &|seldom| seldom.threads.is_new(now)))
     }
 
-    /// Returns `true` if the process started at that tick.
+    /// Returns `true` if the process started at the tick `start`.
     pub(super) fn started(&self, start: u64) -> bool {
         self.birth == birth(start)
     }
 
-    /// Sets the name and the start time. Returns `true` if this is another process with the same pid: then all other
-    /// data is discarded.
+    /// Sets the name and the start time. Returns `true` if they belong to another process with the same pid: then all
+    /// other data is discarded.
     pub(super) fn begins(&mut self, name: &[u8], start: u64) -> bool {
         let other = self.restarts(start);
         self.set_name(name);
         other
     }
 
-    /// Does the same as [`begins`](Self::begins), without a name. A process that has not changed keeps its name.
+    /// Does the same as [`begins`](Self::begins), without a name. The same process keeps its name.
     pub(super) fn restarts(&mut self, start: u64) -> bool {
         let birth = birth(start);
         let other = self.birth.is_some() && self.birth != birth;
@@ -390,13 +394,13 @@ impl ProcessEntry {
         other
     }
 
-    /// Notes the times of the process, below which later values must not fall.
+    /// Notes the CPU times in `stat`, below which later values of the process must not fall.
     pub(super) fn holds(&mut self, stat: &Stat) {
         self.most_utime = self.most_utime.max(stat.utime);
         self.most_stime = self.most_stime.max(stat.stime);
     }
 
-    /// Returns `true` if `statm` is unchanged: by `stat` there were no page faults since, nothing was mapped or
+    /// Returns `true` if `statm` is unchanged: `stat` shows that there were no page faults since, nothing was mapped or
     /// unmapped, and the resident size is the same. A few freed pages may be missed, because `stat` counts pages
     /// approximately.
     pub(super) fn memory_stays(&self) -> bool {
@@ -427,7 +431,7 @@ impl ProcessEntry {
         }
     }
 
-    /// Gives a name to a process whose `stat` is invalid.
+    /// Gives the name `?` to a process whose `stat` is invalid.
     pub(super) fn stays_unknown(&mut self) {
         if self.name.is_empty() {
             self.set_name(b"?");
@@ -441,13 +445,13 @@ impl ProcessTable {
         self.listed_in == pass.number()
     }
 
-    /// Starts a listing in this collection.
+    /// Starts a listing of the processes in this collection.
     pub(super) fn start(&mut self, pass: &Collection) {
         self.listed_in = pass.number();
         self.turn = self.turn.saturating_add(1);
     }
 
-    /// Returns the current time of this collection.
+    /// Returns the time of this collection: the number of the listing, and the second.
     pub(super) fn moment(&self, pass: &Collection) -> CollectionTime {
         let seconds = pass.elapsed_ns() / 1_000_000_000;
         CollectionTime { turn: self.turn, second: u32::try_from(seconds).unwrap_or(u32::MAX) }
@@ -473,7 +477,7 @@ impl ProcessTable {
         self.order.iter().filter_map(|at| self.processes.get(*at))
     }
 
-    /// Adds new processes and restores the order of all.
+    /// Adds new processes, and restores the order of all processes.
     pub(super) fn arrange(&mut self, new: &mut Vec<ProcessEntry>) {
         match self.processes.is_empty() {
             true => std::mem::swap(&mut self.processes, new),
@@ -504,7 +508,7 @@ impl FileSet {
     pub(super) const FD: Self = Self(1 << 6);
     pub(super) const OOM_SCORE: Self = Self(1 << 7);
     pub(super) const TASK: Self = Self(1 << 8);
-    /// Fields of `stat` that only one counterset requests.
+    /// Fields of `stat` that only one counterset requests, such as the session.
     pub(super) const RARE: Self = Self(1 << 9);
 
     pub(super) fn has(self, other: Self) -> bool {

@@ -15,13 +15,13 @@ impl Thread {
         self.stat.as_ref().ok().and_then(|stat| birth(stat.starttime))
     }
 
-    /// Returns the birth of the thread's row. If its own start cannot be read this is the start of the process, as at
-    /// least another process has other threads.
+    /// Returns the birth of the thread's row. If the start of the thread cannot be read, the start of the process is
+    /// used: it still distinguishes threads of another process.
     pub(super) fn birth_in(&self, process: &ProcessEntry) -> Birth {
         self.birth().or(process.birth())
     }
 
-    /// Returns the identity of the thread among the members of a total.
+    /// Returns the identity of the thread in a total over threads.
     pub(super) fn member(&self) -> Member {
         Member { birth: self.birth(), id: self.tid, ..Member::default() }
     }

@@ -8,7 +8,7 @@ use crate::provider::{Attribute, Collection, CollectionCache, KeptFile, ReadFile
 use crate::sources::cppc::{FeedbackCounters, ReferenceSpeed};
 use crate::sources::cpuidle::{self, IdleClass};
 
-/// Idle states of a CPU from `cpuidle`, found at the first request.
+/// Idle states of a CPU from `cpuidle`, whose files are found at the first request.
 #[derive(Debug)]
 pub(super) struct IdleFiles {
     folder: PathBuf,
@@ -36,12 +36,12 @@ impl IdleFiles {
         Self { folder, keep, first_name, found: CollectionCache::default(), states: Vec::new() }
     }
 
-    /// Returns the time in the states of a class, or in all, in µs.
+    /// Returns the time in the idle states of a class, or in all idle states, in µs.
     pub(super) fn time(&mut self, class: Option<IdleClass>, pass: &mut Collection) -> Result<u64, NoValue> {
         self.sum(class, pass, |state| &mut state.time)
     }
 
-    /// Returns the number of times that the states of a class, or all, were entered.
+    /// Returns the number of times that idle states were entered: those of a class, or all.
     pub(super) fn usage(&mut self, class: Option<IdleClass>, pass: &mut Collection) -> Result<u64, NoValue> {
         self.sum(class, pass, |state| &mut state.usage)
     }
@@ -152,7 +152,7 @@ fn percent(part: u64, whole: u64) -> Result<u64, NoValue> {
 pub(super) struct CppcFiles {
     feedback: KeptFile,
     counters: CollectionCache<FeedbackCounters>,
-    /// Speed of the reference counter. It never changes: it is read until it is known.
+    /// Speed of the reference counter. The speed never changes, and is read only until it is known.
     speed: Option<ReferenceSpeed>,
     reference_perf: Attribute,
     nominal_perf: Attribute,
@@ -181,7 +181,7 @@ impl CppcFiles {
         counters.get(pass, |pass| pass.read(feedback, Self::ABSENT, FeedbackCounters::parse)).copied()
     }
 
-    /// Returns the cycles delivered, if the cycles that could have been delivered are known.
+    /// Returns the number of delivered cycles, if the number of possible cycles is known too.
     pub(super) fn work(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         self.speed(pass)?;
         Ok(self.counters(pass)?.delivered)

@@ -32,15 +32,16 @@ pub(super) struct CpuSources {
     /// Ticks per second in `/proc/stat`.
     pub(super) clock_ticks: u64,
     online: KeptFile,
-    /// Text of `online` at the last reading, and the numbers in it; both are empty if the file cannot be read.
+    /// Text of the file `online` at the last reading, and the CPU numbers in it; both are empty if the file cannot be
+    /// read.
     online_text: Vec<u8>,
     online_ids: Vec<u32>,
     /// CPUs of `/proc/stat` at the last reading of `online`, and the number of collections since then.
     listed_by_stat: Vec<u32>,
     looked: u32,
-    /// Numbers that `cpus` is made from, ascending.
+    /// Numbers of the CPUs in `cpus`, ascending.
     ids: Vec<u32>,
-    /// Next value of `ids`.
+    /// Buffer for the next list of CPU numbers.
     listed: Vec<u32>,
     /// Online CPUs, by node, then by index.
     pub(super) cpus: Vec<Cpu>,
@@ -69,30 +70,31 @@ pub(super) struct Times {
     pub(super) ticks: CpuTicks,
     /// Ticks of [`CpuTicks::resting`], marked `Held` if the kernel stepped back.
     pub(super) resting: MarkedRaw,
-    /// Ticks of `idle`, held in the same way.
+    /// Ticks of `idle`, marked `Held` if the kernel stepped back.
     pub(super) idle: MarkedRaw,
-    /// Ticks of `iowait`, held in the same way.
+    /// Ticks of `iowait`, marked `Held` if the kernel stepped back.
     pub(super) iowait: Option<MarkedRaw>,
-    /// Ticks of [`CpuTicks::irq`], or the reason for having none.
+    /// Ticks of [`CpuTicks::irq`], or the reason for a missing count.
     pub(super) irq: Result<u64, &'static str>,
-    /// Ticks of [`CpuTicks::softirq`], or the reason for having none.
+    /// Ticks of [`CpuTicks::softirq`], or the reason for a missing count.
     pub(super) softirq: Result<u64, &'static str>,
 }
 
-/// Function that extracts one share of [`Times`], or the reason for the kernel not having that share.
+/// Function that returns one share of [`Times`], or the reason why the kernel lacks that share.
 pub(super) type PartOfTime = fn(&Times) -> Result<MarkedRaw, &'static str>;
 
-/// Reason for a time that `/proc/stat` of an old kernel has no column for.
+/// Reason for a missing time: `/proc/stat` of an old kernel has no column for it.
 pub(super) const NOT_APART: &str = "this kernel does not count it apart";
 
-/// Reason for no time in interrupt handlers. Without that configuration the column stays 0: nothing was measured.
+/// Reason for a missing time in interrupt handlers. Without `CONFIG_IRQ_TIME_ACCOUNTING` the column stays 0: nothing
+/// was measured.
 const NO_IRQ_TIME: &str = "the kernel has counted no time in interrupt handlers since boot: it measures that only with \
                            CONFIG_IRQ_TIME_ACCOUNTING";
 
-/// Reason for no time in soft interrupts. Every kernel that counts it has some soon after boot.
+/// Reason for a missing time in soft interrupts. Every kernel that counts this time has some soon after boot.
 const NO_SOFTIRQ_TIME: &str = "the kernel has counted no time in soft interrupts since boot";
 
-/// Most idle ticks of a CPU so far, reported if the kernel steps back.
+/// Highest number of idle ticks of a CPU so far, reported if the kernel steps back.
 #[derive(Clone, Copy, Debug, Default)]
 struct Highest {
     resting: u64,
@@ -237,7 +239,7 @@ impl CpuSources {
         self.cpus = places(&self.ids, &nodes).into_iter().map(cpu).collect();
     }
 
-    /// Returns the nodes and their CPUs. A list that cannot be read is empty.
+    /// Returns the online NUMA nodes and their CPUs. A list that cannot be read is empty.
     fn nodes(&self, pass: &mut Collection) -> Vec<(u32, Vec<RangeInclusive<u32>>)> {
         let folder = self.roots.sys.join("devices/system/node");
         let mut list = |path, limit| {

@@ -42,7 +42,7 @@ pub struct ProcessorInformation {
     view: ProcessorView,
 }
 
-/// View of Processor Information as Processor: other rows, and other ids for the same counters.
+/// View of Processor Information as the counterset Processor: other rows, and other ids for the same counters.
 #[derive(Debug)]
 struct ProcessorView {
     rows: Vec<RowKey>,
@@ -50,7 +50,7 @@ struct ProcessorView {
     counters: Vec<(CounterId, CounterId)>,
 }
 
-/// A row, and the CPUs that it covers.
+/// Key of a row, and the CPUs that the row covers.
 #[derive(Debug)]
 struct RowKey {
     name: String,
@@ -105,7 +105,7 @@ impl ProcessorInformation {
     }
 }
 
-/// One of the four countersets of processors.
+/// Kind of processor counterset: each of the four has a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Set {
     Information,
@@ -191,7 +191,7 @@ impl Provider for ProcessorInformation {
 }
 
 impl ProcessorView {
-    /// Returns the counter of Processor Information that is the same as this one of Processor.
+    /// Returns the counter of Processor Information with the same meaning as this counter of Processor.
     fn base_of(&self, counter: CounterId) -> CounterId {
         let known = self.counters.iter().find(|(own, _)| *own == counter);
         known.map_or(counter, |(_, base)| *base)

@@ -11,7 +11,7 @@ use crate::sources::cpuidle::IdleClass;
 use crate::sources::interrupts::Interrupts;
 use crate::sources::softirqs::Softirqs;
 
-/// CPUs of a row. A row for one CPU is a sum over one.
+/// CPUs that a row covers. A row for one CPU is a sum over one CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CpuRange {
     /// Indexes into [`CpuSources::cpus`] of the CPUs that a row is the sum of; never empty.
@@ -22,9 +22,9 @@ const SECOND_100NS: u128 = 10_000_000;
 const SECOND_NS: u128 = 1_000_000_000;
 const MICROSECOND_100NS: u128 = 10;
 
-/// Number of bits by which cycles are shifted. In units of 2^10, samples may be 2^41 cycles apart before a step of
-/// the 32-bit base looks like a reset: 15 minutes at 2.4 GHz, 220 s at 10 GHz. Wraps in between are corrected: the
-/// bases are marked `wraps`.
+/// Number of bits by which cycles are shifted. In units of 2^10, samples may be 2^41 cycles apart before a step of the
+/// 32-bit base looks like a reset: 15 minutes at 2.4 GHz, 220 s at 10 GHz. Wraps of a base between two samples are
+/// corrected, because the bases are marked `wraps`.
 const CYCLE_SHIFT: u32 = 10;
 
 impl CpuSources {
@@ -175,7 +175,7 @@ fn idle_100ns(cpus: &mut [Cpu], class: Option<IdleClass>, pass: &mut Collection)
     Ok(sum(cpus, |cpu| cpu.idle.time(class, pass))?.saturating_mul(MICROSECOND_100NS))
 }
 
-/// Returns the sum of the numbers in the CPUs' columns of a table.
+/// Returns the sum of the numbers that a table has in the columns of these CPUs.
 fn column<T: Default>(
     cpus: &mut [Cpu],
     table: &mut ParsedFile<T>,
@@ -188,7 +188,7 @@ fn column<T: Default>(
     })
 }
 
-/// Returns the sum over all CPUs, or the first reason for a missing value.
+/// Returns the sum of a number over all given CPUs, or the first reason for a missing number.
 pub(super) fn sum<T: Into<u128>>(
     cpus: &mut [Cpu],
     mut of: impl FnMut(&mut Cpu) -> Result<T, NoValue>,
@@ -200,7 +200,7 @@ pub(super) fn mean(sum: u128, count: usize) -> u128 {
     u128::try_from(count).ok().and_then(|count| sum.checked_div(count)).unwrap_or(0)
 }
 
-/// Returns the mean over the CPUs that have a value, or the first reason if none has.
+/// Returns the mean of a value over the CPUs that have it, or the first reason if no CPU has it.
 fn gauge(cpus: &mut [Cpu], mut of: impl FnMut(&mut Cpu) -> Result<u64, NoValue>) -> Result<u128, NoValue> {
     let (mut sum, mut count, mut without) = (0_u128, 0_usize, None);
     for cpu in cpus {
@@ -215,7 +215,7 @@ fn gauge(cpus: &mut [Cpu], mut of: impl FnMut(&mut Cpu) -> Result<u64, NoValue>)
     }
 }
 
-/// Returns the mean over the CPUs in the unit of cycles.
+/// Returns the mean over the CPUs, in units of 2^10 cycles.
 fn cycles(sum: u128, count: usize) -> u128 {
     mean(sum, count) >> CYCLE_SHIFT
 }

@@ -23,7 +23,7 @@ use ip::{Ipv4, Ipv6};
 use tcp::{Tcpv4, Tcpv6};
 use udp::{Udpv4, Udpv6};
 
-/// Creates the providers of these countersets, reading below `roots`.
+/// Creates the providers of the countersets of network protocols, reading below `roots`.
 pub(crate) fn providers(roots: &Roots) -> Vec<Box<dyn Provider>> {
     let all = Providers::new(roots);
     vec![
@@ -38,7 +38,7 @@ pub(crate) fn providers(roots: &Roots) -> Vec<Box<dyn Provider>> {
     ]
 }
 
-/// Providers of all protocols. Seven of them share two files, each read once per collection.
+/// Providers of all network protocols. Seven of them share two files, each read once per collection.
 #[derive(Debug)]
 struct Providers {
     tcpv4: SingleInstanceProvider<Counted<Tcpv4>>,
@@ -71,7 +71,7 @@ impl Providers {
 
 const NO_IPV6: &str = "this kernel has no IPv6, or has it turned off";
 
-/// Protocol whose counters are all numbers of one table, or sums of two.
+/// Network protocol whose counters are all numbers of one table, or sums of two numbers.
 trait Protocol {
     const COUNTERSET: &'static Counterset;
 
@@ -88,7 +88,7 @@ enum FieldSum<T> {
     Sum(fn(&T) -> &Number, fn(&T) -> &Number),
 }
 
-/// Values of a [`Protocol`], from its table.
+/// Values of a [`Protocol`], from its parsed file.
 #[derive(Debug)]
 struct Counted<P: Protocol> {
     numbers: ParsedFile<P::Numbers>,

@@ -22,7 +22,7 @@ mod tests;
 pub(crate) struct LinuxSensors {
     class: PathBuf,
     folder: DirReader,
-    /// Numbers of the chips, ascending; `listed` is the next list.
+    /// Numbers of the sensor chips, ascending; `listed` is a buffer for the next list.
     ids: Vec<u32>,
     listed: Vec<u32>,
     chips: Vec<Chip>,
@@ -37,14 +37,14 @@ struct Chip {
     path: PathBuf,
     folder: DirReader,
     name: KeptFile,
-    /// Text of `name` at the last reading.
+    /// Text of the chip's file `name` at the last reading.
     known_as: Vec<u8>,
-    /// Sensors of the chip, ascending; `listed` is the next list.
+    /// Sensors of the chip, ascending; `listed` is a buffer for the next list.
     sensors: Vec<Sensor>,
     listed: Vec<Sensor>,
 }
 
-/// A sensor with its file.
+/// Sensor with the file of its value.
 #[derive(Debug)]
 struct Channel {
     kind: SensorKind,
@@ -52,7 +52,7 @@ struct Channel {
     latest: CollectionCache<i64>,
 }
 
-/// Raw value of 100 %, in thousandths of a percent.
+/// Raw value of 100 % humidity, in thousandths of a percent.
 const WHOLE_HUMIDITY: u64 = 100_000;
 
 impl LinuxSensors {
@@ -94,14 +94,14 @@ impl LinuxSensors {
     }
 }
 
-/// Returns the text of a label, if there is one.
+/// Returns the text of a sensor's label file, if there is one.
 fn label(path: &Path, pass: &mut Collection) -> Option<String> {
     let mut file = KeptFile::new(path, SeqFileKind::Single).keep(false);
     let label = pass.read(&mut file, "it has no label", |text| attribute::line(text).map(instance_name));
     label.ok().filter(|label| !label.is_empty())
 }
 
-/// Returns the number of a kind of sensor. It is a part of instance ids and must never change.
+/// Returns the number of a kind of sensor. The number is a part of instance ids and must never change.
 fn kind_number(kind: SensorKind) -> u32 {
     match kind {
         SensorKind::Temperature => 0,

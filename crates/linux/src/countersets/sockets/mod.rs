@@ -19,14 +19,14 @@ mod tests;
 pub(crate) struct Sockets {
     /// Size of a page, in bytes.
     page_size: u64,
-    /// Parsed files: that of all kinds of sockets and of IPv4, and that of IPv6.
+    /// Parsed files: `sockstat` for all kinds of sockets and for IPv4, and `sockstat6` for IPv6.
     files: [ParsedFile<SockStat>; 2],
-    /// Indexes of the protocols that are rows.
+    /// Indexes of the protocols that have a row.
     rows: Vec<usize>,
     keys: Vec<InstanceKey>,
 }
 
-/// Number of protocols in the first file.
+/// Number of protocols in the first file, `sockstat`.
 const IN_FIRST: usize = 5;
 const OTHERS_COUNT: &str = "this protocol does not count it";
 

@@ -22,7 +22,7 @@ mod tests;
 pub(crate) struct ThermalZones {
     class: PathBuf,
     folder: DirReader,
-    /// Numbers of the zones, ascending; `listed` is the next list.
+    /// Numbers of the thermal zones, ascending; `listed` is a buffer for the next list.
     ids: Vec<u32>,
     listed: Vec<u32>,
     /// Keys of the zones, by index.
@@ -39,13 +39,13 @@ struct ThermalZone {
     path: PathBuf,
     folder: DirReader,
     cooling: CollectionCache<Cooling>,
-    /// Numbers of the zone's cooling devices; `listed` is the next list, and `devices` has their files.
+    /// Numbers of the zone's cooling devices; `listed` is a buffer for the next list, and `devices` has their files.
     numbers: Vec<u32>,
     listed: Vec<u32>,
     devices: Vec<Device>,
 }
 
-/// Current effect of a zone on processors.
+/// Current effect of a thermal zone on processors.
 #[derive(Clone, Copy, Debug)]
 struct Cooling {
     /// Remaining speed of the processors, in percent.
@@ -53,7 +53,7 @@ struct Cooling {
     is_active: bool,
 }
 
-/// A cooling device that is bound to a zone.
+/// Cooling device that is bound to a thermal zone.
 #[derive(Debug)]
 struct Device {
     kind: KeptFile,
@@ -143,7 +143,7 @@ fn above_zero(kelvin: i64) -> Result<u64, NoValue> {
     kelvin.map(u64::from)
 }
 
-/// Lists the numbers that follow `prefix` in the names of a directory, ascending; none if it does not exist.
+/// Lists the numbers that follow `prefix` in the names of a directory, ascending; none if the directory does not exist.
 fn numbered(
     folder: &mut DirReader,
     prefix: &[u8],
@@ -206,7 +206,7 @@ impl Device {
         Self { kind: file("type"), current: file("cur_state"), most: file("max_state") }
     }
 
-    /// Returns the current effect of the device, if it slows processors.
+    /// Returns the current effect of the cooling device, if it slows processors.
     fn cooling(&mut self, pass: &mut Collection) -> Result<Option<Cooling>, NoValue> {
         let kind = |text: &[u8]| attribute::line(text).map(slows_processors);
         if !pass.read(&mut self.kind, NO_DEVICE, kind)? {

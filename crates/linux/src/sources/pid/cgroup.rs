@@ -5,8 +5,9 @@
 
 use crate::sources::text::{Text, TextError};
 
-/// Returns the path that says most about the process: the group that systemd put it in, else that of version 2, else
-/// that of a controller of version 1. It is `/` only if the process is in no group of any hierarchy.
+/// Returns the path of the control group that says most about the process: the group that systemd put it in, else that
+/// of version 2, else that of a controller of version 1. The path is `/` only if the process is in no group of any
+/// hierarchy.
 ///
 /// ```
 /// use perfset_linux::sources::pid::cgroup::path;

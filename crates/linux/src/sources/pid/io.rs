@@ -21,9 +21,9 @@ pub struct Io {
     pub rchar: Number,
     /// `wchar`: bytes passed to calls such as `write(2)`.
     pub wchar: Number,
-    /// `syscr`: number of such calls that read.
+    /// `syscr`: number of calls that read, such as `read(2)`.
     pub syscr: Number,
-    /// `syscw`: number of such calls that write.
+    /// `syscw`: number of calls that write, such as `write(2)`.
     pub syscw: Number,
     /// `read_bytes`: bytes that were read from block devices.
     pub read_bytes: Number,
@@ -34,7 +34,7 @@ pub struct Io {
 }
 
 impl Io {
-    /// Parses the contents of the file.
+    /// Parses the text of `/proc/PID/io`.
     ///
     /// # Errors
     /// If `text` contains none of the lines.

@@ -24,7 +24,7 @@ pub struct SchedStat {
 }
 
 impl SchedStat {
-    /// Parses the contents of the file.
+    /// Parses the text of `/proc/PID/schedstat`.
     ///
     /// # Errors
     /// If `text` is not one line of three numbers.

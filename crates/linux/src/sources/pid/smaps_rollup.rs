@@ -7,7 +7,7 @@
 use crate::sources::named::{Number, kib, numbers};
 use crate::sources::text::{Text, TextError};
 
-/// Line of the file that is needed for a counter.
+/// Line of `/proc/PID/smaps_rollup` that is needed for a counter.
 ///
 /// ```
 /// use perfset_linux::sources::pid::smaps_rollup::SmapsRollup;
@@ -23,7 +23,7 @@ pub struct SmapsRollup {
 }
 
 impl SmapsRollup {
-    /// Parses the contents of the file; an empty `text` has no number.
+    /// Parses the text of `/proc/PID/smaps_rollup`; an empty `text` has no number.
     ///
     /// # Errors
     /// If `text` is not empty and does not contain the line.

@@ -4,7 +4,7 @@
 
 use crate::sources::text::{Text, TextError};
 
-/// Fields of the file that are needed for counters, with the numbers of that manual page, which begin at 1.
+/// Fields of `/proc/PID/stat` that are needed for counters, numbered from 1 as in `proc_pid_stat(5)`.
 ///
 /// ```
 /// use perfset_linux::sources::pid::stat::{Stat, comm};
@@ -17,39 +17,39 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
-    /// 3 `state`: state of the process, a letter.
+    /// Field 3 `state`: state of the process, a letter.
     pub state: u8,
-    /// 4 `ppid`: id of the parent, or of the process that replaced an ended parent.
+    /// Field 4 `ppid`: id of the parent, or of the process that replaced an ended parent.
     pub ppid: u32,
-    /// 6 `session`: id of the session.
+    /// Field 6 `session`: id of the session.
     pub session: u32,
-    /// 9 `flags`: the kernel's `PF_*`.
+    /// Field 9 `flags`: flags of the kernel, `PF_*`.
     pub flags: u32,
-    /// 10 `minflt`: page faults that read nothing from disk, including those of ended threads.
+    /// Field 10 `minflt`: page faults that read nothing from disk, including those of ended threads.
     pub minflt: u64,
-    /// 12 `majflt`: page faults that read from disk.
+    /// Field 12 `majflt`: page faults that read from disk.
     pub majflt: u64,
-    /// 14 `utime`: time in user mode. Unit: clock ticks (`sysconf(_SC_CLK_TCK)` a second).
+    /// Field 14 `utime`: time in user mode. Unit: clock ticks (`sysconf(_SC_CLK_TCK)` a second).
     pub utime: u64,
-    /// 15 `stime`: time in kernel mode. Unit: clock ticks.
+    /// Field 15 `stime`: time in kernel mode. Unit: clock ticks.
     pub stime: u64,
-    /// 19 `nice`: nice value, -20 to 19.
+    /// Field 19 `nice`: nice value, -20 to 19.
     pub nice: i8,
-    /// 20 `num_threads`: number of threads.
+    /// Field 20 `num_threads`: number of threads.
     pub num_threads: u32,
-    /// 22 `starttime`: start time since boot, including sleep. Unit: clock ticks.
+    /// Field 22 `starttime`: start time since boot, including sleep. Unit: clock ticks.
     pub starttime: u64,
-    /// 23 `vsize`: size of the virtual memory. Unit: bytes.
+    /// Field 23 `vsize`: size of the virtual memory. Unit: bytes.
     pub vsize: u64,
-    /// 24 `rss`: resident memory. Since Linux 2.6.34 a rough number, without the latest changes counted by single
+    /// Field 24 `rss`: resident memory. Since Linux 2.6.34 a rough number, without the latest changes counted by single
     /// CPUs. Unit: pages.
     pub rss: u64,
-    /// 40 `rt_priority`: real-time priority, 1 to 99, or 0. Since Linux 2.5.19.
+    /// Field 40 `rt_priority`: real-time priority, 1 to 99, or 0. Since Linux 2.5.19.
     pub rt_priority: Option<u8>,
-    /// 41 `policy`: scheduling policy, the kernel's `SCHED_*`. Since Linux 2.5.19.
+    /// Field 41 `policy`: scheduling policy, the kernel's `SCHED_*`. Since Linux 2.5.19.
     pub policy: Option<u8>,
-    /// 42 `delayacct_blkio_ticks`: time that one thread alone waited for block I/O. Unit: clock ticks. Since Linux
-    /// 2.6.18.
+    /// Field 42 `delayacct_blkio_ticks`: time that one thread alone waited for block I/O. Unit: clock ticks. Since
+    /// Linux 2.6.18.
     pub delayacct_blkio_ticks: Option<u64>,
 }
 
@@ -57,7 +57,7 @@ impl Stat {
     /// The kernel's `PF_WQ_WORKER`: flag of a kernel worker, whose name contains the work that it does.
     const PF_WQ_WORKER: u32 = 0x20;
 
-    /// Parses the contents of the file.
+    /// Parses the text of `/proc/PID/stat`.
     ///
     /// # Errors
     /// If a field up to `rss` is missing or malformed. Malformed later fields are `None`.
@@ -149,7 +149,7 @@ pub fn comm(text: &[u8]) -> Result<&[u8], TextError> {
     around_comm(text).map(|(comm, _)| comm)
 }
 
-/// Returns the name between the first and the last parenthesis, and the text behind the last one.
+/// Returns the name between the first and the last parenthesis, and the text after the last parenthesis.
 fn around_comm(text: &[u8]) -> Result<(&[u8], &[u8]), TextError> {
     let open = memchr::memchr(b'(', text).map(|at| at.saturating_add(1));
     // The last parenthesis: a program may name itself `x) S 1`. All fields behind the name are letters and
@@ -166,7 +166,7 @@ fn around_comm(text: &[u8]) -> Result<(&[u8], &[u8]), TextError> {
 mod tests {
     use super::*;
 
-    /// Field 24 and those behind it of a kernel of today.
+    /// Field 24 and all later fields of a line, as a current kernel prints them.
     const REST: &str =
         "4891 18446744073709551615 1 1 0 0 0 0 0 4096 1256 0 0 0 17 0 5 2 61 0 0 0 0 0 0 0 0 0 0\n";
 

@@ -4,7 +4,7 @@
 
 use crate::sources::text::{Text, TextError};
 
-/// Fields of the file that are needed for counters. Unit: pages.
+/// Fields of `/proc/PID/statm` that are needed for counters. Unit: pages.
 ///
 /// ```
 /// use perfset_linux::sources::pid::statm::Statm;
@@ -22,7 +22,7 @@ pub struct Statm {
 }
 
 impl Statm {
-    /// Parses the contents of the file.
+    /// Parses the text of `/proc/PID/statm`.
     ///
     /// # Errors
     /// If `text` does not begin with three numbers.

@@ -5,7 +5,7 @@
 use crate::sources::named::{Number, kib, numbers};
 use crate::sources::text::{Text, TextError};
 
-/// Lines of the file that are needed for counters.
+/// Lines of `/proc/PID/status` that are needed for counters.
 ///
 /// ```
 /// use perfset_linux::sources::pid::status::Status;
@@ -33,7 +33,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// Parses the contents of the file.
+    /// Parses the text of `/proc/PID/status`.
     ///
     /// # Errors
     /// If `text` contains none of the lines.
@@ -65,7 +65,7 @@ impl Status {
     }
 }
 
-/// Parses the first number of a line with several, and skips the line.
+/// Parses the first number of a line with several numbers, and skips the line.
 fn first_number(text: &mut Text<'_>) -> Result<u64, TextError> {
     let number = text.number()?;
     text.line()?;

@@ -14,7 +14,7 @@ use super::table::{Content, RecordedTable};
 use super::tick::{TickState, TickTable, key, put_key, put_tick};
 use crate::damage::Damage;
 
-/// Returns a file whose blocks have right lengths and checksums: each goes on to the next header.
+/// Returns the file with correct lengths and checksums in its blocks; each block extends to the next header.
 ///
 /// Changed bytes then reach the readers of payloads. Bytes before the first header stay as they are.
 #[must_use]
@@ -22,7 +22,7 @@ pub fn repaired(bytes: &[u8]) -> Vec<u8> {
     rebuilt(bytes, false)
 }
 
-/// Returns the same file without compression: seeds are the same with every version of zstd.
+/// Returns the file without compression, so that fuzzing seeds do not depend on the version of zstd.
 #[must_use]
 pub fn plain(bytes: &[u8]) -> Vec<u8> {
     rebuilt(bytes, true)
@@ -43,7 +43,7 @@ fn rebuilt(bytes: &[u8], is_plain: bool) -> Vec<u8> {
     out
 }
 
-/// Appends a block of these bytes; `None` if they have no whole header, or are too long.
+/// Appends a block made from these bytes; `None` if they lack a whole header, or are too long.
 fn rebuild_block(out: &mut Vec<u8>, piece: &[u8], is_plain: bool) -> Option<()> {
     let (header, rest) = piece.split_first_chunk::<{ BlockHeader::LEN }>()?;
     let header = BlockHeader::from_bytes(header)?;
@@ -69,7 +69,7 @@ fn rebuild_block(out: &mut Vec<u8>, piece: &[u8], is_plain: bool) -> Option<()> 
 pub struct AppliedTicks(TickState);
 
 impl AppliedTicks {
-    /// Reads the payload of a whole tick: all tables, or one.
+    /// Reads all tables, or only one, from the payload of a whole tick.
     ///
     /// # Errors
     /// If it is malformed.
@@ -94,7 +94,7 @@ impl AppliedTicks {
         Self(state)
     }
 
-    /// Returns the payload of the whole tick.
+    /// Returns the contents as the payload of a whole tick.
     #[must_use]
     pub fn to_whole(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -102,7 +102,7 @@ impl AppliedTicks {
         out
     }
 
-    /// Returns the payload of this tick as the difference from one before.
+    /// Returns the payload of this tick as the difference from the tick `before`.
     #[must_use]
     pub fn to_difference(&self, before: &Self) -> Vec<u8> {
         let old = |number: usize| {
@@ -127,7 +127,7 @@ impl AppliedTicks {
     }
 }
 
-/// Segment with a cursor.
+/// Opened segment, with a cursor over its ticks.
 #[derive(Debug)]
 pub struct OpenSegment {
     segment: Arc<StoredSegment>,
@@ -135,8 +135,8 @@ pub struct OpenSegment {
 }
 
 impl OpenSegment {
-    /// Returns the stored payload of a segment of these streams with this directory. Lengths and checksums are made
-    /// right; `None` if the directory is malformed.
+    /// Returns the stored payload of a segment with these streams and this directory. Lengths and checksums are
+    /// corrected; `None` if the directory is malformed.
     #[must_use]
     pub fn stored(directory: &[u8], streams: &[u8]) -> Option<Vec<u8>> {
         let len = u32::try_from(directory.len()).ok()?;
@@ -144,7 +144,7 @@ impl OpenSegment {
         repaired_segment(&all, false)
     }
 
-    /// Opens a stored payload, and decodes no more than so many readings at once.
+    /// Opens a stored segment, and limits the number of readings that are decoded at once.
     ///
     /// # Errors
     /// If its directory is malformed.
@@ -179,7 +179,7 @@ impl OpenSegment {
     }
 }
 
-/// Returns a hash of contents, with the states themselves in place of their numbers.
+/// Returns a hash of the contents of a tick, with each cell state itself in place of its number.
 fn hash_of(state: &TickState) -> u64 {
     let mut hasher = DefaultHasher::new();
     let mut clocks = Vec::new();
@@ -201,7 +201,7 @@ fn hash_of(state: &TickState) -> u64 {
     hasher.finish()
 }
 
-/// Reads a sequence of so many numbers, and nothing after it.
+/// Reads a sequence of `len` numbers; bytes after it are an error.
 ///
 /// # Errors
 /// If it is malformed.
@@ -215,7 +215,7 @@ pub fn stored_numbers(numbers: &[u64]) -> Vec<u8> {
     parts::stored_numbers(numbers)
 }
 
-/// Reads a column whose runs have these lengths, and returns a part of each run: values, and numbers of states plus 1.
+/// Reads a column with runs of these lengths, and returns a part of each run: pairs of value and state number plus 1.
 ///
 /// # Errors
 /// If it is malformed.
@@ -223,7 +223,7 @@ pub fn column(bytes: &[u8], runs: &[usize], part: &Range<usize>) -> Result<Vec<V
     parts::column(bytes, runs, part)
 }
 
-/// Reads a table of runs, and returns its stored form.
+/// Reads a stored table of runs, and returns the table encoded again.
 ///
 /// # Errors
 /// If it is malformed.

@@ -5,30 +5,30 @@ use std::collections::HashMap;
 use super::super::table::{RowIdentity, index, position};
 use super::super::tick::RowStep;
 
-/// Row without a counterpart.
+/// Index that marks a row without a counterpart.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Counterparts of new rows among the old ones.
+/// Counterparts of the new rows of a table among its old rows.
 #[derive(Debug, Default)]
 pub(super) struct Alignment {
-    /// For each new row the old one, or [`NONE`].
+    /// Index of the old row for each new row, or [`NONE`].
     pub old: Vec<u32>,
-    /// New rows that are at another place among the others than before, ascending.
+    /// New rows that have another place among the rows than before, ascending.
     pub moved: Vec<u32>,
     /// Old rows that are gone, ascending.
     pub gone: Vec<u32>,
 }
 
-/// Rows that are searched for after a place at which rows differ, before all of them are.
+/// Number of rows that are searched after a difference, before all rows are searched.
 const NEAR: usize = 16;
 
-/// Returns `true` if both are the same identity. Numbers first: names take longest.
+/// Returns `true` if two identities are equal. Numbers are compared first, because names take longest.
 fn same(a: &RowIdentity, b: &RowIdentity) -> bool {
     (a.id, a.birth, a.owner) == (b.id, b.birth, b.owner) && a.name == b.name
 }
 
 impl Alignment {
-    /// Aligns rows. Returns `false` if all are as before; then there is no alignment.
+    /// Aligns the new rows with the old ones. Returns `false` if all rows are as before; then there is no alignment.
     pub fn align(&mut self, new: &[RowIdentity], old: &[RowIdentity]) -> bool {
         let begin = new.iter().zip(old).take_while(|(new, old)| same(new, old)).count();
         if begin == new.len() && begin == old.len() {
@@ -77,7 +77,7 @@ impl Alignment {
         true
     }
 
-    /// Follows the steps that lead from old rows to new ones. Rows after the last step stay.
+    /// Aligns rows by the steps that lead from the old rows to the new ones. Rows after the last step stay.
     pub fn follow(&mut self, steps: &[RowStep], new: &[RowIdentity], old: &[RowIdentity]) {
         self.old.clear();
         self.moved.clear();
@@ -98,7 +98,7 @@ impl Alignment {
         self.find_moved(new, old, &unknown);
     }
 
-    /// Aligns the rest with the most rows that stay in their order.
+    /// Aligns the remaining rows so that as many as possible keep their order.
     fn align_rest(
         &mut self,
         new: &[RowIdentity],
@@ -169,7 +169,7 @@ impl Alignment {
     }
 }
 
-/// Returns a longest part of pairs whose second numbers ascend. The first ones do in all of them.
+/// Returns a longest subsequence of the pairs in which the second numbers ascend; the first numbers always ascend.
 fn longest_ascending(pairs: &[(u32, u32)]) -> Vec<(u32, u32)> {
     // For each length the pair with the lowest end, and for each pair the one before it.
     let mut ends: Vec<usize> = Vec::new();
@@ -204,8 +204,8 @@ mod tests {
     }
 
     proptest! {
-        /// Each row has at most one counterpart, which is equal; rows that did not move are in their order; and none is
-        /// new and gone at the same time.
+        /// Checks that each row has at most one counterpart, which is equal, that unmoved rows keep their order, and
+        /// that no row is new and gone at once.
         #[test]
         fn rows_are_aligned(
             old in proptest::collection::vec(0..200_u32, 0..120),

@@ -2,22 +2,22 @@
 
 use super::stream::{RunChange, RunSink};
 
-/// Value or state of a cell that changes, in the row of a run.
+/// Change of the value or state of a cell, in the row of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CellChange {
     pub run: u32,
     pub column: u32,
-    /// Difference of the value; or number of the state plus 1, or 0 for none.
+    /// Difference of the value; for a state, its number plus 1, or 0 for no state.
     pub number: u64,
 }
 
 /// Changes of cells, by reading.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    /// For each reading the index of its first change; and one more.
+    /// Index of the first change of each reading, and the end of the last one.
     starts: Vec<usize>,
     sorted: Vec<CellChange>,
-    /// Changes as they were decoded, and their readings.
+    /// Changes in the order in which they were decoded; `readings` has their readings.
     pub decoded: Vec<CellChange>,
     readings: Vec<u16>,
 }
@@ -38,7 +38,7 @@ impl Changes {
         self.decoded.push(change);
     }
 
-    /// Sorts what was decoded by reading.
+    /// Sorts the decoded changes by their reading.
     pub fn sort(&mut self, readings: usize) {
         self.starts.clear();
         self.starts.resize(readings.saturating_add(2), 0);
@@ -77,9 +77,9 @@ pub(super) struct Collector<'a> {
     pub states: &'a mut Changes,
     pub run: u32,
     pub column: u32,
-    /// First reading of the range, from the window's start on.
+    /// First reading of the range, counted from the start of the window.
     pub begin: u32,
-    /// Reading of the run's beginning, from the window's start on, modulo 2^32.
+    /// First reading of the run, counted from the start of the window, modulo 2^32.
     pub base: u32,
     /// Number of known states.
     pub known: u64,

@@ -9,7 +9,7 @@ use super::align::NONE;
 use super::rows::Run;
 use super::stream::{EMPTY, RunChange, SequenceEncoder, WITH_STATES, sequence};
 
-/// Changes of a column's cells in the order of time: few bytes each.
+/// Changes of a column's cells in the order of time, stored in few bytes each.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ChangeLog {
     bytes: Vec<u8>,
@@ -53,7 +53,7 @@ impl ChangeLog {
 /// Changes of a column, by run.
 #[derive(Debug, Default)]
 struct ByRun {
-    /// For each run the index of its first change; and one more.
+    /// Index of the first change of each run, and the end of the last one.
     starts: Vec<u32>,
     changes: Vec<RunChange>,
     next: Vec<u32>,
@@ -120,7 +120,7 @@ pub(super) struct ColumnEncoder {
 }
 
 impl ColumnEncoder {
-    /// Makes the stream of a column, of which the first values come in the runs' own order.
+    /// Encodes a column as a stream; `firsts` has the first values of the runs in the order of `runs`.
     pub fn encode(
         &mut self,
         runs: &[Run],
@@ -183,8 +183,8 @@ fn is_state_missing(state: u64, is_missing: &[bool]) -> bool {
     number.and_then(|number| is_missing.get(number)).copied().unwrap_or(false)
 }
 
-/// Finds the changes of the values of a run without its missing cells: at these the value before goes on, so that they
-/// cost nothing. Returns the first value.
+/// Finds the changes of a run's values without its missing cells, for which the value before goes on, so that they cost
+/// nothing. Returns the first value.
 fn present_values(
     first: u64,
     changes: &[RunChange],
@@ -227,7 +227,7 @@ fn present_values(
     known.map_or(0, |(first, _)| first)
 }
 
-/// Returns the number of the one reason for which a run has no value at all.
+/// Returns the number of the state that explains all missing values, if a run has no value at all.
 fn only_state(first: u64, present: &[RunChange], states: &[RunChange], is_missing: &[bool]) -> Option<u64> {
     match *states {
         [RunChange { at: 0, delta }]
@@ -239,7 +239,7 @@ fn only_state(first: u64, present: &[RunChange], states: &[RunChange], is_missin
     }
 }
 
-/// Makes differences of states' numbers, and returns the first one.
+/// Computes the differences of consecutive state numbers into `deltas`, and returns the first number.
 fn state_deltas(states: &[RunChange], deltas: &mut Vec<RunChange>) -> u64 {
     deltas.clear();
     let first = states.first().filter(|state| state.at == 0).map_or(0, |state| state.delta);
@@ -253,8 +253,8 @@ fn state_deltas(states: &[RunChange], deltas: &mut Vec<RunChange>) -> u64 {
     first
 }
 
-/// Appends the clocks of a counterset itself as distances from those of the ticks: a bitmap of the readings that have
-/// some unless all have, and a sequence for each clock.
+/// Appends the own clocks of a counterset as distances from the clocks of the ticks: a bitmap of the readings that have
+/// own clocks, unless all have some, and a sequence for each clock.
 pub(super) fn put_own_clocks(
     out: &mut Vec<u8>,
     clocks: &[Option<(Clocks, ClockReading)>],
@@ -291,7 +291,7 @@ const CLOCKS: [fn(&Clocks) -> i64; 5] = [
     |clocks| clocks.object_freq,
 ];
 
-/// Reads what [`put_own_clocks`] writes, for readings at these clocks.
+/// Reads the own clocks that [`put_own_clocks`] writes, for readings at the clocks `at`.
 pub(super) fn own_clocks(stream: &[u8], at: &[ClockReading]) -> Result<Vec<Option<Clocks>>, Malformed> {
     let from = &mut PayloadCursor::new(stream);
     let bitmap = match from.byte("clocks of a table")? {

@@ -17,9 +17,9 @@ use super::rows::{Run, cells_of, no_key, take_key};
 use super::stream::ColumnReader;
 use crate::damage::Damage;
 
-/// Most changes of all tables together that are decoded at once.
+/// Maximum number of changes of all tables together that are decoded at once.
 const MOST_CHANGES: usize = 8 << 20;
-/// Cells that are copied in the time of one step.
+/// Number of cells that are copied in the time of one work step.
 const CELLS_OF_A_STEP: usize = 8;
 
 /// Cursor over the ticks of a segment. Each stream is decoded once, or a few times if a table has very many changes.
@@ -43,13 +43,13 @@ pub struct SegmentTicks {
 struct CursorParts {
     decompressor: Decompressor,
     damages: Vec<Damage>,
-    /// For each state, whether cells that have it have no value.
+    /// `true` for each state whose cells have no value.
     is_missing: Vec<bool>,
     /// `true` if the list of states is damaged: all states are the same then.
     lost_states: bool,
-    /// Steps that are left of those of a way through the segment: few bytes can have very many changes.
+    /// Number of work steps left to read through the segment: a few bytes can hold very many changes.
     steps: usize,
-    /// Steps of a whole way.
+    /// Maximum number of work steps to read through the segment.
     most_steps: usize,
 }
 
@@ -71,7 +71,8 @@ impl CursorParts {
 }
 
 impl SegmentTicks {
-    /// Makes a cursor before the first tick, for tables by number, and for columns by the table's number and their own.
+    /// Creates a cursor before the first tick; `wanted` selects tables by number, and `column` selects columns by table
+    /// and column number.
     pub fn new(
         segment: &Arc<StoredSegment>,
         wanted: WantedTables<'_>,
@@ -140,7 +141,7 @@ impl SegmentTicks {
         Self { segment: Arc::clone(segment), state, tables, next: 0, is_slow: false, shared }
     }
 
-    /// Limits the readings that are decoded at once.
+    /// Limits the number of readings that are decoded at once.
     pub fn with_readings(mut self, readings: usize) -> Self {
         for rows in self.tables.iter_mut().filter_map(|table| table.rows.as_mut()) {
             rows.width = readings.min(rows.width);
@@ -148,13 +149,13 @@ impl SegmentTicks {
         self
     }
 
-    /// Leaves out the rows of other instances.
+    /// Leaves out the rows that `wanted` does not select.
     pub fn with_rows(mut self, wanted: &dyn Fn(&RowIdentity) -> bool) -> Self {
         self.tables.iter_mut().filter_map(|table| table.rows.as_mut()).for_each(|rows| rows.keep(wanted));
         self
     }
 
-    /// Decodes the ticks after this one only when they are requested: nobody is expected to request them.
+    /// Decodes the ticks after `tick` only when they are requested, because nobody is expected to request them.
     pub fn with_last(mut self, tick: usize) -> Self {
         for rows in self.tables.iter_mut().filter_map(|table| table.rows.as_mut()) {
             rows.end = rows.table.collections.readings.partition_point(|at| usize::from(*at) <= tick);
@@ -162,7 +163,7 @@ impl SegmentTicks {
         self
     }
 
-    /// Limits what is decoded at once, to readings and changes of each table.
+    /// Limits the readings and changes of each table that are decoded at once.
     #[cfg(test)]
     pub fn with_window(mut self, readings: usize, changes: usize) -> Self {
         for rows in self.tables.iter_mut().filter_map(|table| table.rows.as_mut()) {
@@ -171,13 +172,13 @@ impl SegmentTicks {
         self.with_readings(readings)
     }
 
-    /// Limits the steps of a way through the segment.
+    /// Limits the work steps to read through the segment.
     pub fn with_steps(mut self, steps: usize) -> Self {
         (self.shared.steps, self.shared.most_steps) = (steps, steps);
         self
     }
 
-    /// Returns the number of steps that the way through the segment has taken.
+    /// Returns the number of work steps taken so far to read through the segment.
     pub fn steps_taken(&self) -> usize {
         self.shared.most_steps.saturating_sub(self.shared.steps)
     }
@@ -222,7 +223,7 @@ impl SegmentTicks {
     }
 }
 
-/// Shares the changes that are decoded at once between tables, by the number of values that each has.
+/// Divides the maximum number of changes decoded at once between tables, in proportion to their numbers of values.
 fn share_changes(tables: &mut [TableCursor]) {
     let values = |rows: &TableRows| {
         let of_column: usize = rows.table.runs.iter().map(Run::len).sum();
@@ -245,7 +246,7 @@ struct TableCursor {
     lost: Option<Collections>,
     rows: Option<TableRows>,
     collection: Option<usize>,
-    /// Rows while the table's contents are a failure.
+    /// Rows that are kept for reuse while the table's contents are a failure.
     spare: Option<RecordedTable>,
 }
 
@@ -307,34 +308,34 @@ struct TableRows {
     columns: Vec<usize>,
     /// For each run `true` if its row is wanted; `None` = all are.
     kept: Option<Vec<bool>>,
-    /// Reading after the last that is expected to be requested.
+    /// Index of the reading after the last one that is expected to be requested.
     end: usize,
     /// Columns whose streams are damaged.
     damaged: Vec<usize>,
-    /// Number of the state of their cells.
+    /// Number of the state of cells in damaged columns.
     damage: u32,
-    /// For each reading `true` if other rows begin, end or move there.
+    /// `true` for each reading in which rows begin, end or move.
     moves: Vec<bool>,
     reading: Option<usize>,
     /// Readings whose changes are decoded.
     window: Range<usize>,
-    /// Most readings of a window.
+    /// Maximum number of readings in a window.
     width: usize,
-    /// Most changes of a window, besides the values of its first reading.
+    /// Maximum number of changes in a window, besides the values of its first reading.
     most_changes: usize,
     values: Changes,
     states: Changes,
-    /// Indexes of places by the reading in which they begin.
+    /// Indexes of row placements, sorted by the reading in which they begin.
     begins: Vec<u32>,
-    /// Number of `begins` up to the reading.
+    /// Number of elements of `begins` up to the current reading.
     begun: usize,
-    /// Index of the place of each row, ascending.
+    /// Index of the current placement of each row, ascending.
     live: Vec<u32>,
-    /// Run of each row.
+    /// Index of the run of each row.
     runs: Vec<u32>,
-    /// For each run its row, or [`NONE`].
+    /// Row of each run, or [`NONE`] if the run has no row now.
     row_of: Vec<u32>,
-    /// Values of cells as if none were missing, and their states; empty while no cell has a state.
+    /// Values of cells as if none were missing; empty while no cell has a state. `numbers` has the states.
     held: Vec<u64>,
     numbers: Vec<u32>,
     is_tracking: bool,
@@ -369,7 +370,7 @@ impl TableRows {
         }
     }
 
-    /// Leaves out the rows of other instances.
+    /// Leaves out the rows that `wanted` does not select.
     fn keep(&mut self, wanted: &dyn Fn(&RowIdentity) -> bool) {
         let kept: Vec<bool> = self.table.runs.iter().map(|run| wanted(&run.key)).collect();
         self.table.placements.retain(|place| kept.get(index(place.run)).copied().unwrap_or(false));
@@ -421,7 +422,7 @@ impl TableRows {
         }
     }
 
-    /// Decodes the changes of as many readings as fit, from one on.
+    /// Decodes the changes of as many readings as fit, beginning with `reading`.
     fn load(
         &mut self,
         reading: usize,
@@ -538,7 +539,7 @@ impl TableRows {
         Ok(true)
     }
 
-    /// Makes the rows those of the next reading.
+    /// Changes the rows to those of the next reading.
     fn apply(&mut self, reading: usize, into: &mut RecordedTable, shared: &mut CursorParts) {
         let is_first = reading == self.window.start;
         let moves = is_first || self.moves.get(reading).copied().unwrap_or(false);
@@ -604,7 +605,7 @@ impl TableRows {
         }
     }
 
-    /// Makes `live` the places that hold a row in a reading: those before that do not end, and those that begin.
+    /// Updates `live` to the placements that hold a row in a reading: earlier ones that have not ended, and new ones.
     fn move_places(&mut self, reading: u32) {
         let place = |place: &u32| self.table.placements.get(index(*place));
         let is_live = |at: &u32| place(at).is_some_and(|place| reading < place.until);
@@ -618,7 +619,7 @@ impl TableRows {
         self.begun = self.begun.saturating_add(count);
     }
 
-    /// Makes rows of the runs that a reading has, in their order.
+    /// Replaces the rows by those of the runs that a reading has, in their order.
     fn move_rows(&mut self, reading: u32, into: &mut RecordedTable) {
         let columns = into.columns;
         self.move_places(reading);
@@ -675,7 +676,7 @@ impl TableRows {
     }
 }
 
-/// Returns the indexes of a table's places by the reading in which they begin.
+/// Returns the indexes of a table's placements, sorted by the reading in which they begin.
 fn begins(table: &SegmentTable) -> Vec<u32> {
     let mut begins: Vec<u32> = (0..position(table.placements.len())).collect();
     begins.sort_by_key(|place| table.placements.get(index(*place)).map(|place| place.from));

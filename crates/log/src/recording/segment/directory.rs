@@ -24,7 +24,7 @@ pub struct StreamInfo {
     pub crc: u32,
 }
 
-/// Fewest bytes of a stream's entry.
+/// Minimum number of bytes of a stream's entry.
 const LEAST_STREAM: usize = 6;
 
 fn put_stream(out: &mut Vec<u8>, info: &StreamInfo) {
@@ -52,7 +52,7 @@ fn stream(from: &mut PayloadCursor<'_>, next: &mut u32) -> Result<StreamInfo, Ma
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pattern {
     None,
-    /// Ticks from the first on, each the next but so many.
+    /// Every `step`-th tick, beginning with the tick `first`.
     Every {
         first: u32,
         step: u32,
@@ -61,7 +61,7 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// Finds the shortest form of ascending ticks of a segment that has so many.
+    /// Returns the shortest form of these ascending ticks, in a segment of `count` ticks.
     pub fn new(ticks: &[u16], count: usize) -> Self {
         let [first, ..] = *ticks else { return Self::None };
         let second = ticks.get(1).copied();
@@ -70,7 +70,7 @@ impl Pattern {
         if every.ticks(count).eq(ticks.iter().copied()) { every } else { Self::List(ticks.to_vec()) }
     }
 
-    /// Returns the number of ticks, in a segment that has `count`.
+    /// Returns the number of ticks in the pattern, for a segment of `count` ticks.
     fn len(&self, count: usize) -> usize {
         match self {
             Self::None => 0,
@@ -89,7 +89,7 @@ impl Pattern {
         }
     }
 
-    /// Returns the indexes of the ticks, in a segment that has `count`.
+    /// Returns the indexes of the ticks in the pattern, for a segment of `count` ticks.
     pub fn ticks(&self, count: usize) -> Box<dyn Iterator<Item = u16> + '_> {
         match self {
             Self::None => Box::new(std::iter::empty()),
@@ -105,13 +105,13 @@ impl Pattern {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Held {
     pub tick: u16,
-    /// Number of ticks between the collection and that tick.
+    /// Number of ticks from the collection to the tick with which it is stored.
     pub age: u64,
     /// Clocks of the collection.
     pub clocks: ClockReading,
 }
 
-/// Collections that failed for one reason.
+/// Consecutive collections that failed for the same reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     pub first: u32,
@@ -133,7 +133,7 @@ pub struct TableEntry {
 }
 
 impl TableEntry {
-    /// Returns the number of bytes that the rows, the clocks and some columns have, once they are decompressed.
+    /// Returns the decompressed length in bytes of the rows, the clocks and these columns.
     pub fn raw_len(&self, columns: &[usize]) -> usize {
         let columns = columns.iter().filter_map(|column| self.columns.get(*column));
         let streams = columns.chain(&self.clocks).chain([&self.runs]);
@@ -233,10 +233,10 @@ impl Directory {
     }
 }
 
-/// Ticks of a segment, number by number.
+/// Ticks of a segment, with one list for each of their numbers.
 struct TickColumns {
     sequences: Vec<u64>,
-    /// Performance clock, time, frequency, and the wall clock as the distance from the time.
+    /// Lists of performance clock, time, frequency, and distance of the wall clock from the time.
     clocks: [Vec<u64>; 4],
 }
 
@@ -267,11 +267,11 @@ impl TickColumns {
         (0..self.sequences.len()).map_while(|tick| self.get(tick)).collect()
     }
 
-    /// Returns a range that the times of all ticks are in; `None` if some are no dates.
+    /// Returns a range that contains the times of all ticks; `None` if a time is not a valid date.
     fn times(&self) -> Option<(i64, i64)> {
-        /// The year 9999, far from where numbers end.
+        /// Time in the year 9999, in 100 ns since 1601, far below the largest number.
         const LAST: i64 = 2_650_467_744_000_000_000;
-        /// Most by which a time is rounded, and more.
+        /// Margin in 100 ns, larger than the rounding of a time.
         const MARGIN: i64 = 10_000_000;
         let [_, times, _, walls] = &self.clocks;
         let mut range: Option<(i64, i64)> = None;
@@ -287,29 +287,29 @@ impl TickColumns {
     }
 }
 
-/// Ticks of a segment, without those between the first and the last.
+/// Summary of the ticks of a segment: their number, the first one and the last one.
 #[derive(Clone, Debug)]
 pub struct TickSpan {
     pub count: usize,
     pub first: (u64, ClockReading),
     pub last: (u64, ClockReading),
-    /// `true` if no number is missing between them.
+    /// `true` if no tick number is missing between the first and the last tick.
     pub is_contiguous: bool,
-    /// Range in which the times of all are, in 100 ns since 1601 UTC; `None` if it is not known.
+    /// Range that contains the times of all ticks, in 100 ns since 1601 UTC; `None` if it is unknown.
     pub times: Option<(i64, i64)>,
 }
 
 /// Part of a directory that is read when its file is opened.
 #[derive(Debug)]
 pub struct DirectoryHead {
-    /// Ticks; `None` if there are none.
+    /// Summary of the ticks; `None` if the segment has no ticks.
     pub span: Option<TickSpan>,
-    /// Numbers of the tables and of their columns.
+    /// Number of each table, with the count of its columns.
     pub tables: Vec<(usize, usize)>,
 }
 
 impl DirectoryHead {
-    /// Reads the beginning of a directory with its tail: no streams, whose entries are read with the first of them.
+    /// Reads the beginning of a directory with its tail, without the entries of streams, which are read later.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         let (directory, _) = split(bytes)?;
         let from = &mut PayloadCursor::new(directory);
@@ -346,7 +346,7 @@ impl DirectoryHead {
     }
 }
 
-/// Splits a directory from its tail. Returns it with the length of the streams.
+/// Splits a directory from its tail. Returns the directory and the length of the streams.
 fn split(bytes: &[u8]) -> Result<(&[u8], u32), Malformed> {
     let no_tail = || Malformed { offset: 0, what: "segment has no tail".to_owned() };
     let (directory, tail) = bytes.split_last_chunk::<SEGMENT_TAIL>().ok_or_else(no_tail)?;
@@ -415,7 +415,7 @@ impl TableEntry {
         self.columns.iter().for_each(|info| put_stream(out, info));
     }
 
-    /// Returns the number of collections, in a segment that has so many ticks.
+    /// Returns the number of collections of the table, in a segment of `ticks` ticks.
     pub fn collections(&self, ticks: usize) -> usize {
         self.pattern.len(ticks).saturating_add(self.held.len())
     }

@@ -15,10 +15,10 @@ use super::rows::LEAST_RUN;
 use super::stream::{ColumnReader, RunChange, RunSink};
 use crate::damage::Damage;
 
-/// Instance that is wanted.
+/// Instance that a reader wants, identified by name and id.
 #[derive(Debug)]
 pub struct WantedInstance {
-    /// Name as the streams store it.
+    /// Name of the instance in its stored form.
     name: Vec<u8>,
     id: u32,
 }
@@ -31,10 +31,10 @@ impl WantedInstance {
     }
 }
 
-/// Run of the instance.
+/// Run of the wanted instance in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FoundRun {
-    /// Index among the runs of the table.
+    /// Index of this run among the runs of the table.
     number: usize,
     birth: u64,
     first: u32,
@@ -45,7 +45,7 @@ struct FoundRun {
 #[derive(Debug, Default)]
 struct InstanceColumn {
     values: Vec<u64>,
-    /// Numbers of states plus 1, or 0 for none; empty if there are none.
+    /// Numbers of the states plus 1, or 0 for no state; empty if no cell has a state.
     states: Vec<u32>,
 }
 
@@ -55,7 +55,7 @@ pub struct InstanceColumns<'a> {
     segment: &'a StoredSegment,
     collections: Collections,
     clocks: Option<Vec<Option<Clocks>>>,
-    /// Runs by their first reading. None begins before the one before it has ended.
+    /// Runs of the instance, sorted by their first reading; they do not overlap.
     runs: Vec<FoundRun>,
     columns: Vec<InstanceColumn>,
     states: Option<&'a StateList>,
@@ -76,7 +76,7 @@ pub enum InstanceTick<'a> {
     Row(FoundRow<'a>),
 }
 
-/// Row of the instance.
+/// Row of the wanted instance at a tick.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundRow<'a> {
     of: &'a InstanceColumns<'a>,
@@ -152,19 +152,19 @@ impl StoredSegment {
     }
 }
 
-/// Runs of an instance, and what a column's stream needs of the others.
+/// Runs of the wanted instance, with the data about other runs that reading a column needs.
 #[derive(Debug, Default)]
 struct FoundRuns {
     /// Runs of the instance, in the order of the table.
     runs: Vec<FoundRun>,
-    /// Numbers of readings of the table's runs, up to the last one of these.
+    /// Number of readings of each run of the table, up to the last run of the instance's name.
     lengths: Vec<u32>,
     /// Number of all runs of the table.
     count: usize,
 }
 
 impl FoundRuns {
-    /// Finds the runs of an instance in what `put_runs` writes. The places of rows after them are not read.
+    /// Finds the runs of an instance in the data that `put_runs` writes. The places of rows after them are not read.
     fn read(stream: &[u8], readings: u32, wanted: &WantedInstance) -> Result<Self, Malformed> {
         let from = &mut PayloadCursor::new(stream);
         let count = from.count(LEAST_RUN, "runs")?;
@@ -240,7 +240,7 @@ impl InstanceColumn {
     }
 }
 
-/// Receiver of the runs of other instances.
+/// Receiver that ignores the runs of other instances.
 struct SkippedRun;
 
 impl RunSink for SkippedRun {
@@ -251,7 +251,7 @@ impl RunSink for SkippedRun {
     fn state(&mut self, _: u32, _: u64) {}
 }
 
-/// Receiver of a run of the instance. Numbers are filled in up to the next change.
+/// Receiver of a run of the wanted instance. Numbers are filled in up to the next change.
 struct RunFiller<'a> {
     column: &'a mut InstanceColumn,
     /// First reading of the run.
@@ -327,7 +327,7 @@ impl<'a> FoundRow<'a> {
         self.of.states?.get(state.checked_sub(1)?)
     }
 
-    /// Returns the number of a column's cell, if it has one.
+    /// Returns the raw value of a column's cell, if it has one.
     pub fn number(&self, column: usize) -> Option<u64> {
         let value = *self.of.columns.get(column)?.values.get(self.reading)?;
         (!matches!(self.state(column), Some(CellState::Missing(_)))).then_some(value)

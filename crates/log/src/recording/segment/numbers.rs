@@ -6,21 +6,21 @@ use super::super::bytes::Malformed;
 use super::super::table::{CellStateNumber, StateList, index};
 use super::align::NONE;
 
-/// Numbers of states in the segment for those of the journal, whose list can be replaced.
+/// Translation of the journal's state numbers to the segment's; the journal can replace its list of states.
 #[derive(Debug, Default)]
 pub(super) struct StateNumbers {
-    /// For each number of the journal the segment's one, or [`NONE`].
+    /// Segment's state number for each state number of the journal, or [`NONE`].
     known: Vec<u32>,
-    /// Numbers of the journal that are known.
+    /// State numbers of the journal whose translation is known.
     used: Vec<u32>,
-    /// States as the journal had them last.
+    /// Cell states of the last call, with the journal's numbers.
     raw: Vec<CellStateNumber>,
-    /// States of the cells by the segment's numbers.
+    /// Cell states of the last call, with the segment's numbers.
     pub now: Vec<CellStateNumber>,
 }
 
 impl StateNumbers {
-    /// Finds the segment's numbers of all states, in `now`. Returns `true` if they are those of the call before; then
+    /// Translates the state numbers of all cells into `now`. Returns `true` if they are those of the call before; then
     /// `now` is not changed.
     pub fn translate(
         &mut self,

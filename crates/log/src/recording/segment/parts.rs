@@ -10,7 +10,7 @@ use super::read::Decompressor;
 use super::rows::{put_runs, runs};
 use super::stream::{ColumnReader, RunChange, RunSink, SequenceEncoder, sequence};
 
-/// Returns a stored segment whose streams have right lengths and checksums; `None` if its directory is malformed.
+/// Returns a stored segment with corrected lengths and checksums of its streams; `None` if its directory is malformed.
 pub fn repaired_segment(stored: &[u8], is_plain: bool) -> Option<Vec<u8>> {
     let (before, tail) = stored.split_last_chunk::<SEGMENT_TAIL>()?;
     let [.., l0, l1, l2, l3] = *tail;
@@ -40,7 +40,7 @@ pub fn repaired_segment(stored: &[u8], is_plain: bool) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Reads a sequence of so many numbers, and nothing after it.
+/// Reads a sequence of `len` numbers; bytes after it are an error.
 pub fn numbers(bytes: &[u8], len: usize) -> Result<Vec<u64>, Malformed> {
     let mut from = PayloadCursor::new(bytes);
     let numbers = sequence(&mut from, len)?;
@@ -55,7 +55,7 @@ pub fn stored_numbers(numbers: &[u64]) -> Vec<u8> {
     out
 }
 
-/// Reads a part of each run of a column: values, and numbers of states plus 1.
+/// Reads a part of each run of a column, as pairs of value and state number plus 1.
 pub fn column(bytes: &[u8], runs: &[usize], part: &Range<usize>) -> Result<Vec<Vec<(u64, u64)>>, Malformed> {
     let mut reader = ColumnReader::new(bytes, runs.len())?;
     let mut all = Vec::new();
@@ -69,7 +69,7 @@ pub fn column(bytes: &[u8], runs: &[usize], part: &Range<usize>) -> Result<Vec<V
     Ok(all)
 }
 
-/// Reads a table of runs, and returns its stored form. The runs may take as much memory as `room` cells.
+/// Reads a stored table of runs, and returns it encoded again. The runs may take as much memory as `room` cells.
 pub fn runs_again(bytes: &[u8], columns: usize, readings: u32, room: usize) -> Result<Vec<u8>, Malformed> {
     let (runs, placements) = runs(bytes, columns, readings, room)?;
     let mut out = Vec::new();
@@ -80,7 +80,7 @@ pub fn runs_again(bytes: &[u8], columns: usize, readings: u32, room: usize) -> R
 /// Receiver of a part of a run.
 #[derive(Debug, Default)]
 struct CellSink {
-    /// First index of the part.
+    /// Index in the run at which the part begins.
     start: usize,
     first: u64,
     changes: Vec<(usize, u64)>,

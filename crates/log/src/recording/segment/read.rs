@@ -18,7 +18,7 @@ pub use super::rows::Run;
 use super::rows::{Placement, runs};
 use crate::damage::Damage;
 
-/// Segment of a file, of which the directory is read when it is asked for.
+/// Segment of a file, whose directory is read on request.
 pub struct StoredSegment {
     source: Arc<dyn ReadAt>,
     /// Offset of the first stream in the file.
@@ -38,7 +38,8 @@ impl std::fmt::Debug for StoredSegment {
 }
 
 impl StoredSegment {
-    /// Opens a segment by its directory with the tail, and the offset of its first byte after the block's header.
+    /// Opens a segment from its directory with the tail; `stored_offset` is the file offset of the first byte after the
+    /// block header.
     pub fn open(
         directory: &[u8],
         source: Arc<dyn ReadAt>,
@@ -79,7 +80,7 @@ impl StoredSegment {
         Ok(parsed)
     }
 
-    /// Returns the directory, which is read now if it was not before.
+    /// Returns the directory, after reading it from the file if necessary.
     pub(in super::super) fn directory(&self) -> Result<&Directory, Damage> {
         let read = || {
             let bytes = self.directory_bytes()?;
@@ -120,7 +121,7 @@ impl StoredSegment {
         Damage { offset: self.directory_offset(), what: format!("directory of a segment: {error}") }
     }
 
-    /// Returns the damage of the directory, if that was found.
+    /// Returns the damage of the directory, if damage was found.
     pub(in super::super) fn directory_damage(&self) -> Option<&Damage> {
         self.directory.get()?.as_ref().err()
     }
@@ -135,14 +136,14 @@ impl StoredSegment {
         index(self.stored)
     }
 
-    /// Returns the number of bytes that rows, clocks and some columns of a table have, once they are decompressed.
+    /// Returns the decompressed length in bytes of the rows, the clocks and these columns of a table.
     pub fn raw_len(&self, table: usize, columns: &[usize]) -> usize {
         let entries = self.directory().map_or(&[][..], |directory| &*directory.tables);
         let entry = entries.iter().find(|entry| entry.number == table);
         entry.map_or(0, |entry| entry.raw_len(columns))
     }
 
-    /// Returns the damage of a segment for which no steps are left.
+    /// Returns the damage for a segment that is not read because no work steps are left.
     pub(in super::super) fn too_long(&self) -> Damage {
         let what = "it and those before have too much to be read in time".to_owned();
         Damage { offset: self.offset, what }
@@ -153,13 +154,13 @@ impl StoredSegment {
         self.directory().map_or(&[], |directory| &directory.ticks)
     }
 
-    /// Returns the numbers of the tables, ascending, with the numbers of their columns.
+    /// Returns the number of each table, ascending, with the count of its columns.
     pub fn tables(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let tables = self.directory().map_or(&[][..], |directory| &directory.tables);
         tables.iter().map(|table| (table.number, table.columns.len()))
     }
 
-    /// Returns the stored bytes, if nothing of them is damaged.
+    /// Returns the stored bytes of the segment; `None` if any of them are damaged.
     pub fn whole(&self) -> Option<Vec<u8>> {
         let mut bytes = vec![0; index(self.stored)];
         let read = self.source.read_at_most(&mut bytes, self.offset).ok()?;
@@ -182,7 +183,7 @@ impl StoredSegment {
         is_whole.then_some(bytes)
     }
 
-    /// Returns the states of cells.
+    /// Returns the list of cell states of the segment.
     pub fn states(&self) -> Result<&StateList, Damage> {
         let states = self.states.get_or_init(|| {
             let (info, what) = (&self.directory()?.states, "list of states");
@@ -243,7 +244,7 @@ pub struct SegmentTable {
     pub number: usize,
     pub(super) columns: Vec<StreamInfo>,
     pub(super) collections: Collections,
-    /// Runs by name, id and birth.
+    /// Runs, each of them one instance in consecutive samples, sorted by name, id and birth.
     pub runs: Vec<Run>,
     /// Places of rows, in the order of rows.
     pub(super) placements: Vec<Placement>,
@@ -287,14 +288,14 @@ impl SegmentTable {
     }
 }
 
-/// Ticks of a segment in which a table was collected, and those that have rows.
+/// Ticks of a segment in which a table was collected, with the collections that have rows.
 #[derive(Debug, Default)]
 pub(super) struct Collections {
     /// Index of the tick of each collection.
     pub ticks: Vec<u16>,
     /// Index of the tick of each collection that has rows.
     pub(super) readings: Vec<u16>,
-    /// For each collection the reading, or [`Self::FAILED`].
+    /// For each collection, the index of its values in `readings`; [`Self::FAILED`] for a failed collection.
     reading_of: Vec<u16>,
     held: Vec<Held>,
     failures: Vec<Failure>,
@@ -370,7 +371,7 @@ impl Collections {
     }
 }
 
-/// Decompression of payloads and streams, with its buffers.
+/// Decompressor of payloads and streams, with its buffers.
 #[derive(Default)]
 pub struct Decompressor {
     #[cfg(feature = "zstd")]
@@ -383,7 +384,7 @@ impl std::fmt::Debug for Decompressor {
     }
 }
 
-/// Memory that is allocated at once, before there are bytes to fill it.
+/// Number of bytes that are allocated at once, before decompressed bytes fill them.
 #[cfg(feature = "zstd")]
 const STEP: usize = 1 << 20;
 

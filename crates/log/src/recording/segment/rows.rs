@@ -6,13 +6,13 @@ use super::super::bytes::{Malformed, PayloadCursor, put_int, put_len, put_uint};
 use super::super::table::{CELLS_OF_A_KEY, MOST_CELLS, RecordedTable, RowIdentity, index, position};
 use super::super::tick::{name, owner, put_name, put_owner};
 
-/// Identity without interruption in consecutive readings of a table.
+/// Row of one identity in consecutive readings of a table, without interruption.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     pub key: RowIdentity,
     /// First reading of the table that has the row.
     pub first: u32,
-    /// Reading after the last that has it.
+    /// Index of the reading after the last one that has the row.
     pub end: u32,
 }
 
@@ -23,7 +23,7 @@ impl Run {
     }
 }
 
-/// Returns an identity that stands where another was.
+/// Returns an empty identity as the placeholder for one that was taken away.
 pub(super) fn no_key() -> RowIdentity {
     RowIdentity { name: Utf16::default(), id: 0, birth: 0, owner: None }
 }
@@ -41,9 +41,9 @@ pub(super) struct Placement {
     pub until: u32,
 }
 
-/// Most runs of a table: twice the rows that it can have at a time.
+/// Maximum number of runs of a table: twice the number of rows that it can have at a time.
 const MOST_RUNS: usize = 2 * RecordedTable::MOST_ROWS;
-/// Fewest bytes of a run: in each of the seven parts one.
+/// Minimum number of bytes of a run: one in each of its seven parts.
 pub(super) const LEAST_RUN: usize = 7;
 
 /// Appends the table of runs: names, ids, births, owners, first readings, ends, and the order of rows.
@@ -89,7 +89,7 @@ pub(super) fn put_runs(out: &mut Vec<u8>, runs: &[Run], placements: &[Placement]
 
 /// Memory of a run, as a number of cells: its identity, and its first place among the rows.
 const CELLS_OF_A_RUN: usize = 16;
-/// Memory of a further place of a run.
+/// Memory of each further place of a run, as a number of cells.
 const CELLS_OF_A_PLACE: usize = 4;
 
 pub(super) fn cells_of_places(runs: usize, places: usize) -> usize {
@@ -105,7 +105,7 @@ pub(super) fn cells_of(runs: &[Run], places: usize, columns: usize, readings: u3
     cells.saturating_add(cells_of_places(runs.len(), places))
 }
 
-/// Returns `true` if a reader takes a table of these runs.
+/// Returns `true` if a table of these runs stays within the limits of a reader.
 pub(super) fn is_readable(runs: &[Run], places: usize, columns: usize, readings: u32) -> bool {
     let rows = most_rows(runs, readings);
     runs.len() <= MOST_RUNS
@@ -114,8 +114,8 @@ pub(super) fn is_readable(runs: &[Run], places: usize, columns: usize, readings:
         && cells_of(runs, places, columns, readings) <= MOST_CELLS
 }
 
-/// Reads what [`put_runs`] writes, for a table of so many columns and readings. Its runs may take as much memory as
-/// `room` cells.
+/// Reads the runs that [`put_runs`] writes, for a table of `columns` columns and `readings` readings. Its runs may take
+/// as much memory as `room` cells.
 pub(super) fn runs(
     stream: &[u8],
     columns: usize,
@@ -182,7 +182,7 @@ fn check_room(
     Ok(())
 }
 
-/// Returns the number of rows of the reading that has most.
+/// Returns the number of rows of the reading that has the most rows.
 pub(super) fn most_rows(runs: &[Run], readings: u32) -> usize {
     let mut changes = vec![0_isize; index(readings).saturating_add(1)];
     for run in runs {

@@ -14,7 +14,7 @@ pub struct SeenRun {
     pub key: RowIdentity,
     /// Index of the tick of the first sample.
     pub first: usize,
-    /// Index of the tick of the last one.
+    /// Index of the tick of the last sample.
     pub last: usize,
     /// Place among the rows of the table.
     place: u32,

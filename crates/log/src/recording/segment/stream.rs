@@ -7,7 +7,7 @@ use super::super::table::{index, position};
 
 /// Mode: no value in the whole run, for one reason.
 pub(super) const EMPTY: u8 = 0;
-/// Mode: all numbers are the first one.
+/// Mode: all numbers are equal to the first one.
 pub(super) const CONSTANT: u8 = 1;
 /// Mode: differences of neighbours, bit-packed.
 pub(super) const DELTAS: u8 = 2;
@@ -31,7 +31,7 @@ pub(super) struct RunChange {
 }
 
 impl RunChange {
-    /// Index of the difference: the first one belongs to the second number.
+    /// Returns the index of the difference: the first difference belongs to the second number.
     fn delta_index(self) -> usize {
         index(self.at).saturating_sub(1)
     }
@@ -97,7 +97,7 @@ impl SequenceEncoder {
         self.changes = changes;
     }
 
-    /// Appends a whole sequence of which the first number and the changes are known.
+    /// Appends a whole sequence, given by its first number and its changes.
     pub fn put_sequence_of(&mut self, out: &mut Vec<u8>, first: u64, len: usize, changes: &[RunChange]) {
         let mode_at = out.len();
         out.push(CONSTANT);
@@ -162,7 +162,7 @@ fn width_of(bits: u64) -> usize {
     usize::try_from(64_u32.saturating_sub(bits.leading_zeros())).unwrap_or(64)
 }
 
-/// Returns the number of bytes of a block of so many values of so many bits, without its width.
+/// Returns the length in bytes of a block of `count` values of `width` bits, without the byte for the width.
 fn block_len(count: usize, width: usize) -> usize {
     count.saturating_mul(width).div_ceil(8)
 }
@@ -344,14 +344,14 @@ pub(super) struct ColumnReader<'a> {
     first: u64,
 }
 
-/// Part of a column that a reader wants, and receives.
+/// Receiver of the wanted part of a column.
 pub(super) trait RunSink {
     /// Receives the number at the beginning of the range.
     fn first(&mut self, value: u64);
     /// Receives a change inside of the range.
     fn change(&mut self, change: RunChange);
-    /// Receives the number of a state plus 1, or 0 for none: of the beginning of the range if it has one, and where it
-    /// changes.
+    /// Receives the number of a state plus 1, or 0 for none: for the beginning of the range if it has a state, and for
+    /// each change.
     fn state(&mut self, at: u32, state: u64);
 }
 
@@ -366,8 +366,8 @@ impl<'a> ColumnReader<'a> {
         Ok(Self { modes: modes.iter(), firsts, payload: from, first: 0 })
     }
 
-    /// Reads the next run, which has `len` values, and gives those of a range to `sink`; nothing if it is empty.
-    /// Returns the number of steps that this took.
+    /// Reads the next run, which has `len` values, and gives the values of a range to `sink`; an empty range gives
+    /// none. Returns the number of steps that this took.
     #[inline]
     pub fn next_run(
         &mut self,
@@ -440,7 +440,7 @@ impl<'a> ColumnReader<'a> {
         Ok(steps.saturating_add(more))
     }
 
-    /// Checks that nothing is left.
+    /// Checks that the whole stream was read.
     pub fn end(&self) -> Result<(), Malformed> {
         self.payload.end()
     }

@@ -27,7 +27,7 @@ pub struct SegmentWriter {
     ticks: Vec<(u64, ClockReading)>,
     /// Number of ticks since the current tables began.
     tick: usize,
-    /// Tables that are being read.
+    /// Tables whose ticks are being added.
     current: Vec<TableBuilder>,
     states: StateList,
     tables: Vec<TableEntry>,
@@ -35,7 +35,7 @@ pub struct SegmentWriter {
     encoder: ColumnEncoder,
 }
 
-/// Error of a segment that has too much of something.
+/// Returns the error for a segment that exceeds a limit.
 fn too_large(what: &str) -> Malformed {
     Malformed { offset: 0, what: format!("segment cannot be made: {what}") }
 }
@@ -53,12 +53,12 @@ impl SegmentWriter {
         }
     }
 
-    /// Begins a table, beside those begun since the last tick. Tables come by ascending number.
+    /// Begins a table in addition to those begun since the last tick. Tables come by ascending number.
     pub fn begin_table(&mut self, number: usize, columns: usize) {
         self.begin_table_of((number, number), columns);
     }
 
-    /// Begins a table that has another number in the ticks.
+    /// Begins a table whose number in the ticks differs from its number in the segment.
     pub fn begin_table_of(&mut self, (number, in_ticks): (usize, usize), columns: usize) {
         self.tick = 0;
         self.current.push(TableBuilder { in_ticks, ..TableBuilder::new(number, columns) });
@@ -91,7 +91,7 @@ impl SegmentWriter {
         self.current.iter_mut().try_for_each(|table| table.add_tick(tick, (now, trace), &mut self.states))
     }
 
-    /// Writes the streams of the current tables. Nothing is written of a table without contents.
+    /// Writes the streams of the current tables. Tables without contents are left out.
     pub fn finish_tables(&mut self) -> Result<(), Malformed> {
         let current = std::mem::take(&mut self.current);
         if !current.is_empty() && self.tick != self.ticks.len() {
@@ -152,7 +152,7 @@ impl Streams {
     }
 }
 
-/// Row placed in the list of rows, in which later ones are inserted where they appear.
+/// Node of the linked list of rows, into which later rows are inserted at their place.
 #[derive(Clone, Copy, Debug)]
 struct ChangeNode {
     run: u32,
@@ -168,7 +168,7 @@ struct TableBuilder {
     /// Number of the table in the ticks.
     in_ticks: usize,
     columns: usize,
-    /// Tick of each collection; and which ones hold contents from before.
+    /// Tick of each collection; `held` lists those with contents from before their tick.
     collections: Vec<u16>,
     held: Vec<Held>,
     failures: Vec<Failure>,
@@ -181,11 +181,11 @@ struct TableBuilder {
     runs: Vec<Run>,
     nodes: Vec<ChangeNode>,
     first_node: u32,
-    /// For each row its node.
+    /// Index of the node of each row.
     live: Vec<u32>,
     rows: Vec<RowIdentity>,
     values: Vec<u64>,
-    /// States of the cells, by the segment's numbers.
+    /// States of the cells, with the segment's state numbers.
     states: Vec<CellStateNumber>,
     numbers: StateNumbers,
     /// First values of each run.
@@ -310,7 +310,7 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// Logs the states of cells that are known to differ from before: also those of new rows.
+    /// Logs the states of cells that are known to differ from before, including those of new rows.
     fn log_states(&mut self, reading: u32, cells: &[(u32, u32)], is_same: bool) {
         if !is_same {
             std::mem::swap(&mut self.states, &mut self.numbers.now);
@@ -329,7 +329,7 @@ impl TableBuilder {
         }
     }
 
-    /// Logs states that differ from before, of rows that are where they were or of others.
+    /// Logs the states of all cells that differ from before, of moved and unmoved rows.
     fn compare_all_states(&mut self, reading: u32, (differs, same): (bool, bool), alignment: &Alignment) {
         if differs {
             if same {
@@ -344,7 +344,7 @@ impl TableBuilder {
         }
     }
 
-    /// Adds a reading whose changes are known: time is taken by these, and not by all cells.
+    /// Adds a reading whose changes are known, so that the time depends on the changes and not on all cells.
     fn read_changes(
         &mut self,
         new: &RecordedTable,
@@ -463,7 +463,7 @@ impl TableBuilder {
         self.insert(run, before, reading)
     }
 
-    /// Inserts a node after another, or as the first.
+    /// Inserts a node for a run after the node `before`, or as the first one.
     fn insert(&mut self, run: u32, before: u32, from: u32) -> u32 {
         let node = position(self.nodes.len());
         let next = match self.nodes.get_mut(index(before)) {
@@ -475,7 +475,7 @@ impl TableBuilder {
         node
     }
 
-    /// Logs states that differ from before, at rows that are where they were.
+    /// Logs the states that differ from before, if all rows are where they were.
     fn compare_states(&mut self, reading: u32) {
         let mut log = |(row, column): (u32, u32), state: u64| {
             let run = self
@@ -490,7 +490,7 @@ impl TableBuilder {
         each_difference(&self.numbers.now, &self.states, |(row, column)| (*row, *column), &mut log);
     }
 
-    /// Logs states that differ from before, row by row.
+    /// Logs the states that differ from before, row by row, if rows have moved.
     fn compare_moved_states(&mut self, reading: u32, alignment: &Alignment) {
         let (now, before) = (&*self.numbers.now, &*self.states);
         if now.is_empty() && before.is_empty() {
@@ -581,7 +581,7 @@ impl TableBuilder {
     }
 }
 
-/// Finds the states of a row, from a place on at which they probably are.
+/// Finds the states of a row, beginning the search at the place where they probably are.
 fn states_of<'a>(states: &'a [CellStateNumber], row: u32, from: &mut usize) -> &'a [CellStateNumber] {
     let is_there = |at: usize| {
         let before = at.checked_sub(1).and_then(|before| states.get(before));
@@ -596,7 +596,7 @@ fn states_of<'a>(states: &'a [CellStateNumber], row: u32, from: &mut usize) -> &
     rest.get(..count).unwrap_or_default()
 }
 
-/// Calls `each` with the cells whose states differ, and the new number plus 1, or 0 for none.
+/// Calls `each` with each cell whose state differs, and its new state number plus 1, or 0 for no state.
 fn each_difference(
     new: &[CellStateNumber],
     old: &[CellStateNumber],
@@ -621,7 +621,7 @@ mod tests {
     use super::super::tests::written;
     use super::*;
 
-    /// A foreign journal can have a difference for a row that it inserts at the same tick: it is in the row's values.
+    /// Checks that a foreign journal's difference for a row inserted at the same tick is not added to the row again.
     #[test]
     fn differences_of_rows_that_are_new_are_not_added_again() {
         let row = |id: u32| RowIdentity { name: "name".into(), id, birth: 0, owner: None };

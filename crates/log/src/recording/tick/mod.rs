@@ -16,7 +16,7 @@ pub(super) use trace::{TableChanges, TickTrace};
 /// Contents of all tables after a tick.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct TickState {
-    /// Number of the tick since the directory began.
+    /// Sequence number of the tick, counted over all files of the directory.
     pub sequence: u64,
     pub clocks: ClockReading,
     /// Tables by their number; a table that was never collected has no contents.
@@ -25,29 +25,29 @@ pub(super) struct TickState {
     pub states: StateList,
 }
 
-/// Table, as it was collected last.
+/// Contents of a table at its last collection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct TickTable {
-    /// Number of the tick in which it was collected; `None` before the first.
+    /// Number of the tick in which the table was collected last; `None` before the first collection.
     pub collected: Option<u64>,
-    /// Clocks of that tick.
+    /// Clocks of the tick of the last collection.
     pub clocks: ClockReading,
     pub content: Content,
 }
 
-/// Most tables that a recording can have.
+/// Maximum number of tables of a recording.
 pub(super) const MOST_TABLES: usize = 8_192;
 
 /// Form in which a tick stores a table.
 #[derive(Clone, Copy)]
 enum Form {
-    /// Collected, and as before.
+    /// Contents that are the same as at the collection before.
     Same,
     /// Difference from the rows before.
     Difference,
     /// All rows, with all values.
     Whole,
-    /// No rows, and the reason.
+    /// No rows; the reason is stored instead.
     Failed,
 }
 
@@ -100,8 +100,8 @@ pub(super) fn put_key(out: &mut Vec<u8>, now: &TickState) {
     }
 }
 
-/// Appends the payload of a tick: the tables that were collected in it, each as the difference from its contents
-/// before, and the states from a number on.
+/// Appends the payload of a tick: the tables collected in it, each as the difference from its contents before, and the
+/// states that are new.
 pub(super) fn put_tick<'a>(
     out: &mut Vec<u8>,
     now: &TickState,
@@ -126,12 +126,12 @@ pub(super) fn put_tick<'a>(
     }
 }
 
-/// Reads the clocks of a tick, after those of the tick before; `None` for a whole tick.
+/// Reads the clocks of a tick; `before` has those of the tick before, and is `None` for a whole tick.
 pub(super) fn clocks_of(payload: &[u8], before: Option<&ClockReading>) -> Result<ClockReading, Malformed> {
     clocks(&mut PayloadCursor::new(payload), before.unwrap_or(&ClockReading::default()))
 }
 
-/// Appends the contents of a table with their length, by which a reader of other tables skips them.
+/// Appends the contents of a table after their length, so that a reader of other tables can skip them.
 fn put_sized_content(out: &mut Vec<u8>, content: &Content, old: Option<&Content>, at: &ClockReading) {
     let mut body = Vec::new();
     put_content(&mut body, content, old, at);
@@ -286,7 +286,7 @@ fn put_values(out: &mut Vec<u8>, values: &[u64]) {
     values.iter().for_each(|value| put_uint(out, *value));
 }
 
-/// Appends what differs: rows that are new or gone, then changed values, then changed states.
+/// Appends the difference between two tables: new and gone rows, then changed values, then changed states.
 fn put_difference(out: &mut Vec<u8>, new: &RecordedTable, old: &RecordedTable) {
     let steps = steps(&new.rows, &old.rows);
     put_len(out, steps.len());
@@ -312,7 +312,7 @@ fn put_difference(out: &mut Vec<u8>, new: &RecordedTable, old: &RecordedTable) {
     }
 }
 
-/// Part of the way from old rows to new ones: rows that stay, rows that are gone, and rows that are new.
+/// Step from the old rows to the new ones: rows that stay, then rows that are gone, then new rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RowStep {
     pub kept: usize,
@@ -320,10 +320,10 @@ pub(super) struct RowStep {
     pub inserted: usize,
 }
 
-/// Rows that are searched for after a place at which rows differ, before all of them are.
+/// Number of rows that are searched after a difference, before all rows are searched.
 const NEAR: usize = 16;
 
-/// Returns `true` if both are the same identity. Numbers first: names take longest.
+/// Returns `true` if two identities are equal. Numbers are compared first, because names take longest.
 #[inline]
 fn same(a: &RowIdentity, b: &RowIdentity) -> bool {
     (a.id, a.birth) == (b.id, b.birth) && a == b
@@ -426,7 +426,7 @@ fn put_changed(out: &mut Vec<u8>, new: &RecordedTable, old: &RecordedTable, step
     out.append(&mut body);
 }
 
-/// Returns old states at the places where their rows are now; those of rows that are gone are left out.
+/// Returns the old states at the current places of their rows; states of rows that are gone are left out.
 fn moved(old: &RecordedTable, steps: &[RowStep], rows: usize) -> Vec<CellStateNumber> {
     let mut all = Vec::with_capacity(old.states.len());
     let mut states = old.states.iter().peekable();

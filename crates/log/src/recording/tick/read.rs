@@ -26,7 +26,7 @@ fn whole(from: &mut PayloadCursor<'_>, known: &StateList) -> Result<RecordedTabl
     Ok(table)
 }
 
-/// Appends a row with all its values, which are read.
+/// Reads all values of a row, and appends the row to the table.
 fn insert(
     from: &mut PayloadCursor<'_>,
     table: &mut RecordedTable,
@@ -46,12 +46,13 @@ fn room(from: &PayloadCursor<'_>, table: &RecordedTable) -> Result<(), Malformed
     if is_full { Err(from.error("table has too many rows or cells")) } else { Ok(()) }
 }
 
-/// Checks that the tables of a tick fit together: each has limits of its own, and there can be thousands.
+/// Checks that the tables of a tick together fit into memory: there can be thousands, each within its own limits.
 fn check_memory(from: &PayloadCursor<'_>, memory: usize) -> Result<(), Malformed> {
     if memory > MOST_CELLS { Err(from.error("tables have too many rows or cells together")) } else { Ok(()) }
 }
 
-/// Reads what [`put_changed`] writes. Calls `each` with row and column of each cell that differs, and the difference.
+/// Reads the changed values that [`put_changed`] writes. Calls `each` with row and column of each cell that differs,
+/// and the difference.
 #[inline]
 fn changed(
     from: &mut PayloadCursor<'_>,
@@ -87,7 +88,8 @@ fn changed(
     Ok(())
 }
 
-/// Reads what [`put_states`] writes. Calls `each` with row and column of each cell whose state differs.
+/// Reads the changed states that [`put_states`] writes. Calls `each` with row and column of each cell whose state
+/// differs.
 fn states(
     from: &mut PayloadCursor<'_>,
     table: &mut RecordedTable,
@@ -179,7 +181,7 @@ impl TickState {
         self.apply_traced(payload, sequence, wanted, &mut TickTrace::default())
     }
 
-    /// Applies a payload like [`TickState::apply`], and keeps what it has changed.
+    /// Applies a payload like [`TickState::apply`], and stores the changes in `trace`.
     pub fn apply_traced(
         &mut self,
         payload: &[u8],
@@ -262,7 +264,7 @@ fn content(
     Ok(content)
 }
 
-/// Applies what [`put_difference`] writes.
+/// Applies the difference that [`put_difference`] writes.
 fn difference(
     from: &mut PayloadCursor<'_>,
     table: &mut RecordedTable,

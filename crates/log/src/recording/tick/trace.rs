@@ -2,19 +2,19 @@
 
 use super::RowStep;
 
-/// Changes of all tables by the last tick that was applied.
+/// Changes that the last applied tick made to all tables.
 #[derive(Debug, Default)]
 pub(in super::super) struct TickTrace {
     /// Changes by the number of their table; empty if they are not wanted.
     tables: Vec<TableChanges>,
 }
 
-/// Changes of a table from its collection before to the last one.
+/// Changes of a table from its collection before the last one to the last one.
 #[derive(Debug, Default)]
 pub(in super::super) struct TableChanges {
-    /// Number of the tick of the collection before.
+    /// Number of the tick of the collection before the last one.
     pub before: Option<u64>,
-    /// `true` if the other fields say everything that differs from the rows before.
+    /// `true` if the other fields contain everything that differs from the rows before.
     pub is_known: bool,
     pub steps: Vec<RowStep>,
     /// Row and column of each cell that differs, in the rows as they are now, and the difference. New rows have none.

@@ -15,7 +15,7 @@ pub(super) struct Forms {
     /// Number of forms so far.
     count: u64,
     last: Option<LogForm>,
-    /// Bytes of the current sample and the damage found before, while it is played with other numbers.
+    /// Original bytes of the current sample and the damage found before, while the sample is played with other numbers.
     own: Option<(Vec<u8>, Damages)>,
 }
 

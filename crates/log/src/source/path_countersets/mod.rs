@@ -116,7 +116,7 @@ impl PathCountersets {
         self.sets.get_mut(set).map_or(Ok(()), |set| set.add(reader_index, list_index, listed))
     }
 
-    /// Frees the memory beyond that of the entries so far. There can be many machines of one entry each.
+    /// Frees the memory that the current entries do not need. There can be many machines of one entry each.
     pub fn shrink(&mut self) {
         self.sets.shrink_to_fit();
         for PathCounterset { counters, entries, rows, .. } in &mut self.sets {

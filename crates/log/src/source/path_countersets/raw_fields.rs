@@ -7,7 +7,7 @@ use perfset_core::{Counter, CounterId, CounterType, NoValue, RawValue};
 
 use super::PathCounter;
 
-/// First id of the additional fields of a PDH raw value: [`PARTS`] ids for each counter.
+/// First counter id for the additional fields of PDH raw values; each counter of the log has [`PARTS`] such ids.
 const PART_IDS: u32 = 0x4000_0000;
 const PARTS: u32 = 4;
 
@@ -15,9 +15,9 @@ const PARTS: u32 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RawField {
     First,
-    /// Base, or the clock by which the type divides.
+    /// Second number of the raw value: the base, or the time of the clock by which the counter type divides.
     Second,
-    /// Number of items that are counted.
+    /// Number of counted items, by which some counter types also divide.
     Items,
     /// Ticks per second of the clock in `Second`.
     TimeBase,
@@ -39,7 +39,7 @@ impl RawField {
     }
 }
 
-/// Purpose of the additional fields for a counter type.
+/// Fields of a PDH raw value that a counter type uses as base, item count, clock and clock frequency.
 #[derive(Default)]
 pub(super) struct Roles {
     pub base: Option<RawField>,
@@ -76,12 +76,12 @@ impl Roles {
     }
 }
 
-/// Returns the registration of an additional field.
+/// Returns the hidden counter that contains an additional field of a PDH raw value.
 pub(super) fn part_registration(id: CounterId) -> Counter {
     Counter::new(id, CounterType::PERF_LARGE_RAW_BASE).hidden().source("raw value of PDH")
 }
 
-/// Returns a field of a raw value, in the width of its counter's type.
+/// Returns a field of a PDH raw value; the first field has the width of the counter's type.
 pub(super) fn value_of(raw: &RawCounter, part: RawField, counter: &PathCounter) -> Result<RawValue, NoValue> {
     let bits = |number: i64| u64::from_le_bytes(number.to_le_bytes());
     if !raw.c_status.has_value() {

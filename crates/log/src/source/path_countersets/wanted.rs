@@ -13,9 +13,9 @@ pub(super) struct Wanted {
     pub of: Vec<CounterId>,
     /// Counter and field for each id in `of`; `None` for an id that the counterset lacks.
     pub parts: Vec<Option<(usize, RawField)>>,
-    /// Requested counters and their types.
+    /// Requested counters: the index of each one in the counterset, and its type.
     pub counters: Vec<(usize, CounterType)>,
-    /// Index of each counter among the requested ones.
+    /// Index in `counters` for each counter of the counterset; `None` for a counter that is not requested.
     pub columns: Vec<Option<usize>>,
     /// `true` if all requested counters were formatted by the log's writer.
     pub is_formatted: bool,
@@ -48,7 +48,7 @@ impl Wanted {
         wanted
     }
 
-    /// Requests instances only, without values.
+    /// Creates a request for the instances of a counterset, without values.
     pub fn names(all: &[PathCounter]) -> Self {
         let counters: Vec<_> = all.iter().map(|counter| counter.counter_type).enumerate().collect();
         let columns = (0..all.len()).map(Some).collect();

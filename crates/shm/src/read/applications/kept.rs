@@ -306,7 +306,7 @@ struct CopiedRows {
 }
 
 impl CopiedRows {
-    /// Adds an instance. In a file of another user, the name begins with the prefix `user`.
+    /// Adds an instance to the copied rows. In a file of another user, the name begins with the prefix `user`.
     fn add(
         &mut self,
         user: &[u16],

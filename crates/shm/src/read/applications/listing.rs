@@ -21,7 +21,7 @@ use crate::read::table::FileError;
 const KEPT: u64 = 4;
 /// Maximum number of refused files that are kept for messages, of each directory of another user.
 const MOST_REFUSED_OF_OTHER: usize = 16;
-/// Maximum number of refused files that are kept for messages, with which directories of other users add no more.
+/// Maximum number of refused files that are kept for messages; beyond it, directories of other users add no more.
 const MOST_REFUSED: usize = 4096;
 
 impl ApplicationProvider {

@@ -34,7 +34,7 @@ pub(super) use kept::OpenFile;
 use kept::Wanted;
 use served::{Publishing, ServedSet};
 
-/// Stock of time for all directories of other users together.
+/// Time that may be spent on all directories of other users together; the stock refills over time.
 const FOR_OTHERS: Duration = Duration::from_millis(40);
 /// Interval between liveness checks of publishers whose countersets are listed and not collected, and the number of
 /// publishers checked each time. Directories with incomplete files are also listed again then. Needed because a

@@ -69,7 +69,7 @@ impl ApplicationProvider {
         in_turn(parts.chain(missed).map(told).collect())
     }
 
-    /// Returns the user, if neither root nor the current user.
+    /// Returns the user ID, unless it is that of root or of the current user.
     fn stranger(&self, user: u32) -> Option<u32> {
         (user != 0 && user != self.asker.user).then_some(user)
     }
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(many[MOST_OF_FILE - 2..], ["entry 8", "and 991 more problems with this file"]);
     }
 
-    /// A user who publishes much that is left out does not push out the line that another user needs.
+    /// A user with many left-out countersets does not displace the message about another user's file.
     #[test]
     fn junk_hides_no_problem() {
         if rustix::process::geteuid().as_raw() != 0 {

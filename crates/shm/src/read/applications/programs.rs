@@ -129,7 +129,7 @@ impl OpenFile {
         }
     }
 
-    /// Returns `true` if one of those counters is by reference.
+    /// Returns `true` if at least one of the wanted counters has its value by reference.
     pub(super) fn has_referenced(&self, number: usize, wanted: &[CounterId]) -> bool {
         let Some(set) = self.file.definition(number) else { return false };
         let mut counters = set.counters.iter();

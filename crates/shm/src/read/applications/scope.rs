@@ -375,7 +375,8 @@ mod tests {
     use crate::publish::Counterset;
     use crate::tests::{Place, Striped};
 
-    /// Who asks for a counterset of which no program is seen is told where programs may be.
+    /// A user who asks for a counterset without visible publishers is told where programs of other users may publish
+    /// it.
     #[test]
     fn programs_that_cannot_be_seen_are_said() {
         let place = Place::new("unseen");

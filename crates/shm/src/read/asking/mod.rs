@@ -281,7 +281,8 @@ impl CallbackClient {
         self.status(what_of(change), counterset)
     }
 
-    /// Returns the values of the last request.
+    /// Returns the last received values by reference of a counterset, with their age if they are from an earlier
+    /// request.
     pub fn referenced(&self, counterset: Guid) -> ReferencedValues<'_> {
         let is_new =
             self.statuses.get(&(RequestCode::Values, counterset)).is_some_and(|status| status.is_success());

@@ -85,9 +85,9 @@ pub(crate) struct ProgramFile {
     unmapped: Option<Instant>,
     /// Reason why the file cannot be read now: it was truncated or overwritten.
     lost: Option<FileError>,
-    /// Stamp of the file at the last look.
+    /// Metadata stamp of the file when it was last checked.
     stamp: Option<Stamp>,
-    /// Stamp of the file when its table was last read.
+    /// Metadata stamp of the file when its table was last read.
     read_as: Option<Stamp>,
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct ProgramFile {
 pub(crate) enum FileAccess {
     /// Values are loaded from a mapping.
     Mapped {
-        /// The words of the header that change, as of the last look.
+        /// Header words that change, as they were when the header was last read.
         header: Box<Head>,
     },
     /// Values are copied by system calls at each collection.

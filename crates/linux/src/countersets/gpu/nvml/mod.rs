@@ -18,7 +18,7 @@ use crate::sources::pci_address::PciAddress;
 #[cfg(not(target_feature = "crt-static"))]
 mod tests;
 
-/// Requests that the countersets send to the library.
+/// Requests that the countersets send to NVIDIA's library (NVML).
 pub(super) trait Nvml: fmt::Debug + Send {
     /// Appends the PCI addresses of the GPUs to `devices`, in the order of the library's numbers.
     fn devices(&mut self, devices: &mut Vec<PciLookup>) -> Result<(), NvmlError>;
@@ -42,7 +42,7 @@ pub(super) struct GpuProcess {
     pub(super) used: Option<u64>,
 }
 
-/// Error code that a function of the library returned.
+/// Error code that a function of NVIDIA's library returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{function} of NVIDIA's library returned {code}")]
 pub(super) struct NvmlError {
@@ -70,19 +70,19 @@ impl From<NvmlError> for NoValue {
     }
 }
 
-/// Loads and initializes the library, which may take seconds.
+/// Loads and initializes NVIDIA's library, which may take seconds.
 #[cfg(not(target_feature = "crt-static"))]
 pub(super) fn open() -> Result<Box<dyn Nvml>, NoValue> {
     Library::load().map(|library| -> Box<dyn Nvml> { Box::new(library) })
 }
 
-/// Returns the error that a static program cannot load the library.
+/// Returns the error that a static program cannot load NVIDIA's library.
 #[cfg(target_feature = "crt-static")]
 pub(super) fn open() -> Result<Box<dyn Nvml>, NoValue> {
     Err(crate::provider::unavailable("this program is linked statically and cannot load NVIDIA's library"))
 }
 
-/// Handle of a GPU, `nvmlDevice_t`: a pointer that only the library uses. Valid until the library is shut down.
+/// Handle of a GPU, `nvmlDevice_t`: a pointer that only NVIDIA's library uses. Valid until the library is shut down.
 type Device = *mut c_void;
 
 /// PCI attributes of a GPU: `nvmlPciInfo_t`, of `nvmlDeviceGetPciInfo_v3`.
@@ -148,19 +148,19 @@ type Handle = unsafe extern "C" fn(c_uint, *mut Device) -> c_int;
 type Pci = unsafe extern "C" fn(Device, *mut PciInfo) -> c_int;
 type OfMemory = unsafe extern "C" fn(Device, *mut NvmlMemory) -> c_int;
 type OfUtilization = unsafe extern "C" fn(Device, *mut Utilization) -> c_int;
-/// Function that returns one number.
+/// Library function that returns one number about a GPU.
 type One = unsafe extern "C" fn(Device, *mut c_uint) -> c_int;
-/// Function that returns one number of a given kind.
+/// Library function that returns one number of a given kind about a GPU.
 type OneOf = unsafe extern "C" fn(Device, c_uint, *mut c_uint) -> c_int;
-/// Function that returns a number, and the time over which it was measured.
+/// Library function that returns a number about a GPU, and the time over which it was measured.
 type Two = unsafe extern "C" fn(Device, *mut c_uint, *mut c_uint) -> c_int;
 type Errors = unsafe extern "C" fn(Device, c_uint, c_uint, *mut c_ulonglong) -> c_int;
 type Processes = unsafe extern "C" fn(Device, *mut c_uint, *mut ProcessInfo) -> c_int;
 
-/// Declares the library functions in use: fields for them, and their lookup by name.
+/// Declares the functions of NVIDIA's library in use: a field for each, and the lookup by name.
 macro_rules! functions {
     ($($field:ident: $kind:ident = $name:literal,)*) => {
-        /// Functions of the library in use; `None` for those that the library lacks.
+        /// Functions of NVIDIA's library in use; `None` for those that the library lacks.
         #[derive(Clone, Copy, Debug, Default)]
         struct Functions {
             $($field: Option<$kind>,)*
@@ -180,7 +180,7 @@ macro_rules! functions {
             }
         }
 
-        /// Names of the functions, for messages.
+        /// Names of the library functions, for error messages.
         #[derive(Clone, Copy, Debug)]
         struct Names {
             $($field: &'static str,)*
@@ -213,19 +213,19 @@ functions! {
     mps_processes: Processes = "nvmlDeviceGetMPSComputeRunningProcesses_v2",
 }
 
-/// The library, initialized; shut down when dropped.
+/// NVIDIA's library, initialized; shut down when dropped.
 #[derive(Debug)]
 struct Library {
     functions: Functions,
     /// Buffer for a list of processes.
     processes: Vec<ProcessInfo>,
-    /// Keeps the functions of `functions` loaded. Tests use functions of their own.
+    /// Open library, which keeps the functions in `functions` loaded. Tests use functions of their own.
     #[cfg(not(target_feature = "crt-static"))]
     _library: Option<libloading::Library>,
 }
 
 impl Library {
-    /// Maximum number of GPUs, and of processes of a GPU, whatever number the library reports.
+    /// Maximum number of GPUs, and of processes of a GPU, whatever number NVIDIA's library reports.
     const DEVICE_LIMIT: c_uint = 256;
     const PROCESS_LIMIT: usize = 1 << 16;
 
@@ -350,7 +350,7 @@ impl Library {
         Ok(PciAddress { domain: info.domain, bus, device, function: 0 })
     }
 
-    /// Appends the processes of one list.
+    /// Appends the GPU processes that one library function lists.
     fn list(
         &mut self,
         device: u32,
@@ -477,7 +477,7 @@ impl Drop for Library {
     }
 }
 
-/// Calls a function, if the library has it.
+/// Calls a function of NVIDIA's library, if the library has it.
 fn call<F>(name: &'static str, function: Option<F>, with: impl FnOnce(F) -> c_int) -> Result<(), NvmlError> {
     match function.map_or(FUNCTION_NOT_FOUND, with) {
         SUCCESS => Ok(()),

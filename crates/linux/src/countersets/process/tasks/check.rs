@@ -10,10 +10,10 @@ use super::{Fallback, TaskIterCollector, rules, said};
 use crate::clock::elapsed_ns;
 use crate::provider::Collection;
 
-/// A number with its name.
+/// Number of a process with its name.
 type Named = (&'static str, Option<u64>);
 
-/// Reads the files of this process, for comparison.
+/// Reader of the files of this process, for comparison with its records.
 struct SelfCheck {
     files: ProcFiles,
     pass: Collection,
@@ -30,13 +30,12 @@ impl SelfCheck {
 }
 
 impl TaskIterCollector {
-    /// Maximum number of processes that an iterator may miss. More are neither missed by chance nor hidden on
-    /// purpose.
+    /// Maximum number of processes that a task iterator may miss, by chance or because they are hidden on purpose.
     const MOST_UNMET: usize = 16;
 
-    /// Compares the records of this process with `/proc` before and after. Checks each process iterator from index
-    /// `from` on, and the thread iterator; also checks that iterators may still be used. Notes the processes that they
-    /// do not return.
+    /// Compares the records that task iterators return for this process with `/proc` before and after. Checks each
+    /// process iterator from index `from` on, and the thread iterator; also checks that iterators may still be used.
+    /// Notes the processes that they do not return.
     ///
     /// # Errors
     /// If an iterator returns other data, or too few processes.
@@ -145,7 +144,8 @@ impl TaskIterCollector {
     }
 }
 
-/// Runs an iterator and returns its records; `None` if it has too little space, which it gets when it is used.
+/// Runs an iterator and returns its records; `None` if it has too little space, which is enlarged when the iterator is
+/// used.
 fn run(walk: &mut perfset_bpf::TaskIter) -> Result<Option<Records<'_>>, Fallback> {
     match walk.run() {
         Ok(records) => Ok(Some(records)),
@@ -158,7 +158,7 @@ fn threads_of(process: &ProcessEntry) -> &[Thread] {
     process.seldom.as_deref().and_then(|seldom| seldom.threads.get().ok()).map_or(&[], Vec::as_slice)
 }
 
-/// Returns the name of the first number that is not between those before and after.
+/// Returns the name of the first number of a record that is not between the file numbers before and after.
 fn differing(before: &[Named], walked: &[Named], after: &[Named]) -> Option<&'static str> {
     let mut all = before.iter().zip(walked).zip(after);
     let differing = all.find(|((before, walked), after)| match (before.1, walked.1, after.1) {
@@ -171,8 +171,8 @@ fn differing(before: &[Named], walked: &[Named], after: &[Named]) -> Option<&'st
     Some(differing.0.0.0)
 }
 
-/// Returns the numbers that iterators and files both provide, except times: their division into program and kernel
-/// may differ.
+/// Returns the numbers of a process that iterators and files both provide. Times are left out, because their division
+/// into user and kernel time may differ.
 fn numbers(process: &ProcessEntry, parts: FileSet) -> Vec<Named> {
     let mut all = Vec::new();
     if let Some(stat) = process.stat.get().ok().filter(|_| parts.has(FileSet::STAT)) {

@@ -4,7 +4,7 @@ use perfset_bpf::{Column, ColumnSet, Kernel};
 
 use super::super::table::FileSet;
 
-/// Columns that identify a process, and its processor time.
+/// Columns that identify a process, and the column of its processor time.
 const BASE: [Column; 6] =
     [Column::Pid, Column::Flags, Column::Start, Column::Name, Column::NameEnd, Column::Runtime];
 const STAT: [Column; 12] = [
@@ -21,7 +21,7 @@ const STAT: [Column; 12] = [
     Column::MajorFaults,
     Column::TotalVm,
 ];
-/// Columns that some kernels lack and that are optional.
+/// Columns of user and kernel time that some kernels lack, and that are optional.
 const SHOWN: [Column; 2] = [Column::UserTimeShown, Column::SystemTimeShown];
 const RARE: [Column; 2] = [Column::Session, Column::BlockDelay];
 const RESIDENT: [Column; 3] = [Column::FilePages, Column::AnonymousPages, Column::SharedPages];
@@ -47,7 +47,7 @@ const STATUS: [Column; 9] = [
 ];
 const SCHEDSTAT: [Column; 2] = [Column::RunDelay, Column::RunCount];
 
-/// Returns the files that a task iterator can replace, with the columns that each needs.
+/// Returns the files that a task iterator can replace, with the columns that each file needs.
 fn walked() -> [(FileSet, ColumnSet); 6] {
     [
         (FileSet::STAT, ColumnSet::new(&STAT)),
@@ -68,7 +68,7 @@ pub(super) fn provides(kernel: &Kernel, roughly: bool) -> FileSet {
     there.fold(FileSet::NONE, |all, (part, _)| all | part)
 }
 
-/// Returns the columns for those files.
+/// Returns the columns that a task iterator needs to replace the files `parts`.
 pub(super) fn columns_of(parts: FileSet, roughly: bool) -> ColumnSet {
     let asked = walked().into_iter().filter(|(part, _)| parts.has(*part));
     let mut columns = asked.fold(ColumnSet::new(&BASE), |all, (_, columns)| all | columns);

@@ -56,14 +56,14 @@ pub(super) struct TaskIterCollector {
     /// Process iterators, with the files that each replaces.
     walks: Vec<(FileSet, TaskIter)>,
     threads: Option<TaskIter>,
-    /// `true` if no more iterators can be loaded.
+    /// `true` if no more task iterators can be loaded.
     is_settled: bool,
     units: ProcUnits,
     /// Path of a file that shows if `/proc` hides processes.
     first: PathBuf,
-    /// Number of runs since the last check.
+    /// Number of runs of the task iterators since their last check.
     unchecked: u32,
-    /// Processes that `/proc` lists and iterators do not return: they are read from files.
+    /// Pids of the processes that `/proc` lists and task iterators do not return: they are read from files.
     unmet: Vec<u32>,
     /// For each process of the table, `true` if the iterator returned it.
     met: Vec<bool>,
@@ -77,7 +77,7 @@ impl TaskIterCollector {
     const MOST_CPUS: u32 = 16;
     /// Maximum number of tasks for a single uninterrupted pass, during which one CPU does nothing else.
     const MANY: u32 = 50_000;
-    /// Number of runs after which the iterators are checked again.
+    /// Number of runs after which the task iterators are checked again.
     const CHECK: u32 = 256;
     /// Minimum number of tasks for which space is reserved before the permission to load iterators is given up.
     const PREPARED_ROOM: u32 = 65_536;
@@ -110,7 +110,7 @@ impl TaskIterCollector {
         Self::with_room(roots, Some(room)).map_err(Fallback::why)
     }
 
-    /// Simulates the loss of the permission to load more iterators.
+    /// Simulates the loss of the permission to load more task iterators.
     #[cfg(test)]
     pub(super) fn settle(&mut self) {
         self.is_settled = true;
@@ -180,7 +180,7 @@ impl TaskIterCollector {
         Err(first.unwrap_or_else(|| Fallback::Permanent(String::new())))
     }
 
-    /// Returns the kind of iterator, for users.
+    /// Returns the kind of task iterator in words for users.
     pub(super) fn describe(&self) -> &'static str {
         match self.way {
             IterKind::OpenCoded => "open-coded",
@@ -188,13 +188,13 @@ impl TaskIterCollector {
         }
     }
 
-    /// Returns `true` if the iterators count memory less exactly than the files.
+    /// Returns `true` if the task iterators count resident memory less exactly than the files.
     fn counts_roughly(&self) -> bool {
         self.kernel.counts_memory_by_cpu() && self.offsets.is_none()
     }
 
-    /// Lists the processes, unless this collection has listed them already, and updates these files. All that an
-    /// iterator provides comes from the iterator; the rest, for the `wanted` processes, from `files`.
+    /// Lists the processes, unless this collection has listed them already, and updates the files `parts`. Data that a
+    /// task iterator provides comes from the iterator; the rest, for the `wanted` processes, from `files`.
     ///
     /// # Errors
     /// The reason why task iterators have become unavailable.
@@ -244,7 +244,8 @@ impl TaskIterCollector {
         Ok(())
     }
 
-    /// Runs a process iterator: lists the processes and updates these files. Returns `true` if all are up to date.
+    /// Runs a process iterator, which lists the processes and updates the files `parts`. Returns `true` if all data is
+    /// up to date.
     fn walk(
         &mut self,
         parts: FileSet,
@@ -282,7 +283,7 @@ impl TaskIterCollector {
         Err(Fallback::Temporary(GROW.to_owned()))
     }
 
-    /// Replaces an iterator by one with more space.
+    /// Replaces the task iterator at index `at` by one with space for `room` tasks.
     fn replace(&mut self, at: usize, parts: FileSet, room: u32) -> Result<(), Fallback> {
         let walk = match self.may_load() {
             false => Err(Fallback::Temporary(NO_MORE.to_owned())),
@@ -295,7 +296,8 @@ impl TaskIterCollector {
         Ok(())
     }
 
-    /// Returns the index of the iterator for these files with the fewest others; loads one if there is none.
+    /// Returns the index of the task iterator that provides these files and the fewest others; loads an iterator if
+    /// there is none.
     fn walk_of(&mut self, parts: FileSet) -> Result<usize, Fallback> {
         let exact = self.walks.iter().position(|(of, _)| *of == parts);
         if let Some(exact) = exact {
@@ -323,12 +325,12 @@ impl TaskIterCollector {
         self.wider(parts).ok_or_else(lacks)
     }
 
-    /// Returns `true` if loading more iterators can succeed.
+    /// Returns `true` if loading more task iterators can succeed.
     fn may_load(&self) -> bool {
         !self.is_settled && rules::may_load()
     }
 
-    /// Returns the index of the iterator that provides these files and the fewest others.
+    /// Returns the index of the task iterator that provides these files and the fewest others.
     fn wider(&self, parts: FileSet) -> Option<usize> {
         let wider = self.walks.iter().enumerate().filter(|(_, (of, _))| of.and(parts) == parts);
         wider.min_by_key(|(_, (of, _))| of.count()).map(|(at, _)| at)
@@ -345,7 +347,7 @@ impl TaskIterCollector {
         Ok(())
     }
 
-    /// Loads an iterator, with space for somewhat more tasks than there are.
+    /// Loads a task iterator, with space for `room` tasks, or for somewhat more tasks than there are.
     fn loaded(&self, each: RecordKind, columns: ColumnSet, room: Option<u32>) -> Result<TaskIter, Fallback> {
         let count = match (each, self.way) {
             (RecordKind::Process, IterKind::OpenCoded) => rules::process_count(&self.roots),
@@ -359,7 +361,7 @@ impl TaskIterCollector {
         TaskIter::load(&self.kernel, &request).map_err(|error| said(&error))
     }
 
-    /// Runs the thread iterator.
+    /// Runs the thread iterator, unless the threads were read in this collection.
     fn walk_threads(&mut self, table: &mut ProcessTable, now: CollectionTime) -> Result<(), Fallback> {
         if table.processes.iter().all(|process| process.is_new(FileSet::TASK, now)) {
             return Ok(());
@@ -401,7 +403,7 @@ fn too_many(of: &str, left: Fallback) -> Fallback {
     }
 }
 
-/// Converts an error to a reason, with a remedy if there is one.
+/// Converts an error of a task iterator to a reason, with a remedy if there is one.
 fn said(error: &TaskIterError) -> Fallback {
     const EPERM: i32 = 1;
     const EACCES: i32 = 13;
@@ -441,7 +443,8 @@ fn possible_cpus(roots: &Roots) -> Option<u32> {
     }
 }
 
-/// Copies all records, and updates the list of processes. Returns `true` if all records are consistent.
+/// Copies all records of a task iterator, and updates the list of processes. Returns `true` if all records are
+/// consistent.
 fn take_all(
     records: &Records<'_>,
     taker: &RecordDecoder,
@@ -516,7 +519,7 @@ fn take_all(
     whole
 }
 
-/// Copies the data of processes that are known already.
+/// Copies the records of processes that are already in the table.
 fn take_more(records: &Records<'_>, taker: &RecordDecoder, table: &mut ProcessTable, now: CollectionTime) {
     let mut last = None;
     for record in records.iter() {

@@ -15,7 +15,7 @@ pub(in super::super) fn process_count(roots: &Roots) -> u32 {
     u32::try_from(count).unwrap_or(0)
 }
 
-/// Returns the number of tasks.
+/// Returns the number of tasks (threads) in `/proc/loadavg`.
 pub(super) fn task_count(roots: &Roots) -> u32 {
     let text = fs::read_to_string(roots.proc.join("loadavg")).unwrap_or_default();
     // The text is like `0.20 0.18 0.12 2/80 11206`: the fifth part is the number of tasks.
@@ -23,7 +23,7 @@ pub(super) fn task_count(roots: &Roots) -> u32 {
     tasks.unwrap_or(0)
 }
 
-/// Checks that the processes that a task iterator returns may be displayed.
+/// Checks that all processes that a task iterator returns may be displayed.
 ///
 /// # Errors
 /// The reason why the processes of a task iterator must not be displayed. An iterator returns processes of all PID
@@ -44,32 +44,32 @@ pub(super) fn may_show_all(roots: &Roots) -> Result<(), &'static str> {
 
 pub(super) const HIDES: &str = "this /proc hides processes (hidepid), and BPF would show them";
 
-/// Returns the file that [`hides`] examines.
+/// Returns the path of the file that [`hides`] examines.
 pub(super) fn first_process(roots: &Roots) -> PathBuf {
     roots.proc.join("1/stat")
 }
 
-/// Returns `true` if a `/proc`, which may just have been mounted again, hides processes of other users from this
+/// Returns `true` if this `/proc`, which may just have been mounted again, hides processes of other users from this
 /// thread.
 pub(super) fn hides(first: &Path) -> bool {
     // Process 1 always exists and belongs to root. If it cannot be seen, other processes are hidden, too.
     matches!(rustix::fs::stat(first), Err(Errno::NOENT | Errno::ACCESS | Errno::PERM))
 }
 
-/// Method of determining if `/proc` would let this thread read the I/O of a process. Only the owner may read that
-/// file, and only with permission to trace the process.
+/// Method of determining if `/proc` would let this thread read the I/O of a process. Only the owner may read
+/// `/proc/PID/io`, and only with permission to trace the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IoVisibility {
     /// Periodic check: this thread may read nearly everything.
     All,
-    /// Permission to trace: a thread without capabilities may trace a process only as its user, who also owns its
+    /// Permission to trace: a thread without capabilities may trace only processes of its own user, who also owns their
     /// files. The files of this process itself may belong to another user: then the file decides.
     ByTracing,
-    /// The file itself, because this thread may trace processes of other users, and not open their files.
+    /// Access to the file itself, because this thread may trace processes of other users, and not open their files.
     ByFile,
 }
 
-/// Returns the method for this thread.
+/// Returns the method of determining I/O visibility for this thread.
 pub(super) fn tells() -> IoVisibility {
     let opens = has(CapabilitySet::DAC_OVERRIDE) || has(CapabilitySet::DAC_READ_SEARCH);
     match (has(CapabilitySet::SYS_PTRACE), opens) {

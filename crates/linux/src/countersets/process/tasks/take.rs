@@ -15,7 +15,7 @@ use crate::sources::pid::schedstat::SchedStat;
 use crate::sources::pid::stat::Stat;
 use crate::sources::pid::statm::Statm;
 
-/// Units of the files in `/proc`.
+/// Units of the numbers in `/proc` files.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProcUnits {
     ns_in_tick: u64,
@@ -45,10 +45,10 @@ impl ProcUnits {
     }
 }
 
-/// Flag `PF_KTHREAD` of the kernel: a thread of the kernel, whose memory is borrowed.
+/// Flag `PF_KTHREAD` of the kernel: a thread of the kernel, which has no memory of its own.
 const KERNEL_THREAD: u32 = 0x0020_0000;
 
-/// Decoder of the records of processes.
+/// Decoder of the records that a task iterator returns for processes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordDecoder {
     parts: FileSet,
@@ -62,7 +62,7 @@ pub(super) struct RecordDecoder {
     runtime: ColumnOffset,
     stat: Option<StatPlaces>,
     rare: Option<(ColumnOffset, ColumnOffset)>,
-    /// Offsets of the resident pages: of files, anonymous, shared.
+    /// Offsets of the resident pages: file pages, anonymous pages, shared pages.
     resident: Option<[ColumnOffset; 3]>,
     io: Option<[ColumnOffset; 7]>,
     status: Option<StatusPlaces>,
@@ -76,11 +76,11 @@ pub(super) struct RecordDecoder {
 pub(super) struct DecodeOutcome {
     /// `true` if the record belongs to another process than before, with the same pid.
     pub(super) other: bool,
-    /// `true` if all requested files are up to date.
+    /// `true` if the data of all requested files is up to date.
     pub(super) whole: bool,
 }
 
-/// Offsets of the columns that make up `stat`, for processes and threads.
+/// Offsets of the record columns that make up `stat`, for processes and threads.
 #[derive(Clone, Copy, Debug)]
 struct StatPlaces {
     state: ColumnOffset,
@@ -90,9 +90,9 @@ struct StatPlaces {
     policy: ColumnOffset,
     user: ColumnOffset,
     system: ColumnOffset,
-    /// Offsets of the times that were shown before; a kernel that measures both times has none.
+    /// Offsets of the user and kernel times that were shown before; a kernel that measures both times has none.
     shown: Option<(ColumnOffset, ColumnOffset)>,
-    /// Offsets of the columns of `stat` for processes only.
+    /// Offsets of the columns of `stat` that only processes have.
     process: Option<ProcessPlaces>,
 }
 
@@ -165,7 +165,7 @@ impl StatPlaces {
 }
 
 impl RecordDecoder {
-    /// Creates a decoder; returns `None` if the records lack a column of those files.
+    /// Creates a decoder; returns `None` if the records lack a column of the files `parts`.
     pub(super) fn new(records: &Records<'_>, parts: FileSet, units: ProcUnits) -> Option<Self> {
         let place = |column| records.place(column);
         let io = || {
@@ -225,7 +225,7 @@ impl RecordDecoder {
         self.parts
     }
 
-    /// Returns the pid of the record.
+    /// Returns the pid of the process in the record.
     pub(super) fn pid(&self, record: &Record<'_>) -> u32 {
         number(record, self.pid)
     }
@@ -243,12 +243,12 @@ impl RecordDecoder {
         self.torn.is(record)
     }
 
-    /// Returns `true` if the record belongs to this process, and not to another one with its pid.
+    /// Returns `true` if the record belongs to this process, and not to another process with the same pid.
     pub(super) fn is_same(&self, record: &Record<'_>, process: &ProcessEntry) -> bool {
         process.started(self.start_ticks(record))
     }
 
-    /// Copies all data of the record to the process.
+    /// Copies all data of the record to the entry of the process.
     pub(super) fn take(
         &self,
         record: &Record<'_>,
@@ -292,9 +292,9 @@ impl RecordDecoder {
         DecodeOutcome { other, whole: self.take_parts(record, process, now) }
     }
 
-    /// Returns `true` if the kernel would let this thread read the I/O of the process. Checked at each collection; by
-    /// a thread that may read nearly everything, first and then with the periodic refresh. `None` if no refresh is
-    /// due and the earlier result was a refusal.
+    /// Returns `true` if the kernel would let this thread read the I/O of the process. The check takes place at each
+    /// collection; for a thread that may read nearly everything, at the first collection and at periodic refreshes.
+    /// `None` if no refresh is due and the earlier result was a refusal.
     fn may_show_io(&self, process: &ProcessEntry, now: CollectionTime) -> Option<bool> {
         let io = &process.io;
         match self.tells {
@@ -453,17 +453,17 @@ fn no_schedstat() -> NoValue {
     unavailable("this kernel does not report it")
 }
 
-/// Returns a number of four bytes.
+/// Returns a number of four bytes from a record.
 fn number(record: &Record<'_>, place: ColumnOffset) -> u32 {
     u32::try_from(record.get(place)).unwrap_or(u32::MAX)
 }
 
-/// Returns a number of pages, at least 0: counts kept per CPU may be below zero for a moment.
+/// Returns a number of pages, at least 0: counts that the kernel keeps per CPU may be below zero for a moment.
 fn amount(pages: u64) -> u64 {
     if i64::from_ne_bytes(pages.to_ne_bytes()) < 0 { 0 } else { pages }
 }
 
-/// A process name in the kernel's form.
+/// Name of a process in the kernel's form.
 #[derive(Clone, Copy)]
 struct Comm {
     bytes: [u8; 16],
@@ -471,7 +471,7 @@ struct Comm {
 }
 
 impl Comm {
-    /// Maximum length, before the terminating NUL.
+    /// Maximum length of a process name in bytes, before the terminating NUL.
     const LONGEST: usize = 15;
 
     fn of(start: u64, end: u64) -> Self {
@@ -488,7 +488,7 @@ impl Comm {
     }
 }
 
-/// Returns the letter that `stat` has for a state.
+/// Returns the letter that the file `stat` shows for a process state.
 fn state(state: u32, exit_state: u32) -> u8 {
     // `TASK_IDLE`, `TASK_RTLOCK_WAIT` and `TASK_FROZEN` of the kernel, which `/proc` maps to letters in this
     // way.
@@ -513,8 +513,8 @@ fn state(state: u32, exit_state: u32) -> u8 {
     }
 }
 
-/// Returns the times in program and kernel that `stat` shows, in ns. The measured sum is divided in the ratio of the
-/// ticks. Neither time is less than what was shown before.
+/// Returns the user and kernel times that `stat` shows, in ns. The measured sum is divided in the ratio of the ticks.
+/// Neither time is less than the time that was shown before.
 fn shown_times(
     (user, system): (u64, u64),
     runtime: u64,
