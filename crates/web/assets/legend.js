@@ -6,16 +6,20 @@ import { clock, unitOf, valueText } from "./units.js";
 import { colour, dashes, othersColour } from "./palette.js";
 import { markText, reasonText } from "./names.js";
 
-/** Average, minimum, maximum and last of the values in [from, to), null of none. */
-export function figures(values, from, to) {
+/**
+ * Average, minimum and maximum of the values in [from, to), null of none. Where values are means of several samples,
+ * `low` and `high` have their ends and `counts` their numbers.
+ */
+export function figures(values, from, to, { low, high, counts } = {}) {
   let [sum, count, min, max] = [0, 0, Infinity, -Infinity];
   for (let at = from; at < to; at++) {
     const value = values[at];
     if (value == null) continue;
-    sum += value;
-    count++;
-    if (value < min) min = value;
-    if (value > max) max = value;
+    const samples = counts ? counts[at] : 1;
+    sum += value * samples;
+    count += samples;
+    min = Math.min(min, low ? low[at] : value);
+    max = Math.max(max, high ? high[at] : value);
   }
   return count ? { average: sum / count, min, max } : null;
 }
@@ -25,12 +29,12 @@ export class Legend {
   #when = h("th", { scope: "col" }, "Last");
   #body = h("tbody");
 
-  /** `act` hears of clicks: `toggle(n)`, `focus(n or null)`, `remove(n)`. */
+  /** `act` hears of clicks: `toggle(n)`, `focus(n or null)`, and `remove(n)` if lines can be removed. */
   constructor(act) {
     this.act = act;
     const heads = ["Average", "Min", "Max"].map(text => h("th", { scope: "col" }, text));
     const name = h("th", { scope: "col" }, h("span", { class: "unseen" }, "Line"));
-    const last = h("th", { scope: "col" }, h("span", { class: "unseen" }, "Remove"));
+    const last = h("th", { scope: "col" }, act.remove && h("span", { class: "unseen" }, "Remove"));
     this.element = h("div", { class: "legend", tabindex: "-1" },
       h("table", {}, h("thead", {}, h("tr", {}, name, this.#when, heads, last)), this.#body));
   }
@@ -58,7 +62,7 @@ export class Legend {
     }, swatch, h("span", {}, line.label));
     const cells = [0, 1, 2, 3].map(() => h("td"));
     const element = h("tr", { on: { mouseenter: () => act.focus(n), mouseleave: () => act.focus(null) } },
-      h("th", { scope: "row" }, button), cells, h("td", {}, line.series.isOthers ? null : iconButton("close", `Remove ${line.label}`, () => act.remove(n))));
+      h("th", { scope: "row" }, button), cells, h("td", {}, line.series.isOthers || !act.remove ? null : iconButton("close", `Remove ${line.label}`, () => act.remove(n))));
     return { element, button, swatch, cells, line };
   }
 
@@ -74,8 +78,9 @@ export class Legend {
       swatch.style.background = line.series.isOthers ? othersColour() : dashes(n).length
         ? `repeating-linear-gradient(90deg, ${colour(n)} 0 4px, transparent 4px 6px)` : colour(n);
       const place = at ?? to - 1;
-      const value = place >= 0 ? column.values[place] ?? null : null;
-      const stats = figures(column.values, from, to);
+      const shown = at === null ? column.last ?? column.values : column.values;
+      const value = place >= 0 ? shown[place] ?? null : null;
+      const stats = figures(column.values, from, to, column);
       cells[0].classList.toggle("reason", value === null);
       const mark = column.marks.get(times[place]);
       setText(cells[0], value === null ? reasonText(column.why.get(times[place])) : valueText(value, unit) + (mark ? " *" : ""));

@@ -1,8 +1,7 @@
 // The drawing of a chart: lines, stacked areas, or a heat map with a row an instance. uPlot draws; data are not copied
 // but where they are stacked.
 
-import { axisSteps, axisTexts, clock, unitOf } from "./units.js";
-import { gapOf } from "./store.js";
+import { axisClock, axisSteps, axisTexts, dateOf, gapOf, unitOf } from "./units.js";
 import { columns, greatest } from "./heat.js";
 import { colour, dashes, faded, othersColour, ramp, styled } from "./palette.js";
 
@@ -13,7 +12,8 @@ const LEFT = 64;
 const DENSE = 12000;
 
 // Distances between the marks of the time axis, in ms.
-const STEPS = [1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400].map(s => s * 1000);
+const STEPS = [1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400, 172800, 604800, 2592000]
+  .map(s => s * 1000);
 
 export class Plot {
   #u;
@@ -22,19 +22,25 @@ export class Plot {
   #sums = [];
   #heat = null;
   #gap;
+  #marks;
+  /** What was drawn last: `{times, bounds, hidden}`. */
+  #drawn = null;
 
   /**
-   * Lines are `{label, unit, scale, series, column}`, `unit` as the server says it, `scale` the key of the axis. `page` hears
-   * of zoom and cursor, `onFocus` which line the pointer is near, or null.
+   * Lines are `{label, unit, scale, series, column}`, `unit` as the server says it, `scale` the key of the axis. Where
+   * values of a column are means of several samples, it has their least and greatest as `low` and `high`. `page` hears
+   * of zoom and cursor, and may have `marks`, `{time, text}`; `onFocus` hears which line the pointer is near, or null.
    */
   constructor(host, kind, lines, page, onFocus) {
     this.#kind = kind;
     this.#lines = lines;
     this.#gap = gapOf(page.store.interval);
+    this.#marks = page.marks ?? [];
     const options = {
       width: Math.max(100, host.clientWidth),
       height: Math.max(80, host.clientHeight),
       ms: 1,
+      tzDate: dateOf,
       legend: { show: false },
       padding: [8, 8, 0, 0],
       focus: { alpha: kind === "stack" ? 1 : 0.25 },
@@ -58,7 +64,8 @@ export class Plot {
         }],
         setCursor: [u => page.cursorAt(u.cursor.idx ?? null)],
         setSeries: [(_, index, change) => { if ("focus" in change) onFocus(index ? index - 1 : null); }],
-        drawAxes: kind === "heat" ? [u => this.#drawHeat(u)] : [],
+        drawAxes: [u => { if (kind === "heat") this.#drawHeat(u); else if (kind === "lines") this.#drawBands(u); }],
+        draw: [u => this.#drawMarks(u)],
       },
     };
     this.#u = new uPlot(options, this.#empty(), host);
@@ -79,8 +86,9 @@ export class Plot {
       const floor = unit === "%" ? (this.#kind === "stack" ? 100 : 1) : prefixes === "binary" ? 1024 / unitOf(unit).factor : 1e-9;
       scales[scale] = {
         range: (_, min, max) => {
-          const low = Math.min(0, min ?? 0);
-          const high = Math.max(max ?? 0, low);
+          const [least, greatest] = this.#ends(scale);
+          const low = Math.min(0, min ?? 0, least);
+          const high = Math.max(max ?? 0, low, greatest);
           if (high === low) return [low, low + Math.max(floor, prefixes === "time" ? 1e-3 : 1)];
           const top = high + (high - low) * 0.06;
           return [low, Math.max(floor, unit === "%" && high <= 100 ? Math.min(top, 100) : top)];
@@ -101,7 +109,7 @@ export class Plot {
       grid: { stroke: paint("--grid"), width: 1 },
       // A text that would not fit at the right is left out.
       values: (u, splits, axis, space, step) => splits.map(split =>
-        u.valToPos(split, "x") > u.bbox.width / devicePixelRatio - (step < 60000 ? 18 : 8) ? "" : clock(split, step < 60000)),
+        u.valToPos(split, "x") > u.bbox.width / devicePixelRatio - (step < 60000 ? 18 : 8) ? "" : axisClock(split, step)),
     };
     if (this.#kind === "heat") {
       const every = Math.max(1, Math.ceil(this.#lines.length / 10));
@@ -156,6 +164,7 @@ export class Plot {
   /** Draws the range, [from, to] in ms; `hidden(n)` says which lines are not shown. */
   draw(times, [min, max], bounds, hidden) {
     const u = this.#u;
+    this.#drawn = { times, bounds, hidden };
     u.batch(() => {
       u.setData(this.#data(times, bounds, hidden), false);
       if (this.#kind !== "heat") {
@@ -208,9 +217,9 @@ export class Plot {
     const picture = new ImageData(width, rows);
     const top = this.#highest(...bounds);
     const colours = ramp();
-    this.#lines.forEach(({ column: { values } }, row) => {
+    this.#lines.forEach(({ column: { values, high } }, row) => {
       for (let x = 0; x < width; x++) {
-        const value = greatest(values, shown[2 * x], shown[2 * x + 1]);
+        const value = greatest(high ?? values, shown[2 * x], shown[2 * x + 1]);
         if (value === null) continue;
         const [red, green, blue] = colours[Math.max(0, Math.min(255, Math.round(value / top * 255)))];
         picture.data.set([red, green, blue, 255], (row * width + x) * 4);
@@ -230,8 +239,83 @@ export class Plot {
   /** What the last colour stands for: 100 of percentages, else the largest value shown. */
   #highest(from, to) {
     let top = this.#lines.every(line => line.unit === "%") ? 100 : 0;
-    for (const { column } of this.#lines) for (let at = from; at < to; at++) if (column.values[at] > top) top = column.values[at];
+    for (const { column: { values, high } } of this.#lines) {
+      for (let at = from; at < to; at++) top = Math.max(top, (high ?? values)[at] ?? top);
+    }
     return top || 1;
+  }
+
+  /** Least and greatest of the samples behind means, on one scale; 0 if every value is one sample. */
+  #ends(scale) {
+    let [least, greatest] = [0, 0];
+    if (this.#kind !== "lines" || !this.#drawn) return [least, greatest];
+    const { bounds, hidden } = this.#drawn;
+    this.#lines.forEach(({ scale: own, column: { low, high } }, n) => {
+      if (own !== scale || !low || hidden(n)) return;
+      for (let at = bounds[0]; at < bounds[1]; at++) {
+        least = Math.min(least, low[at] ?? least);
+        greatest = Math.max(greatest, high[at] ?? greatest);
+      }
+    });
+    return [least, greatest];
+  }
+
+  /** Behind lines of means, areas from the least to the greatest sample. */
+  #drawBands(u) {
+    const { times, bounds, hidden } = this.#drawn ?? {};
+    if (!times) return;
+    const [from, to] = [Math.max(0, bounds[0] - 1), Math.min(times.length, bounds[1] + 1)];
+    u.ctx.save();
+    u.ctx.beginPath();
+    u.ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
+    u.ctx.clip();
+    this.#lines.forEach(({ scale, series, column: { low, high } }, n) => {
+      if (!low || hidden(n)) return;
+      u.ctx.fillStyle = faded(series.isOthers ? othersColour() : colour(n), 0.22);
+      const point = (at, values) => [u.valToPos(times[at], "x", true), u.valToPos(values[at], scale, true)];
+      for (let first = from; first < to;) {
+        if (low[first] == null) { first++; continue; }
+        let end = first;
+        while (end < to && low[end] != null) end++;
+        u.ctx.beginPath();
+        for (let at = first; at < end; at++) u.ctx.lineTo(...point(at, high));
+        for (let at = end - 1; at >= first; at--) u.ctx.lineTo(...point(at, low));
+        u.ctx.fill();
+        first = end;
+      }
+    });
+    u.ctx.restore();
+  }
+
+  /** A dashed line at the time of each mark, with its text where there is room for it. */
+  #drawMarks(u) {
+    if (!this.#marks.length) return;
+    const { ctx, bbox: { left, top, width, height } } = u;
+    const pixel = devicePixelRatio;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(left, top, width, height);
+    ctx.clip();
+    ctx.strokeStyle = ctx.fillStyle = styled("--muted");
+    ctx.lineWidth = pixel;
+    ctx.setLineDash([3 * pixel, 3 * pixel]);
+    ctx.font = `${10 * pixel}px system-ui, sans-serif`;
+    ctx.textAlign = "left";
+    ctx.textBaseline = "top";
+    let free = -Infinity;
+    for (const { time, text } of this.#marks) {
+      const x = Math.round(u.valToPos(time, "x", true));
+      if (x < left || x > left + width) continue;
+      ctx.beginPath();
+      ctx.moveTo(x, top);
+      ctx.lineTo(x, top + height);
+      ctx.stroke();
+      const short = text.length > 24 ? `${text.slice(0, 23)}…` : text;
+      if (x < free) continue;
+      ctx.fillText(short, x + 3 * pixel, top + pixel);
+      free = x + 9 * pixel + ctx.measureText(short).width;
+    }
+    ctx.restore();
   }
 
   /** Highlights a line, or none. */

@@ -4,15 +4,13 @@
 // that lines have a gap there.
 
 import { isTotal } from "./names.js";
+import { gapOf } from "./units.js";
 
 /** Columns that are kept at most: of those that are over the smallest go first. */
 const COLUMNS_MAX = 4000;
 
 /** What identifies a question: its path, and how many of its instances if not all. */
 export const askKey = ({ path, top }) => top ? `${path}\ttop=${top}` : path;
-
-/** How far samples are apart if there was something between them that did not come. */
-export const gapOf = interval => 2.5 * interval;
 
 export class Store {
   /** Times in ms since 1970, rising. Columns are as long. */

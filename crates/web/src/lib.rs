@@ -29,6 +29,7 @@ mod limits;
 mod log;
 mod overview;
 mod places;
+pub mod report;
 pub mod request;
 mod sampler;
 mod scrape;

@@ -1,0 +1,272 @@
+// The charts of a report, and what makes its text convenient: zones, themes, buttons that copy. The text itself is in
+// the file, and can be read without this script.
+
+import { byId, copy, h, iconButton, setText } from "./dom.js";
+import { agoText, clock, day, scaleOf, setZone } from "./units.js";
+import { labels } from "./names.js";
+import { onSystemTheme } from "./palette.js";
+import { Legend } from "./legend.js";
+import { Plot } from "./plot.js";
+
+const DAY = 86_400_000;
+
+/** Width and height of a chart on paper, in pixels of the style sheet. */
+const PAPER = [344, 150];
+
+const data = JSON.parse(byId("data").textContent);
+// A single sample has a time around it too.
+const whole = data.to > data.from ? [data.from, data.to] : [data.from - 500, data.to + 500];
+
+/** Stretches of rows with a text each, looked up by the time of a row. */
+class Stretches {
+  #times;
+  #all;
+
+  constructor(times, all) {
+    this.#times = times;
+    this.#all = all;
+  }
+
+  get(time) {
+    const row = place(this.#times, time);
+    return this.#all.find(([first, last]) => first <= row && row <= last)?.[2];
+  }
+}
+
+/** The index of the first time that is not earlier. */
+function place(times, time) {
+  let [low, high] = [0, times.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (times[middle] < time) low = middle + 1; else high = middle;
+  }
+  return low;
+}
+
+const columns = data.lines.map(({ values, rows, why, marks, ...series }) => ({
+  series, values, ...rows, why: new Stretches(data.times, why), marks: new Stretches(data.times, marks),
+}));
+
+/** What is looked at, and what all charts share. */
+class Page {
+  store = { times: data.times, interval: data.interval };
+  marks = data.marks;
+  range = whole;
+  at = null;
+  cards = [];
+  #frame = 0;
+
+  get bounds() {
+    return [place(data.times, this.range[0]), place(data.times, this.range[1] + 1)];
+  }
+
+  zoomTo(from, to) {
+    // A little more than one interval, so that something is left to see.
+    const least = Math.min(whole[1] - whole[0], 2.5 * data.interval);
+    const middle = (from + to) / 2;
+    const half = Math.max(to - from, least) / 2;
+    this.range = [Math.max(whole[0], middle - half), Math.min(whole[1], middle + half)];
+    this.draw();
+  }
+
+  unzoom() {
+    this.range = whole;
+    this.draw();
+  }
+
+  /** Moves the range by a share of its length, as far as there are samples. */
+  move(share) {
+    const length = this.range[1] - this.range[0];
+    const by = Math.max(whole[0] - this.range[0], Math.min(whole[1] - this.range[1], share * length));
+    this.range = this.range.map(end => end + by);
+    this.draw();
+  }
+
+  scale(factor) {
+    const [middle, half] = [(this.range[0] + this.range[1]) / 2, (this.range[1] - this.range[0]) / 2 * factor];
+    if (factor > 1 && 2 * half >= whole[1] - whole[0]) this.unzoom(); else this.zoomTo(middle - half, middle + half);
+  }
+
+  cursorAt(at) {
+    if (at === this.at) return;
+    this.at = at;
+    cancelAnimationFrame(this.#frame);
+    this.#frame = requestAnimationFrame(() => {
+      for (const card of this.cards) card.drawLegend();
+      this.say();
+    });
+  }
+
+  draw() {
+    for (const card of this.cards) card.draw();
+    this.say();
+  }
+
+  /** Says in the bar what is shown: the time of the cursor, or the range. */
+  say() {
+    const isZoomed = this.range !== whole;
+    const [from, to] = this.range;
+    const range = `${day(from)} ${clock(from)} – ${day(to) === day(from) ? "" : `${day(to)} `}${clock(to)}`;
+    const time = data.times[this.at];
+    setText(byId("shown"), this.at === null || time === undefined ? `${range}, ${agoText(to - from)}`
+      : `${day(time)} ${clock(time)}`);
+    byId("whole").disabled = byId("wider").disabled = byId("earlier").disabled = byId("later").disabled = !isZoomed;
+  }
+}
+
+/** A chart with its title and its legend. */
+class Card {
+  #chart;
+  #page;
+  #hidden = new Set();
+  #lines;
+  #legend;
+  #plot = null;
+  #host;
+  #paper = false;
+
+  constructor(chart, page) {
+    this.#chart = chart;
+    this.#page = page;
+    const all = chart.lines.map(at => columns[at]);
+    const names = all.length ? labels(all.map(column => column.series)) : [];
+    this.#lines = all.map((column, n) => ({
+      label: names[n], unit: column.series.unit, scale: scaleOf(column.series), series: column.series, column,
+    }));
+    // Lines with different scales cannot be added.
+    this.kind = chart.kind === "stack" && new Set(this.#lines.map(line => line.scale)).size > 1 ? "lines" : chart.kind;
+    this.#host = h("div", { class: "plot", role: "img", "aria-label": `${chart.title}: ${names.join(", ") || "nothing to draw"}` });
+    this.#legend = new Legend({ toggle: n => this.#toggle(n), focus: n => this.#plot?.focus(n) });
+    this.element = h("section", { class: "card", "aria-label": chart.title, "data-drawn": this.kind },
+      h("header", {}, h("h2", { title: [chart.title, ...chart.paths].join("\n") }, chart.title)), this.#host, this.#legend.element);
+    this.#host.classList.toggle("bare", all.length === 0);
+    this.#legend.show(this.#lines);
+    this.#legend.note(chart.notes);
+    new ResizeObserver(() => this.#fit()).observe(this.#host);
+  }
+
+  #fit() {
+    const { clientWidth, clientHeight } = this.#host;
+    if (clientWidth && clientHeight && !this.#paper) this.#plot?.resize(clientWidth, clientHeight);
+  }
+
+  /** Draws with the colours of now. */
+  rebuild() {
+    this.#plot?.destroy();
+    this.#plot = this.#lines.length
+      ? new Plot(this.#host, this.kind, this.#lines, this.#page, n => this.#legend.mark(n)) : null;
+    this.draw();
+  }
+
+  /** Changes the size to that on paper, or back. */
+  set paper(paper) {
+    this.#paper = paper;
+    if (paper) this.#plot?.resize(...PAPER); else this.#fit();
+  }
+
+  draw() {
+    const { range, bounds } = this.#page;
+    this.#plot?.draw(data.times, range, bounds, n => this.#hidden.has(n));
+    this.drawLegend();
+  }
+
+  drawLegend() {
+    this.#legend.update(this.#page.store, this.#page.bounds, this.#page.at, n => this.#hidden.has(n));
+  }
+
+  #toggle(n) {
+    if (!this.#hidden.delete(n)) this.#hidden.add(n);
+    this.draw();
+  }
+}
+
+const page = new Page();
+
+/** Writes all times of the text in the chosen zone. */
+function writeTimes() {
+  const isShort = data.to - data.from < DAY;
+  for (const element of document.querySelectorAll("time[data-ms]")) {
+    const ms = Number(element.dataset.ms);
+    const full = `${day(ms)} ${clock(ms)}`;
+    setText(element, isShort && "short" in element.dataset ? clock(ms) : full);
+    element.title = full;
+  }
+  const chosen = document.querySelector("input[name=zone]:checked");
+  for (const element of document.querySelectorAll(".zone-name")) setText(element, chosen.dataset.name);
+}
+
+function showZone() {
+  const { value } = document.querySelector("input[name=zone]:checked");
+  setZone(value === "" ? null : Number(value));
+  writeTimes();
+  page.cards.forEach(card => card.rebuild());
+  page.say();
+}
+
+const THEMES = [null, "light", "dark"];
+
+function showTheme(theme) {
+  if (theme) document.documentElement.dataset.theme = theme; else delete document.documentElement.dataset.theme;
+  page.cards.forEach(card => card.rebuild());
+}
+
+/** Paper is white, whatever the screen is. */
+let before = null;
+addEventListener("beforeprint", () => {
+  if (before) return;
+  before = { theme: document.documentElement.dataset.theme ?? null, open: [...document.querySelectorAll("details:not([open])")] };
+  for (const details of before.open) details.open = details.dataset.print !== "no";
+  showTheme("light");
+  for (const card of page.cards) card.paper = true;
+});
+addEventListener("afterprint", () => {
+  if (!before) return;
+  for (const details of before.open) details.open = false;
+  for (const card of page.cards) card.paper = false;
+  showTheme(before.theme);
+  before = null;
+});
+
+/** Finishes the page: it is made here, because nothing of it works without this script. */
+function begin() {
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  byId("local").dataset.name = timeZone ?? "local time";
+  byId("local").nextElementSibling.title = timeZone ?? "";
+  byId("bar").hidden = false;
+  for (const code of document.querySelectorAll("code.command")) {
+    const button = iconButton("copy", "Copy this command", async () => {
+      if (!await copy(code.textContent, "A command")) return;
+      button.classList.add("done");
+      setTimeout(() => button.classList.remove("done"), 1200);
+    });
+    code.after(button);
+  }
+  for (const button of document.querySelectorAll("button[data-from]")) {
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      const [from, to] = [Number(button.dataset.from), Number(button.dataset.to)];
+      const margin = Math.max((to - from) / 4, 10 * data.interval);
+      page.zoomTo(from - margin, to + margin);
+      byId("bar").scrollIntoView();
+    });
+  }
+  for (const input of document.querySelectorAll("input[name=zone]")) input.addEventListener("change", showZone);
+  const on = (id, act) => byId(id).addEventListener("click", act);
+  on("whole", () => page.unzoom());
+  on("closer", () => page.scale(0.5));
+  on("wider", () => page.scale(2));
+  on("earlier", () => page.move(-0.5));
+  on("later", () => page.move(0.5));
+  on("theme-switch", () => {
+    const now = document.documentElement.dataset.theme ?? null;
+    showTheme(THEMES[(THEMES.indexOf(now) + 1) % THEMES.length]);
+  });
+  addEventListener("keydown", event => { if (event.key === "Escape" && page.range !== whole) page.unzoom(); });
+  page.cards = data.charts.map(chart => new Card(chart, page));
+  byId("charts").append(...page.cards.map(card => card.element));
+  onSystemTheme(() => page.cards.forEach(card => card.rebuild()));
+  showZone();
+  document.documentElement.dataset.ready = "yes";
+}
+
+begin();
