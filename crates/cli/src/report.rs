@@ -56,15 +56,16 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         true => destination.keep()?,
         false => destination.keep_first()?,
     }
-    let (samples, bytes) = (grouped_digits(&report.samples.to_string()), size(report.html.len()));
+    let bytes = size(report.html.len());
     let file = if is_dash(&args.output) { "report".to_owned() } else { name_of(&args.output) };
     let number = |number: usize, what: &str| match number {
         1 => format!("1 {what}"),
-        number => format!("{number} {what}s"),
+        number => format!("{} {what}s", grouped_digits(&number.to_string())),
     };
-    let (charts, findings) = (number(report.charts, "chart"), number(report.findings, "finding"));
+    let (charts, samples) = (number(report.charts, "chart"), number(report.samples, "sample"));
+    let findings = number(report.findings, "finding");
     // Standard error is the last place to report to, so a failure of it is ignored.
-    let _ = writeln!(io::stderr(), "{file}: {bytes}, {charts} of {samples} samples, {findings}");
+    let _ = writeln!(io::stderr(), "{file}: {bytes}, {charts} of {samples}, {findings}");
     Ok(if asked.warn_of_damage() { Exit::InvalidData } else { Exit::Ok })
 }
 

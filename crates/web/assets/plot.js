@@ -15,6 +15,13 @@ const DENSE = 12000;
 const STEPS = [1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400, 172800, 604800, 2592000]
   .map(s => s * 1000);
 
+/** Where values stand alone, between others that are missing: no line leads to them, so they are points. */
+export function lone(values, [from, to]) {
+  const found = [];
+  for (let at = from; at <= to; at++) if (values[at] != null && values[at - 1] == null && values[at + 1] == null) found.push(at);
+  return found.length ? found : null;
+}
+
 export class Plot {
   #u;
   #kind;
@@ -147,7 +154,11 @@ export class Plot {
       stroke: this.#kind === "stack" ? undefined : () => paint(n),
       fill: this.#kind === "stack" ? () => faded(paint(n), 0.7)
         : this.#lines.length === 1 ? () => faded(paint(n), 0.12) : undefined,
-      points: { show: (u, at, from, to) => to - from < 3 },
+      points: {
+        show: (u, at, from, to) => to - from < 3,
+        filter: (u, at, isShown) => isShown || this.#kind === "stack" ? null : lone(u.data[at], u.series[0].idxs),
+        fill: this.#kind === "stack" ? undefined : () => paint(n),
+      },
     }))];
   }
 
@@ -271,7 +282,11 @@ export class Plot {
     u.ctx.clip();
     this.#lines.forEach(({ scale, series, column: { low, high } }, n) => {
       if (!low || hidden(n)) return;
-      u.ctx.fillStyle = faded(series.isOthers ? othersColour() : colour(n), 0.22);
+      const paint = series.isOthers ? othersColour() : colour(n);
+      u.ctx.fillStyle = faded(paint, 0.28);
+      // A single large sample is narrow: without an outline nobody would see it.
+      u.ctx.strokeStyle = faded(paint, 0.35);
+      u.ctx.lineWidth = 1;
       const point = (at, values) => [u.valToPos(times[at], "x", true), u.valToPos(values[at], scale, true)];
       for (let first = from; first < to;) {
         if (low[first] == null) { first++; continue; }
@@ -280,7 +295,9 @@ export class Plot {
         u.ctx.beginPath();
         for (let at = first; at < end; at++) u.ctx.lineTo(...point(at, high));
         for (let at = end - 1; at >= first; at--) u.ctx.lineTo(...point(at, low));
+        u.ctx.closePath();
         u.ctx.fill();
+        u.ctx.stroke();
         first = end;
       }
     });
@@ -296,12 +313,20 @@ export class Plot {
     ctx.beginPath();
     ctx.rect(left, top, width, height);
     ctx.clip();
-    ctx.strokeStyle = ctx.fillStyle = styled("--muted");
-    ctx.lineWidth = pixel;
-    ctx.setLineDash([3 * pixel, 3 * pixel]);
+    const [ink, ground] = [styled("--muted"), styled("--panel")];
+    ctx.fillStyle = ink;
     ctx.font = `${10 * pixel}px system-ui, sans-serif`;
     ctx.textAlign = "left";
     ctx.textBaseline = "top";
+    ctx.lineJoin = "round";
+    // On any colour of a chart: with an edge in the colour of the ground.
+    const edged = draw => {
+      for (const [style, wide, dash] of [[ground, 3, []], [ink, 1, [3 * pixel, 3 * pixel]]]) {
+        [ctx.strokeStyle, ctx.lineWidth] = [style, wide * pixel];
+        ctx.setLineDash(dash);
+        draw(style === ground);
+      }
+    };
     let free = -Infinity;
     for (const { time, text } of this.#marks) {
       const x = Math.round(u.valToPos(time, "x", true));
@@ -309,10 +334,10 @@ export class Plot {
       ctx.beginPath();
       ctx.moveTo(x, top);
       ctx.lineTo(x, top + height);
-      ctx.stroke();
+      edged(() => ctx.stroke());
       const short = text.length > 24 ? `${text.slice(0, 23)}…` : text;
       if (x < free) continue;
-      ctx.fillText(short, x + 3 * pixel, top + pixel);
+      edged(isGround => isGround ? ctx.strokeText(short, x + 4 * pixel, top + pixel) : ctx.fillText(short, x + 4 * pixel, top + pixel));
       free = x + 9 * pixel + ctx.measureText(short).width;
     }
     ctx.restore();

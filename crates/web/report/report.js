@@ -2,7 +2,7 @@
 // the file, and can be read without this script.
 
 import { byId, copy, h, iconButton, setText } from "./dom.js";
-import { agoText, clock, day, scaleOf, setZone } from "./units.js";
+import { clock, day, scaleOf, setZone } from "./units.js";
 import { labels } from "./names.js";
 import { onSystemTheme } from "./palette.js";
 import { Legend } from "./legend.js";
@@ -41,6 +41,18 @@ function place(times, time) {
     if (times[middle] < time) low = middle + 1; else high = middle;
   }
   return low;
+}
+
+/** A length of time in two units. */
+function lengthText(ms) {
+  const seconds = Math.round(ms / 1000);
+  const two = (large, size, small, length) => {
+    const rest = Math.floor(seconds % size / length);
+    return `${Math.floor(seconds / size)} ${large}${rest ? ` ${rest} ${small}` : ""}`;
+  };
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7_200) return two("min", 60, "s", 1);
+  return seconds < 172_800 ? two("h", 3_600, "min", 60) : two("d", 86_400, "h", 3_600);
 }
 
 const columns = data.lines.map(({ values, rows, why, marks, ...series }) => ({
@@ -108,7 +120,7 @@ class Page {
     const [from, to] = this.range;
     const range = `${day(from)} ${clock(from)} – ${day(to) === day(from) ? "" : `${day(to)} `}${clock(to)}`;
     const time = data.times[this.at];
-    setText(byId("shown"), this.at === null || time === undefined ? `${range}, ${agoText(to - from)}`
+    setText(byId("shown"), this.at === null || time === undefined ? `${range}, ${lengthText(to - from)}`
       : `${day(time)} ${clock(time)}`);
     byId("whole").disabled = byId("wider").disabled = byId("earlier").disabled = byId("later").disabled = !isZoomed;
   }

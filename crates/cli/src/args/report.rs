@@ -12,7 +12,7 @@ use crate::examples;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::REPORT)]
 pub struct ReportArgs {
-    /// Counter paths that get a chart of their own, with wildcards as in get
+    /// Counter paths with wildcards as in get; each counter gets a chart of its own
     #[arg(value_name = "PATH")]
     pub paths: Vec<String>,
     /// Recording or other log; several logs are read as one
@@ -26,7 +26,7 @@ pub struct ReportArgs {
     /// Only its owner can read a new file.
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
-    /// Counter path that gets a chart of its own, as PATH
+    /// Counter path whose counters get charts of their own, as PATH
     #[arg(long = "counter", short = 'c', value_name = "PATH")]
     pub counters: Vec<String>,
     /// Title of the report [default: the machine's name]

@@ -12,6 +12,9 @@ use crate::overview::{ChartKind, charts};
 /// Maximum number of charts that are chosen without a request; requested ones come in addition.
 pub const CHARTS_MOST: usize = 24;
 
+/// Maximum number of requested charts, of which a pattern can have thousands.
+const REQUESTED_MOST: usize = 100;
+
 /// Number of the overview's charts from which a log is shown by them alone.
 const OVERVIEW_LEAST: usize = 4;
 
@@ -89,9 +92,9 @@ impl ChartPlan {
     /// Plans the charts of a log: those of the overview, or a selection of its counters; and the requested ones.
     pub fn new(logs: &Logs, requested: &[CounterPath]) -> Self {
         let mut plan = Self::default();
-        for path in requested {
+        for path in requested.iter().flat_map(|path| counters_of(logs, path)).take(REQUESTED_MOST) {
             let title = format!("{}: {}", path.counterset, path.counter);
-            let paths = vec![plan.index_of(path.clone())];
+            let paths = vec![plan.index_of(path)];
             plan.charts.push(PlannedChart { title, kind: ChartKind::Lines, paths, is_requested: true });
         }
         let most = plan.charts.len().saturating_add(CHARTS_MOST);
@@ -142,18 +145,35 @@ impl ChartPlan {
     }
 }
 
+/// Returns a path for each counter that a path selects. A path that selects none is returned as it is.
+fn counters_of(logs: &Logs, path: &CounterPath) -> Vec<CounterPath> {
+    let Ok(resolved) = resolve(&mut logs.machine().clone(), path) else { return vec![path.clone()] };
+    let counters = resolved.counters.iter().filter_map(|id| resolved.set.counter(*id));
+    let one = |counter: &perfset::Counter| CounterPath {
+        counterset: resolved.set.name.to_string(),
+        counter: counter.shown_name().into_owned(),
+        ..path.clone()
+    };
+    match resolved.counters.as_slice() {
+        [_] => vec![path.clone()],
+        _ => counters.filter(is_shown).map(one).collect(),
+    }
+}
+
+/// Returns `true` if a pattern means a counter: it has a name, and a value on this system that costs little.
+fn is_shown(counter: &&perfset::Counter) -> bool {
+    counter.name.is_some()
+        && !counter.is_never_there()
+        && !counter.attributes.contains(Attributes::NO_DISPLAYABLE)
+        && counter.cost_class <= CostClass::Moderate
+}
+
 /// Returns a path for each counter of a log: the preferred ones first, then one of each counterset in turn.
 fn candidates(logs: &Logs) -> Vec<CounterPath> {
     let machine = logs.machine();
     let mut sets = Vec::new();
     for guid in machine.countersets() {
         let Ok(set) = machine.counterset(&guid) else { continue };
-        let is_shown = |counter: &&perfset::Counter| {
-            counter.name.is_some()
-                && !counter.is_never_there()
-                && !counter.attributes.contains(Attributes::NO_DISPLAYABLE)
-                && counter.cost_class <= CostClass::Moderate
-        };
         let path = |counter: &perfset::Counter| CounterPath {
             machine: None,
             counterset: set.name.to_string(),

@@ -258,4 +258,35 @@ mod tests {
         let extreme = [i64::MIN, 0, i64::MAX];
         assert!(!instants(&extreme, (0, 3), &[i64::MAX]).is_empty());
     }
+    /// An instant has the same findings whether the log is read from its beginning, or only near the instant.
+    #[test]
+    fn one_pass_finds_what_single_instants_have() {
+        let mut text = r#""(PDH-CSV 4.0) (UTC)(0)","\\HOST\Processor(_Total)\% Processor Time""#.to_owned();
+        for second in 0..300 {
+            let (minute, rest, busy) = (second / 60, second % 60, if second % 90 < 30 { 95 } else { 10 });
+            text.push_str(&format!("\n\"11/05/2026 10:{minute:02}:{rest:02}.000\",\"{busy}\""));
+        }
+        let logs = Logs::from_bytes(text.as_bytes()).unwrap();
+        let times = logs.times().unwrap();
+        let wanted = instants(&times, (0, times.len()), &[]);
+        let (mut together, mut apart) = (CollectedFindings::default(), CollectedFindings::default());
+        let whole = Window { begin: None, end: wanted.last().copied() };
+        read(&logs, whole, &wanted, &mut together, None).unwrap();
+        for instant in &wanted {
+            let begin = Some(instant - TIME_BEFORE);
+            read(&logs, Window { begin, end: Some(*instant) }, &[*instant], &mut apart, None).unwrap();
+        }
+        let (together, apart) = (together.report(), apart.report());
+        assert_eq!((&together.instants, &apart.instants), (&wanted, &wanted));
+        let times =
+            |report: &FindingsReport| report.found.iter().map(|one| one.times.clone()).collect::<Vec<_>>();
+        assert_eq!(times(&together), times(&apart));
+        let busy = |time: &&i64| (*time - logs_begin(&logs)) / 10_000_000 % 90 < 30;
+        assert_eq!(together.found[0].times, wanted.iter().filter(busy).copied().collect::<Vec<_>>());
+        assert_eq!(together.unchecked.len(), apart.unchecked.len());
+    }
+
+    fn logs_begin(logs: &Logs) -> i64 {
+        logs.times().unwrap()[0]
+    }
 }

@@ -45,7 +45,7 @@ use data::{DataJson, MarkJson};
 use findings::{FindingsReport, findings};
 use lines::ReportLines;
 use page::ReportPage;
-use reading::{LogReader, SeriesBook, number};
+use reading::{LogReader, SeriesBook};
 
 /// Maximum number of marks that the charts show.
 const MARKS_MOST: usize = 200;
@@ -167,14 +167,7 @@ fn content(
     let planned = tables::plan(logs, &mut plan);
     let reader = LogReader::new(logs, window, &plan.paths, options.due)?;
     let mut book = SeriesBook::default();
-    reader.each(&mut |sample| {
-        let found = book.of_sample(sample).to_vec();
-        for (v, series) in sample.values.iter().zip(found) {
-            if let Some(series) = series.and_then(|at| book.series.get_mut(at)) {
-                series.totals.add(sample, number(v));
-            }
-        }
-    })?;
+    reader.each(&mut |sample| book.count(sample))?;
     let chosen = plan.charts.iter().map(|chart| chart.choose(&plan.paths, &book));
     let is_shown = |chart: &ChosenChart| !chart.series.is_empty() || chart.is_requested;
     let (charts, without): (Vec<_>, Vec<_>) = chosen.partition(is_shown);

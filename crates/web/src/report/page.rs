@@ -366,8 +366,9 @@ impl ReportPage<'_> {
         push(
             out,
             format_args!(
-                "<section id=\"charts-note\"><p>{rows} Drag over a chart to zoom all of them, double-click or Esc goes \
-                 back. A click on a name hides its line.</p></section>\n<main id=\"charts\" tabindex=\"-1\"></main>\n\
+                "<section id=\"charts-note\"><p>{rows} <span class=\"hint\">Drag over a chart to zoom all of them, \
+                 double-click or Esc goes back; the buttons + and − do the same. A click on a name hides its \
+                 line.</span></p></section>\n<main id=\"charts\" tabindex=\"-1\"></main>\n\
                  <noscript><section class=\"text\"><p>The charts need JavaScript, which is switched off. Everything \
                  else is here.</p></section></noscript>\n"
             ),
@@ -477,7 +478,7 @@ fn write_table(out: &mut String, table: &ReportTable) {
                 TableCell::AtLeast(value, unit) => push(
                     out,
                     format_args!(
-                        "<td title=\"at least: some values of the time are missing\">≥ {}</td>",
+                        "<td title=\"at least: there are not values of the whole time\">≥ {}</td>",
                         text(&human(*value, unit))
                     ),
                 ),

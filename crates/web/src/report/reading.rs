@@ -5,13 +5,16 @@ use std::time::Instant;
 
 use perfset::catalogue::value_range;
 use perfset::log::Logs;
+use perfset::output::text::{NAME_MAX, cut};
 use perfset::path::{CounterPath, PathQuery, PathValue, resolve};
 use perfset::{Guid, NextOutcome, NoValue, Window};
 
 use super::ReportError;
 
-/// Maximum number of series of which totals are kept, because a log can have any number of instances.
+/// Maximum number of series of which totals are kept, and of bytes of their names, because a log can have any number of
+/// instances.
 const SERIES_MOST: usize = 100_000;
+const NAMES_LEN_MOST: usize = 64 << 20;
 
 /// Time before the range that is read too, in 100 ns: rates need an earlier sample, and some are recorded rarely.
 const BEFORE: i64 = 1_300_000_000;
@@ -38,7 +41,8 @@ pub struct GroupSample<'a> {
     pub group: usize,
     /// Time of the sample, in 100 ns since 1601 UTC.
     pub time: i64,
-    /// Seconds since the sample before; if there is a gap between both, as many as usual. 0 for the first sample.
+    /// Seconds since the sample before; if there is a gap between both, as many as usual. 0 for the first sample of the
+    /// range.
     pub seconds: f64,
     /// `true` if there is a gap before the sample.
     pub is_after_gap: bool,
@@ -97,7 +101,7 @@ impl<'a> LogReader<'a> {
                 let added = query.add(&mut logs, path);
                 added.map_err(|error| ReportError::Path { path: path.to_string(), error })?;
             }
-            let mut steps = GroupSteps::default();
+            let (mut steps, mut is_first) = (GroupSteps::default(), true);
             while query.collect()? == NextOutcome::Sample {
                 let time = query.snapshot().clocks().utc_100ns();
                 let (seconds, is_after_gap) = steps.next(time);
@@ -105,6 +109,8 @@ impl<'a> LogReader<'a> {
                     in_time(self.due)?;
                 }
                 if self.window.contains(time) {
+                    // The rates of the first sample are about the time before the range.
+                    let seconds = if std::mem::take(&mut is_first) { 0.0 } else { seconds };
                     let values = query.values();
                     let (query, values) = (&query, values.as_slice());
                     each(&GroupSample { group, time, seconds, is_after_gap, query, values, paths });
@@ -182,8 +188,8 @@ pub struct SeriesTotals {
     pub missing: u64,
     /// Last reason for a missing value.
     pub reason: Option<NoValue>,
-    /// `true` if a value might stand for less than the whole time: there was a gap, or a value was missing.
-    pub is_partial: bool,
+    /// `true` if there was a gap, of which nothing is known.
+    pub has_gap: bool,
 }
 
 impl SeriesTotals {
@@ -199,15 +205,13 @@ impl SeriesTotals {
                 self.plain += value;
                 self.sum += value * sample.seconds;
                 self.seconds += sample.seconds;
-                self.is_partial |= sample.is_after_gap;
+                self.has_gap |= sample.is_after_gap && sample.seconds > 0.0;
                 let (least, greatest) = self.ends.unwrap_or((value, value));
                 self.ends = Some((least.min(value), greatest.max(value)));
                 self.last = Some(value);
             }
             Err(reason) => {
                 self.missing = self.missing.saturating_add(1);
-                // An instance that begins has no rate in its first sample, and used nothing before.
-                self.is_partial |= !matches!(reason, NoValue::NeedsTwoSamples | NoValue::NewInstance);
                 self.reason = Some(reason.clone());
             }
         }
@@ -257,12 +261,29 @@ pub struct SeriesBook {
     pub refused: u64,
     /// Last reason why a path had no instance, by the index of the path.
     pub nothing: HashMap<usize, NoValue>,
+    /// Number of seconds that the samples of a path cover, by the index of the path.
+    pub seconds: HashMap<usize, f64>,
+    /// Number of bytes of the names of all series.
+    names_len: usize,
     /// Series of the values of the last sample of each group.
     last: Vec<Vec<Option<usize>>>,
     key: Vec<u8>,
 }
 
 impl SeriesBook {
+    /// Adds the values of a sample to the totals of their series.
+    pub fn count(&mut self, sample: &GroupSample<'_>) {
+        for asked in sample.paths {
+            *self.seconds.entry(*asked).or_default() += sample.seconds;
+        }
+        let found = self.of_sample(sample).to_vec();
+        for (v, series) in sample.values.iter().zip(found) {
+            if let Some(series) = series.and_then(|at| self.series.get_mut(at)) {
+                series.totals.add(sample, number(v));
+            }
+        }
+    }
+
     /// Returns the indexes of the series of a sample's values.
     pub fn of_sample(&mut self, sample: &GroupSample<'_>) -> &[Option<usize>] {
         if self.last.len() <= sample.group {
@@ -301,12 +322,13 @@ impl SeriesBook {
             key.extend_from_slice(v.value.instance.as_bytes());
             let at = match self.of_key.get(key.as_slice()) {
                 Some(at) => Some(*at),
-                None if self.series.len() >= SERIES_MOST => {
+                None if self.series.len() >= SERIES_MOST || self.names_len >= NAMES_LEN_MOST => {
                     self.refused = self.refused.saturating_add(1);
                     None
                 }
                 None => {
                     let at = self.series.len();
+                    self.names_len = self.names_len.saturating_add(key.len().saturating_mul(2));
                     self.of_key.insert(key.as_slice().into(), at);
                     self.series.push(ReportSeries::new(asked, key.get(row..).unwrap_or_default(), v));
                     Some(at)
@@ -325,16 +347,23 @@ impl ReportSeries {
         Self {
             asked,
             row: row.into(),
-            path: v.own_path(None).to_string(),
-            counterset: set.name.to_string(),
-            counter: counter.shown_name().into_owned(),
-            instance: v.value.instance.to_string(),
-            unit: counter.unit.to_string(),
+            path: short(v.own_path(None).to_string()),
+            counterset: short(set.name.to_string()),
+            counter: short(counter.shown_name().into_owned()),
+            instance: short(v.value.instance.to_string()),
+            unit: short(counter.unit.to_string()),
             range: value_range(set.guid, counter.id).keyword(),
             is_total: v.sums_up(),
             totals: SeriesTotals::default(),
         }
     }
+}
+
+/// Cuts a name to the length of the longest sensible one.
+fn short(mut name: String) -> String {
+    let len = cut(&name, NAME_MAX).len();
+    name.truncate(len);
+    name
 }
 
 /// Returns the number that a report shows, or the reason for none.

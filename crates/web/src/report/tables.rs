@@ -234,12 +234,13 @@ impl PlannedTable {
             }
         }
         let columns = self.spec.columns;
+        let seconds = |series: &ReportSeries| book.seconds.get(&series.asked).copied().unwrap_or_default();
         let mut all: Vec<(String, Vec<TableCell>)> = Vec::new();
         for (name, series) in rows {
             let cells = series.iter().zip(&self.paths).zip(columns);
             let cells: Vec<TableCell> = cells
                 .map(|((series, path), column)| match (series, path) {
-                    (Some(series), _) => cell(series, column.calculation),
+                    (Some(series), _) => cell(series, column.calculation, seconds(series)),
                     (None, None) => TableCell::Missing("the log does not have this counter".to_owned()),
                     (None, Some(_)) => TableCell::Missing("there is no value in the range".to_owned()),
                 })
@@ -295,9 +296,12 @@ impl TableCell {
     }
 }
 
-/// Calculates a number of a table from the values of a series.
-fn cell(series: &ReportSeries, calculation: CellCalculation) -> TableCell {
+/// Calculates a number of a table from the values of a series. A sum is a lower bound if there are not values of all
+/// `seconds` of the range: what an instance used before its first rate and after its last one is not known.
+fn cell(series: &ReportSeries, calculation: CellCalculation, seconds: f64) -> TableCell {
     let totals = &series.totals;
+    // A sum of many parts is not exact to the last digit.
+    let is_partial = totals.has_gap || totals.seconds < seconds * (1.0 - 1e-9);
     let sum = || (totals.seconds > 0.0).then_some(totals.sum);
     let (number, unit) = match calculation {
         CellCalculation::Mean => (totals.mean(), &*series.unit),
@@ -310,7 +314,7 @@ fn cell(series: &ReportSeries, calculation: CellCalculation) -> TableCell {
     };
     let is_sum = matches!(calculation, CellCalculation::Total | CellCalculation::ProcessorTime);
     match number.filter(|number| number.is_finite()) {
-        Some(number) if is_sum && totals.is_partial => TableCell::AtLeast(number, unit.to_owned()),
+        Some(number) if is_sum && is_partial => TableCell::AtLeast(number, unit.to_owned()),
         Some(number) => TableCell::Number(number, unit.to_owned()),
         None => TableCell::Missing(
             totals
@@ -363,13 +367,13 @@ mod tests {
             (CellCalculation::Total, "By/s", number(500.0, "By")),
             (CellCalculation::ProcessorTime, "%", number(5.0, "s")),
         ] {
-            assert_eq!(cell(&series(totals.clone(), unit), calculation), want, "{calculation:?}");
+            assert_eq!(cell(&series(totals.clone(), unit), calculation, 10.0), want, "{calculation:?}");
         }
-        let partial = SeriesTotals { is_partial: true, ..totals };
-        assert_eq!(
-            cell(&series(partial, "By/s"), CellCalculation::Total),
-            TableCell::AtLeast(500.0, "By".to_owned())
-        );
+        let at_least = TableCell::AtLeast(500.0, "By".to_owned());
+        // It ended before the range did, or there was a gap.
+        assert_eq!(cell(&series(totals.clone(), "By/s"), CellCalculation::Total, 11.0), at_least);
+        let gap = SeriesTotals { has_gap: true, ..totals };
+        assert_eq!(cell(&series(gap, "By/s"), CellCalculation::Total, 10.0), at_least);
     }
 
     #[test]
@@ -378,13 +382,13 @@ mod tests {
         for calculation in
             [CellCalculation::Mean, CellCalculation::Busy, CellCalculation::Last, CellCalculation::Total]
         {
-            let TableCell::Missing(reason) = cell(&series(totals.clone(), "By/s"), calculation) else {
+            let TableCell::Missing(reason) = cell(&series(totals.clone(), "By/s"), calculation, 10.0) else {
                 panic!("{calculation:?}")
             };
             assert_eq!(reason, NoValue::Late.to_string());
         }
         assert!(matches!(
-            cell(&series(SeriesTotals::default(), "%"), CellCalculation::Mean),
+            cell(&series(SeriesTotals::default(), "%"), CellCalculation::Mean, 10.0),
             TableCell::Missing(_)
         ));
     }
