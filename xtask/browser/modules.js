@@ -506,6 +506,28 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
     return `${cases.length} of them`;
   },
 
+  async "times have a zone, means the ends of their samples, and values that stand alone are points"() {
+    const page = await open("#none=1", { timezoneId: "America/New_York" });
+    const got = await page.evaluate(async () => {
+      const { axisClock, clock, dateOf, day, setZone } = await import("/assets/units.js");
+      const { figures } = await import("/assets/legend.js");
+      const { lone } = await import("/assets/plot.js");
+      const of = zone => { setZone(zone); return [clock(0), clock(0, false), day(0), axisClock(0, 1000), axisClock(3_600_000, 3_600_000), dateOf(0).getHours()]; };
+      const zones = [of(0), of(330), of(null)];
+      return [
+        zones, figures([1, null, 5], 0, 3), figures([1, 5], 0, 2, { low: [0, 4], high: [2, 9], counts: [1, 3] }), figures([null], 0, 1),
+        lone([1, null, 2, 3, null, 4], [0, 5]), lone([1, 2], [0, 1]),
+      ];
+    });
+    same(got, [
+      [["00:00:00", "00:00", "1970-01-01", "01-01", "01:00", 0], ["05:30:00", "05:30", "1970-01-01", "05:30:00", "06:30", 5],
+        ["19:00:00", "19:00", "1969-12-31", "19:00:00", "20:00", 19]],
+      { average: 3, min: 1, max: 5 }, { average: 4, min: 0, max: 9 }, null, [0, 5], null,
+    ], "zones, figures, points");
+    await close(page);
+    return "";
+  },
+
   async "views read back from their addresses"() {
     const page = await open("#none=1");
     const result = await page.evaluate(async () => {

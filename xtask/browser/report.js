@@ -46,7 +46,8 @@ function ensure(condition, what) {
   if (!condition) throw new Error(what);
 }
 
-const card = (page, title) => page.locator(".card", { has: page.locator("h2", { hasText: title }) });
+/** The charts whose titles begin so. */
+const card = (page, title) => page.locator(".card", { has: page.locator("h2", { hasText: new RegExp(`^${title}`) }) });
 /** Number of different colours of each canvas. */
 const colours = page => page.locator(".card canvas").evaluateAll(all => all.map(canvas => {
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -130,7 +131,7 @@ const checks = {
     ensure(missing > 0, "no missing value has a reason");
     ensure(line.values.some((value, row) => value !== null && line.rows.low[row] < value && value < line.rows.high[row]), "no band");
     ensure(line.values.some((value, row) => value === null && !line.why.some(([from, to]) => from <= row && row <= to)), "no gap");
-    const [max] = (await legend(page, "Requests")).filter(({ name }) => name.includes("plain")).map(({ cells }) => cells[3]);
+    const [max] = (await legend(page, "Shop: Requests")).filter(({ name }) => name.includes("plain")).map(({ cells }) => cells[3]);
     ensure(max === "400", `the greatest sample is ${max}`);
     await close(page);
     return `${data.times.length} points`;
@@ -140,7 +141,7 @@ const checks = {
     const page = await open(long);
     ensure(await page.evaluate(() => globalThis.owned === undefined), "a name ran as a script");
     ensure(await page.locator("img, iframe, object, embed, link").count() === 0, "a name became an element");
-    const names = (await legend(page, "Requests")).map(line => line.name);
+    const names = (await legend(page, "Shop: Requests")).map(line => line.name);
     ensure(names.some(name => name.includes("<script>owned=1")), `not as it is: ${names}`);
     await close(page);
     return names.length;

@@ -17,19 +17,19 @@ const data = JSON.parse(byId("data").textContent);
 // A single sample has a time around it too.
 const whole = data.to > data.from ? [data.from, data.to] : [data.from - 500, data.to + 500];
 
-/** Stretches of rows with a text each, looked up by the time of a row. */
+/** Stretches of rows with a text each, looked up by the time of a row; rows in gaps may have a text of their own. */
 class Stretches {
-  #times;
   #all;
+  #ofGaps;
 
-  constructor(times, all) {
-    this.#times = times;
+  constructor(all, ofGaps) {
     this.#all = all;
+    this.#ofGaps = ofGaps;
   }
 
   get(time) {
-    const row = place(this.#times, time);
-    return this.#all.find(([first, last]) => first <= row && row <= last)?.[2];
+    const row = place(data.times, time);
+    return this.#all.find(([first, last]) => first <= row && row <= last)?.[2] ?? (data.gaps.includes(row) ? this.#ofGaps : undefined);
   }
 }
 
@@ -56,7 +56,7 @@ function lengthText(ms) {
 }
 
 const columns = data.lines.map(({ values, rows, why, marks, ...series }) => ({
-  series, values, ...rows, why: new Stretches(data.times, why), marks: new Stretches(data.times, marks),
+  series, values, ...rows, why: new Stretches(why, "no sample"), marks: new Stretches(marks),
 }));
 
 /** What is looked at, and what all charts share. */

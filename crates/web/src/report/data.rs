@@ -22,6 +22,8 @@ pub struct DataJson {
     /// `true` if a row can stand for several samples.
     is_bucketed: bool,
     times: Vec<i64>,
+    /// Rows in gaps, in which no line has a value.
+    gaps: Vec<usize>,
     marks: Vec<MarkJson>,
     lines: Vec<LineJson>,
     charts: Vec<ChartJson>,
@@ -145,6 +147,7 @@ impl DataJson {
             interval: seconds(step) * 1e3,
             is_bucketed: axis.cell.is_some(),
             times: points.iter().map(|(time, _)| *time).collect(),
+            gaps: rows.iter().enumerate().filter(|(_, row)| row.is_none()).map(|(at, _)| at).collect(),
             marks,
             lines: all.iter().zip(&lines.buckets).filter_map(line).collect(),
             charts: charts.iter().map(chart).collect(),

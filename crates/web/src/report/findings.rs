@@ -115,7 +115,11 @@ fn read(
     due: Option<Instant>,
 ) -> Result<(), ReportError> {
     let mut logs = logs.within(window);
-    let mut overview = Overview::open_log(&mut logs)?;
+    // A single log of other programs has all of its counters in each sample: no value of an earlier one is needed.
+    let mut overview = match super::has_all_in_each_sample(&logs) {
+        true => Overview::open_for_findings(&mut logs)?,
+        false => Overview::open_log(&mut logs)?,
+    };
     let mut left = wanted.iter().copied().peekable();
     let mut samples = 0_u64;
     while overview.collect()? == NextOutcome::Sample {

@@ -1,5 +1,7 @@
 //! Lines of a report: the values of the chosen series in the rows of the time axis.
 
+use std::collections::HashSet;
+
 use super::ReportError;
 use super::axis::TimeAxis;
 use super::bucket::{Keywords, RowBucket};
@@ -56,7 +58,10 @@ impl ReportLines {
         // Rows in which a group has a sample, and the lines of the group.
         let mut is_there = vec![vec![false; axis.rows()]; reader.groups()];
         let mut of_group = vec![Vec::new(); reader.groups()];
-        reader.each(&mut |sample| {
+        let read: HashSet<usize> =
+            chosen.iter().filter_map(|series| Some(book.series.get(*series)?.asked)).collect();
+        book.restart();
+        reader.each(&|path| read.contains(&path), &mut |sample| {
             let Some(row) = axis.row_of(sample.time) else { return };
             if let Some(there) = is_there.get_mut(sample.group).and_then(|rows| rows.get_mut(row)) {
                 *there = true;

@@ -140,6 +140,12 @@ pub fn report(logs: &Logs, window: Window, options: &ReportOptions) -> Result<Re
     Ok(Report { html, samples: axis.samples, charts, findings })
 }
 
+/// Returns `true` if each sample has all counters: of a single log of other programs. A recorder reads some countersets
+/// less often than others, and several logs can have different intervals.
+fn has_all_in_each_sample(logs: &Logs) -> bool {
+    logs.recording().is_none() && logs.damages().len() == 1
+}
+
 fn found_count(found: &FindingsReport) -> usize {
     found.found.len().saturating_add(found.more)
 }
@@ -167,7 +173,7 @@ fn content(
     let planned = tables::plan(logs, &mut plan);
     let reader = LogReader::new(logs, window, &plan.paths, options.due)?;
     let mut book = SeriesBook::default();
-    reader.each(&mut |sample| book.count(sample))?;
+    reader.each(&|_| true, &mut |sample| book.count(sample))?;
     let chosen = plan.charts.iter().map(|chart| chart.choose(&plan.paths, &book));
     let is_shown = |chart: &ChosenChart| !chart.series.is_empty() || chart.is_requested;
     let (charts, without): (Vec<_>, Vec<_>) = chosen.partition(is_shown);

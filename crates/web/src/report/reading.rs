@@ -67,9 +67,8 @@ impl<'a> LogReader<'a> {
     ) -> Result<Self, ReportError> {
         let mut machine = logs.machine().clone();
         let (mut groups, mut of_guid) = (Vec::<Vec<usize>>::new(), HashMap::<Guid, usize>::new());
-        // Ticks of a recording that lack a counterset must not interrupt its rates, so each is read by itself. A single
-        // log of other programs has all counters in each sample, and is read once for all of them.
-        let is_one = logs.recording().is_none() && logs.damages().len() == 1;
+        // Samples that lack a counterset must not interrupt its rates, so each is read by itself.
+        let is_one = super::has_all_in_each_sample(logs);
         for (at, path) in paths.iter().enumerate() {
             let resolved = resolve(&mut machine, path);
             let guid =
@@ -88,13 +87,22 @@ impl<'a> LogReader<'a> {
         self.groups.len()
     }
 
-    /// Passes all samples in the window to `each`, group by group.
+    /// Passes all samples in the window to `each`, group by group. Only the wanted paths are read: by their index.
     ///
     /// # Errors
     /// If the log cannot be read, or reading takes too long.
-    pub fn each(&self, each: &mut dyn FnMut(&GroupSample<'_>)) -> Result<(), ReportError> {
+    pub fn each(
+        &self,
+        is_wanted: &dyn Fn(usize) -> bool,
+        each: &mut dyn FnMut(&GroupSample<'_>),
+    ) -> Result<(), ReportError> {
         let begin = self.window.begin.map(|begin| begin.saturating_sub(BEFORE));
         for (group, paths) in self.groups.iter().enumerate() {
+            let paths: Vec<usize> = paths.iter().copied().filter(|path| is_wanted(*path)).collect();
+            let paths = paths.as_slice();
+            if paths.is_empty() {
+                continue;
+            }
             let mut logs = self.logs.within(Window { begin, ..self.window });
             let mut query = PathQuery::open(&mut logs)?;
             for path in paths.iter().filter_map(|at| self.paths.get(*at)) {
@@ -282,6 +290,11 @@ impl SeriesBook {
                 series.totals.add(sample, number(v));
             }
         }
+    }
+
+    /// Prepares for another pass over the log, with other paths.
+    pub fn restart(&mut self) {
+        self.last.clear();
     }
 
     /// Returns the indexes of the series of a sample's values.
