@@ -16,8 +16,10 @@ use crate::answer::{ApiError, to_json};
 use crate::request::without;
 use crate::token::{Token, TokenError};
 
-/// Path of the login request.
-pub const LOGIN: &str = "/api/login";
+/// Path of the login request below that of the API.
+pub const LOGIN: &str = "/login";
+/// Paths of the login request.
+const LOGIN_PATHS: [&str; 2] = ["/api/v1/login", "/api/login"];
 
 /// Page for a browser that is not logged in. It explains the login, and contains nothing about this machine.
 const NO_LOGIN: &str = "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>perfset: log in</title>\n\
@@ -137,7 +139,7 @@ impl Access {
         }
         // The token in a header is for programs, and is sufficient by itself: no browser sends it unasked.
         if guard.has_token(asked) {
-            let cookie = if path == LOGIN { cookie() } else { None };
+            let cookie = if LOGIN_PATHS.contains(&path) { cookie() } else { None };
             return Ok(Permit { is_trusted: true, cookie });
         }
         // Cookie and key: the cookie alone is also sent to, and known by, servers on other ports of the host.

@@ -54,6 +54,8 @@ pub struct ServerOptions {
     pub metrics: Vec<CounterPath>,
     /// Options for the metrics of `/metrics`, such as their names.
     pub names: perfset_export::ExportOptions,
+    /// Recording of this machine, for requests about the past; a recorder may still write it.
+    pub recording: Option<ServedLog>,
 }
 
 impl ServerOptions {
@@ -71,6 +73,7 @@ impl Default for ServerOptions {
             limits: Limits::default(),
             metrics: perfset_export::default_paths(),
             names: perfset_export::ExportOptions::default(),
+            recording: None,
         }
     }
 }
@@ -128,7 +131,8 @@ impl Server {
         (machine, log): (Machine, Option<(ServedLog, LogSpan)>),
         options: ServerOptions,
     ) -> Result<Self, ServeError> {
-        let ServerOptions { listen, mut interval, mut hosts, token, limits, metrics, names } = options;
+        let ServerOptions { listen, mut interval, mut hosts, token, limits, metrics, names, recording } =
+            options;
         let depth = if log.is_some() { 1 } else { limits.depth(interval)? };
         for path in &metrics {
             // Another machine's name must not stand for this one's values.
@@ -168,6 +172,7 @@ impl Server {
             own_limits.history = None;
         }
         let source = (machine, log);
+        let recording = recording.map(|log| past(log, interval, own_limits, &unread)).transpose()?;
         let (sampler, thread) = sampler::start(source, exporter, pinned, look, own_limits, unread.clone())
             .map_err(ServeError::Start)?;
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
@@ -175,6 +180,7 @@ impl Server {
             access: Access::new(hosts, token).map_err(ServeError::Login)?,
             assets: Assets::new(),
             sampler,
+            recording,
             scrapes: Scrapes::default(),
             unread,
             streams: Arc::new(Semaphore::new(limits.streams)),
@@ -267,6 +273,23 @@ impl Server {
         let _ = timeout(FINISH, finished).await; // who has not got its answer by then gets none
         if died { Err(ServeError::Ended) } else { Ok(()) }
     }
+}
+
+/// Starts the thread that answers requests about the past of the machine, and returns its handle. It ends when no
+/// handle is left.
+fn past(
+    log: ServedLog,
+    interval: Duration,
+    limits: Limits,
+    unread: &UnreadBytes,
+) -> Result<sampler::Handle, ServeError> {
+    let span = log.span(interval, &limits).map_err(|error| ServeError::Log(error.to_string()))?;
+    let machine = log.logs.machine().clone();
+    let exporter = Exporter::open(machine.clone(), &[], perfset_export::ExportOptions::default())?;
+    let source = (machine, Some((log, span)));
+    let limits = Limits { history: None, ..limits };
+    let started = sampler::start(source, exporter, Vec::new(), interval, limits, unread.clone());
+    started.map(|(handle, _)| handle).map_err(ServeError::Start)
 }
 
 fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
