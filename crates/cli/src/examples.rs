@@ -481,6 +481,9 @@ Examples:
   Open the first address in a browser; give the second one to Prometheus. Only
   this machine can reach either. Both lines are on standard error.
 
+  $ perfset serve --record
+  The page has the past, too: a recorder runs beside the server.
+
   $ perfset serve --listen 192.0.2.7:9182
   page     http://192.0.2.7:9182/?token=40f1...
   metrics  http://192.0.2.7:9182/metrics
