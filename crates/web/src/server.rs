@@ -303,7 +303,8 @@ fn past(
     unread: &UnreadBytes,
 ) -> Result<(sampler::Handle, [i64; 2]), ServeError> {
     let span = log.span(interval, &limits).map_err(|error| ServeError::Log(error.to_string()))?;
-    let ends = [span.times.first(), span.times.last()].map(|time| time.copied().map_or(0, to_unix_ms));
+    let ends = [span.times.first(), span.times.last()];
+    let ends = ends.map(|time| time.copied().map_or(0, to_unix_ms));
     let machine = log.logs.machine().clone();
     let exporter = Exporter::open(machine.clone(), &[], perfset_export::ExportOptions::default())?;
     let source = (machine, Some((log, span)));
