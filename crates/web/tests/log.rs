@@ -270,9 +270,7 @@ fn a_range_has_what_was_recorded() {
     assert_eq!(got["series"][0]["missing"], json!([[1, "needs_two_samples"]]));
     // The weather was read each five seconds: at 1, 6, 11 and 16. Its rate is of the time before.
     let got = range("path=/Weather(*)/Drops/sec&from=4000&to=13000&step=1").json();
-    let mut want = [Some(1_000.0); 10];
-    want[8..].fill(None);
-    assert_eq!(steps(&got, 0, "mean"), want);
+    assert_eq!(steps(&got, 0, "mean"), [Some(1_000.0); 10]);
 }
 
 #[test]
@@ -332,4 +330,27 @@ fn the_greatest_of_a_range_and_its_sum() {
     let got = range("path=/Shop(*)/Stock&sum=1&from=0&to=20000&step=5");
     let sum = got["series"].as_array().unwrap().iter().find(|series| series["sum"] == true).unwrap();
     assert_eq!(sum["last"], json!([105.0, 110.0, 115.0, 120.0, 121.0]));
+}
+
+/// Checks that a series that is read alone, from its own columns, has the values of a reading of all instances.
+#[test]
+fn a_single_series_is_that_of_a_pattern() {
+    let recorder = Recorder::new("range-single", 30);
+    let server = Running::of_log(recorder.served(Window::default()), |_| {});
+    let read = |path: &str, rest: &str| {
+        get(&server, &format!("/api/v1/range?path={path}&{rest}"), &[]).json()["series"].take()
+    };
+    for (alone, pattern) in [
+        ("/Shop(tea)/Stock", "/Shop(t?a)/Stock"),
+        ("/Shop(milk)/Orders/sec", "/Shop(m*)/Orders/sec"),
+        ("/Weather(here)/Drops/sec", "/Weather(*)/Drops/sec"),
+    ] {
+        for rest in
+            ["", "from=0&to=30000&step=1", "from=2500&to=29000&step=700ms", "from=7000&to=8000&step=10"]
+        {
+            let got = read(alone, rest);
+            assert_eq!(got, read(pattern, rest), "{alone} {rest}");
+            assert_eq!(got.as_array().unwrap().len(), 1, "{alone} {rest}");
+        }
+    }
 }

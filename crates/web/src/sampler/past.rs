@@ -1,6 +1,6 @@
 //! Log behind a server: each request reads its own time, and followers of a growing log receive its new samples.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
@@ -12,7 +12,7 @@ use perfset::log::{Logs, Pick};
 use perfset::output::Record;
 use perfset::overview::Overview;
 use perfset::path::{CounterPath, PathQuery, PathValue, resolve};
-use perfset::{CostClass, Guid, Machine, NextOutcome, Window};
+use perfset::{CostClass, Guid, Instance, Machine, NextOutcome, Window};
 use serde::Serialize;
 
 use super::feed::{Feed, PathPoints, Sample, WatchedPath, is_hidden};
@@ -58,6 +58,8 @@ pub struct PastLog {
     next_id: Rc<Cell<SeriesId>>,
     /// Streams that receive nothing more, and stay open.
     ended: Vec<StreamSender>,
+    /// Instances of countersets of which one was looked up, as long as the log does not grow.
+    pub(super) instances: RefCell<HashMap<Guid, Rc<[Instance]>>>,
     /// Last response with findings, and the time of the sample that it is about.
     findings: Option<(i64, Answer)>,
     last_sent: Instant,
@@ -93,6 +95,7 @@ impl PastLog {
             followed: Vec::new(),
             next_id: Rc::new(Cell::new(1)),
             ended: Vec::new(),
+            instances: RefCell::default(),
             findings: None,
             last_sent: now,
         }
@@ -465,6 +468,7 @@ impl PastLog {
             self.span.times = span.times;
         }
         self.findings = None;
+        self.instances.borrow_mut().clear();
         self.cost = now.elapsed();
         true
     }

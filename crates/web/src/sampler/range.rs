@@ -1,13 +1,18 @@
 //! Ranges of a log: the values of paths between two times, read for one request.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+use std::rc::Rc;
 use std::time::Instant;
 
 use axum::http::StatusCode;
 use perfset::log::Pick;
 use perfset::log::recording::{Annotation, Recording};
-use perfset::path::{CounterPath, PathQuery, PathValue, resolve};
-use perfset::{Counter, CounterId, Guid, NextOutcome, Window};
+use perfset::path::{CounterPath, PathQuery, PathValue, Selector, resolve};
+use perfset::{
+    Birth, Counter, CounterId, Guid, Identity, Instance, Name, NextOutcome, NoValue, RecordedSample,
+    SeriesValues, Source, SourceKind, Window,
+};
 
 use super::feed::{FeedColumn, is_hidden, number, status};
 use super::past::{PastLog, due, in_time};
@@ -23,7 +28,8 @@ use crate::range::{
 use crate::request::{PathRequest, RangeAsk, RangeFormat, RangeRequest};
 use crate::unread::UnreadBytes;
 
-/// Part of the log before the range that is read for its first values: number of samples, and time in 100 ns.
+/// Part of the log before the range that is read for its first values: number of samples, and time in 100 ns. After the
+/// range, at most this time is read.
 const BEFORE: (usize, i64) = (25, 1_300_000_000);
 /// Maximum number of instances among which the greatest are chosen.
 const RANKED_MOST: usize = 200_000;
@@ -58,6 +64,13 @@ impl PastLog {
         }
         for set in sets {
             let of: Vec<_> = bound.iter().filter(|ask| ask.set == set).collect();
+            // A single counter of a single instance is read at a fraction of the cost, as long as none is left over.
+            if let [ask] = of.as_slice() {
+                if let Some(read) = self.single(ask, &steps, due)? {
+                    series.extend(read);
+                    continue;
+                }
+            }
             let chosen = match of.iter().any(|ask| ask.ask.top.is_some()) {
                 true => Some(self.greatest(&of, &steps, due)?),
                 false => None,
@@ -137,7 +150,14 @@ impl PastLog {
         (bound, refused)
     }
 
-    /// Reads the samples of a range, and of the time just before it, for paths of one counterset.
+    /// Returns the part of the log that is read for a range: from just before it, for the first values, until the first
+    /// sample after it, whose value can be of the end of the range.
+    fn around(&self, steps: &RangeSteps) -> Window {
+        let end = steps.to.saturating_add(BEFORE.1);
+        Window { begin: Some(self.before(steps.from, BEFORE)), end: Some(end) }
+    }
+
+    /// Reads the samples of a range, and those next to it, for paths of one counterset.
     fn read_range(
         &self,
         of: &[&BoundAsk<'_>],
@@ -146,14 +166,80 @@ impl PastLog {
         mut take: impl FnMut(&PathQuery),
     ) -> Result<(), ApiError> {
         let paths: Vec<CounterPath> = of.iter().map(|ask| ask.ask.path.clone()).collect();
-        let window = Window { begin: Some(self.before(steps.from, BEFORE)), end: Some(steps.to) };
+        let window = self.around(steps);
         let all: Vec<usize> = (0..paths.len()).collect();
         let mut set = self.open(window, Pick::All, &paths, &all)?;
         while set.query.collect()? == NextOutcome::Sample {
             in_time(due)?;
             take(&set.query);
+            if set.query.snapshot().clocks().utc_100ns() > steps.to {
+                break;
+            }
         }
         Ok(())
+    }
+
+    /// Reads the series of a path that means one counter of one instance of the log; returns `None` for another path.
+    fn single(
+        &self,
+        ask: &BoundAsk<'_>,
+        steps: &RangeSteps,
+        due: Instant,
+    ) -> Result<Option<Vec<RangeSeries>>, ApiError> {
+        let is_pattern = |text: &str| text.contains(['*', '?', '{', '!', '#']);
+        let PathRequest { path, top: None, sum: false } = ask.ask else { return Ok(None) };
+        if is_pattern(&path.counter) || path.instance.as_deref().is_some_and(is_pattern) {
+            return Ok(None);
+        }
+        let resolved = resolve(&mut self.machine().clone(), path)?;
+        let [counter] = resolved.counters.as_slice() else { return Ok(None) };
+        let Some(counter) = resolved.set.counter(*counter) else { return Ok(None) };
+        let mut logs = self.served.logs.clone();
+        let known = self.instances.borrow().get(&ask.set).cloned();
+        let instances = match known {
+            Some(known) => known,
+            None => {
+                let all: Rc<[Instance]> = logs.instances(&ask.set)?.into();
+                self.instances.borrow_mut().insert(ask.set, Rc::clone(&all));
+                all
+            }
+        };
+        let selector = resolved.instances.as_deref().map(Selector::new);
+        let is_meant = |instance: &&Instance| {
+            selector
+                .as_ref()
+                .is_none_or(|selector| selector.matches(instance.name.units().iter().copied(), 0))
+        };
+        let mut meant = instances.iter().filter(is_meant);
+        let (Some(instance), None) = (meant.next(), meant.next()) else { return Ok(None) };
+        let units = instance.name.units().iter().chain(&[0]);
+        let name: Vec<u8> = units.flat_map(|unit| unit.to_le_bytes()).collect();
+        let name = Name::until_nul(&name);
+        let identity =
+            Identity { counterset: ask.set, instance: name, instance_id: instance.id, birth: None };
+        let mut reader = SeriesReader {
+            steps: *steps,
+            ask: ask.index,
+            about: SeriesAbout::of_instance(name, instance.id, &resolved.set, counter),
+            covers_time: covers_time(counter),
+            values: SeriesValues::new(&resolved.set, counter, identity),
+            series: Vec::new(),
+            times: CollectionTimes::default(),
+        };
+        let window = self.around(steps);
+        let mut is_late = Ok(());
+        let mut each = |batch: &[RecordedSample<'_>]| {
+            let after = batch.iter().position(|sample| sample.time > steps.to).unwrap_or(batch.len());
+            batch.iter().take(after.saturating_add(1)).for_each(|sample| reader.take(sample));
+            is_late = in_time(due);
+            let goes_on = is_late.is_ok() && after == batch.len();
+            if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        let kind = logs.series(counter.id, &identity, window, &mut each)?;
+        is_late?;
+        let mut series: Vec<_> = reader.series.into_iter().map(|(_, series)| series).collect();
+        series.retain(|series| !series.is_empty());
+        Ok((kind == SourceKind::Log).then_some(series))
     }
 
     /// Returns the instances with the greatest totals over the range, for the paths of which only some are requested.
@@ -170,7 +256,7 @@ impl PastLog {
             let time = query.snapshot().clocks().utc_100ns();
             let seconds = last.map_or(1.0, |last| real(time.saturating_sub(last)));
             last = Some(time);
-            if time < steps.from {
+            if !(steps.from..=steps.to).contains(&time) {
                 return;
             }
             for v in query.values() {
@@ -244,9 +330,7 @@ struct SetReader<'r> {
     chosen: Option<HashSet<(usize, SeriesKey)>>,
     series: Vec<RangeSeries>,
     by_key: HashMap<(usize, SeriesKey), usize>,
-    usual: UsualDistance,
-    /// Time of the previous collection.
-    last: Option<i64>,
+    times: CollectionTimes,
     /// Number of series for which there is room.
     room: usize,
     has_too_many: bool,
@@ -260,8 +344,7 @@ impl<'r> SetReader<'r> {
             chosen,
             series: Vec::new(),
             by_key: HashMap::new(),
-            usual: UsualDistance::default(),
-            last: None,
+            times: CollectionTimes::default(),
             room: 0,
             has_too_many: false,
         }
@@ -269,10 +352,7 @@ impl<'r> SetReader<'r> {
 
     fn take(&mut self, query: &PathQuery) {
         let time = query.snapshot().clocks().utc_100ns();
-        let distance = self.last.map(|last| time.saturating_sub(last));
-        let is_gap = distance.is_some_and(|distance| distance <= 0 || self.usual.is_gap(distance));
-        let previous = self.last.filter(|_| !is_gap);
-        self.last = Some(time);
+        let previous = self.times.next(time);
         let values = query.values();
         for found in values.chunk_by(|a, b| a.path == b.path) {
             let of = found.first().and_then(|v| self.asks.get(v.path)).copied();
@@ -360,6 +440,69 @@ impl<'r> SetReader<'r> {
         if let Some(series) = self.series.get_mut(at) {
             series.add(&self.steps, sample);
         }
+    }
+}
+
+/// Summaries of one counter of one instance, with a series for each birth of the instance.
+struct SeriesReader<'r> {
+    steps: RangeSteps,
+    ask: usize,
+    /// Facts about each series.
+    about: SeriesAbout<'r>,
+    covers_time: bool,
+    values: SeriesValues<'r>,
+    series: Vec<(Birth, RangeSeries)>,
+    times: CollectionTimes,
+}
+
+impl SeriesReader<'_> {
+    fn take(&mut self, sample: &RecordedSample<'_>) {
+        let previous = self.times.next(sample.time);
+        let birth = sample.sample.as_ref().map(|sample| sample.identity.birth);
+        let (value, mark) = self.values.next(sample);
+        let at = match birth {
+            Ok(birth) => match self.series.iter().position(|(of, _)| *of == birth) {
+                Some(at) => at,
+                None => {
+                    let Self { ask, about, .. } = self;
+                    let series =
+                        RangeSeries::new(*ask, about.path().to_owned(), about.instance().to_owned(), about);
+                    self.series.push((birth, series));
+                    self.series.len().saturating_sub(1)
+                }
+            },
+            // Without the instance there is no series, and another reason is of the newest one.
+            Err(NoValue::NoInstance) => return,
+            Err(_) => self.series.len().saturating_sub(1),
+        };
+        let Some((_, series)) = self.series.get_mut(at) else { return };
+        let number = value.as_ref().ok().map(|value| value.nocap()).filter(|number| number.is_finite());
+        let reason = value.as_ref().map_or_else(NoValue::keyword, |_| NoValue::NotDisplayable.keyword());
+        let sample = RangeSample {
+            time: sample.time,
+            previous,
+            covers_time: self.covers_time,
+            value: number.ok_or(reason),
+            mark: mark.and_then(|mark| mark.keyword()),
+        };
+        series.add(&self.steps, &sample);
+    }
+}
+
+/// Times of the collections of a counterset, one after the other.
+#[derive(Default)]
+struct CollectionTimes {
+    usual: UsualDistance,
+    last: Option<i64>,
+}
+
+impl CollectionTimes {
+    /// Returns the time of the collection before one; `None` for the first one, and after a gap.
+    fn next(&mut self, time: i64) -> Option<i64> {
+        let last = self.last.replace(time)?;
+        let distance = time.saturating_sub(last);
+        let is_gap = distance <= 0 || self.usual.is_gap(distance);
+        (!is_gap).then_some(last)
     }
 }
 

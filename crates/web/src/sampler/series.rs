@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use perfset::catalogue::value_range;
 use perfset::clock::ClockReading;
-use perfset::path::{CounterPath, PathValue};
+use perfset::path::{CounterPath, PathValue, sums_up};
 use perfset::{Birth, Counter, CounterId, Counterset, Guid, InstanceId, Name};
 use serde::Serialize;
 
@@ -112,6 +112,23 @@ impl<'a> SeriesAbout<'a> {
     pub fn of_value(v: &PathValue<'a>) -> Self {
         let about = Self::new(&v.own_path(None), v.value.counterset, v.value.counter);
         Self { instance: v.value.instance.to_string(), total: v.sums_up(), ..about }
+    }
+
+    /// Describes the series of an instance.
+    pub fn of_instance(name: Name<'_>, id: InstanceId, set: &'a Counterset, counter: &'a Counter) -> Self {
+        let instance = name.to_string();
+        let path = CounterPath {
+            machine: None,
+            counterset: set.name.to_string(),
+            instance: (!instance.is_empty()).then(|| instance.clone()),
+            counter: counter.shown_name().into_owned(),
+        };
+        Self { total: sums_up(name, Some(id)), ..Self::new(&path, set, counter) }
+    }
+
+    /// Returns the name of the instance.
+    pub fn instance(&self) -> &str {
+        &self.instance
     }
 
     /// Describes the sum over the instances of a path.
