@@ -7,7 +7,7 @@
 // for a line of input.
 
 import { spawn } from "node:child_process";
-import { createServer, get } from "node:http";
+import { createServer, get, request as send } from "node:http";
 import { createInterface } from "node:readline";
 import { cpus } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -27,7 +27,7 @@ const faults = [];
 /** While the server is away, the browser complains about it. */
 let isAway = false;
 
-async function open(fragment = "", options = {}) {
+async function open(fragment = "", { base = url, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
   context.setDefaultTimeout(12_000);
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
@@ -62,9 +62,10 @@ async function open(fragment = "", options = {}) {
   });
   page.on("pageerror", error => faults.push(`error: ${error.stack}`));
   page.on("request", request => {
-    if (!request.url().startsWith(new URL(url).origin) && !request.url().startsWith("data:")) faults.push(`request: ${request.url()}`);
+    const { origin } = new URL(base);
+    if (![origin, `blob:${origin}`, "data:"].some(own => request.url().startsWith(own))) faults.push(`request: ${request.url()}`);
   });
-  await page.goto(`${url}${fragment}`);
+  await page.goto(`${base}${fragment}`);
   return page;
 }
 
@@ -413,6 +414,59 @@ const checks = {
     await isLive(page, "the first tab is not live any more");
     await close(page);
     return `${paths.length} requests refused`;
+  },
+
+  async "below a path of a proxy the page is the same, and two servers of one proxy have logins of their own"() {
+    const { port, search } = new URL(url);
+    const outside = [];
+    // What a proxy does whose configuration has the page at /perf/ and once more at /other/perf/.
+    const proxy = createServer((request, response) => {
+      const [, folder, path] = /^((?:\/other)?\/perf)(\/.*)$/.exec(request.url) ?? [];
+      if (!folder) {
+        outside.push(request.url);
+        response.writeHead(404).end();
+        return;
+      }
+      const onward = send({ host: "127.0.0.1", port, path, method: request.method, headers: { ...request.headers, host: `127.0.0.1:${port}` } }, answer => {
+        response.writeHead(answer.statusCode, answer.headers);
+        answer.pipe(response);
+      });
+      onward.on("error", () => response.destroy());
+      response.on("close", () => onward.destroy());
+      onward.end();
+    });
+    await new Promise(done => proxy.listen(0, "127.0.0.1", done));
+    try {
+      const origin = `http://127.0.0.1:${proxy.address().port}`;
+      const page = await open("#w=60", { base: `${origin}/perf/${search}` });
+      await until(async () => (await state(page).textContent()) === "Live", "not live");
+      await until(async () => numbers((await legend(page, "Memory"))[0]?.cells ?? [""]), "no values");
+      await until(async () => (await page.locator("#findings .summary").textContent()) !== "Measuring the first interval", "no findings");
+      same(new URL(page.url()).pathname, "/perf/", "where the page is");
+      await page.reload();
+      await until(async () => (await state(page).textContent()) === "Live", "not live after a reload");
+      await page.keyboard.press("/");
+      await page.getByLabel("Search counters").fill("memory");
+      await page.locator(".result", { has: page.locator("b", { hasText: /^Memory$/ }) }).first().click();
+      await until(() => page.locator(".detail h3").isVisible(), "no counterset");
+      await page.keyboard.press("Escape");
+      await page.keyboard.press("?");
+      await page.locator("#metrics").click();
+      await until(async () => (await page.locator("body").textContent()).includes("# TYPE perf_"), "the link to the metrics shows none");
+      const second = await page.context().newPage();
+      await second.goto(`${origin}/other/perf/${search}#w=60`);
+      await until(async () => (await state(second).textContent()) === "Live", "not live below the other path");
+      const cookies = (await page.context().cookies()).filter(({ name }) => name.startsWith("perfset-")).map(({ path }) => path).sort();
+      const keys = await second.evaluate(() => Object.keys(localStorage).filter(name => name.startsWith("perfset-key")).sort());
+      same([cookies, keys], [["/other/perf", "/perf"], ["perfset-key/other/perf", "perfset-key/perf"]], "logins");
+      await second.close();
+      same(outside.filter(path => path !== "/favicon.ico"), [], "requests outside of its path");
+      await page.context().close();
+      return `${cookies.length} logins`;
+    } finally {
+      proxy.closeAllConnections();
+      proxy.close();
+    }
   },
 
   async "a lost connection is seen, comes back and leaves a gap"() {

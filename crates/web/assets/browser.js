@@ -76,8 +76,8 @@ export class Browser {
     const words = this.#search.value.trim();
     try {
       const [sets, found] = await Promise.all([
-        get(`/api/countersets${words ? `?${new URLSearchParams({ filter: words })}` : ""}`, stop.signal),
-        words ? get(`/api/find?${new URLSearchParams({ words })}`, stop.signal) : { matches: [], more: 0, words: [], unknown: [] },
+        get(`api/countersets${words ? `?${new URLSearchParams({ filter: words })}` : ""}`, stop.signal),
+        words ? get(`api/find?${new URLSearchParams({ words })}`, stop.signal) : { matches: [], more: 0, words: [], unknown: [] },
       ]);
       if (stop === this.#asked) this.#show(sets.countersets, found, words);
     } catch (error) {
@@ -135,7 +135,7 @@ export class Browser {
     this.dialog.classList.add("has-detail");
     if (this.#set?.name !== name) {
       try {
-        this.#set = await get(`/api/countersets/${encodeURIComponent(name)}`);
+        this.#set = await get(`api/countersets/${encodeURIComponent(name)}`);
       } catch (error) {
         this.#detail.replaceChildren(this.#back(), h("p", { class: "empty" }, error.message));
         return;

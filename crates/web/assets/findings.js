@@ -74,7 +74,7 @@ export class Findings {
     let wait = RETRY;
     try {
       // A request that hangs would leave findings of the past as those of now.
-      const answer = await request(`/api/findings${this.#at === null ? "" : `?at=${this.#at}`}`, { signal: AbortSignal.timeout(10_000 + 3 * this.#interval) });
+      const answer = await request(`api/findings${this.#at === null ? "" : `?at=${this.#at}`}`, { signal: AbortSignal.timeout(10_000 + 3 * this.#interval) });
       if (answer.ok) {
         this.show(await answer.json());
         wait = 0;

@@ -143,7 +143,7 @@ class Page {
   async #sieve() {
     const paths = [...new Set(asksOf(this.#charts()).map(ask => ask.path))];
     const test = async path => {
-      const answer = await request(`/api/query?${new URLSearchParams({ path })}`).catch(() => null);
+      const answer = await request(`api/query?${new URLSearchParams({ path })}`).catch(() => null);
       if (!answer || answer.ok || answer.status >= 500 || [401, 429].includes(answer.status)) return;
       const { error } = await problemOf(answer);
       for (const ask of this.#charts().flatMap(chart => chart.asks)) if (ask.path === path) ask.error = error;
@@ -311,7 +311,7 @@ class Page {
   async #showMetrics(event) {
     if (!isLoggedIn()) return;
     event.preventDefault();
-    const answer = await request("/metrics").catch(() => null);
+    const answer = await request("metrics").catch(() => null);
     if (!answer?.ok) {
       setText(byId("notices"), answer ? textOf(await problemOf(answer)) : "The server cannot be reached");
       return;
@@ -387,7 +387,7 @@ async function about() {
   for (let wait = 500; ; wait = Math.min(wait * 2, 8000)) {
     try {
       await logIn();
-      const answer = await request("/api/about");
+      const answer = await request("api/about");
       if (answer.ok) return await answer.json();
       setText(byId("notices"), textOf(await problemOf(answer)));
       if (answer.status === 401) {

@@ -15,7 +15,7 @@ use perfset_export::ExpositionFormat;
 use serde::Serialize;
 use tokio::sync::Semaphore;
 
-use crate::access::{Access, LOGIN, Permit, RequestParts, say};
+use crate::access::{Access, Permit, RequestParts, say};
 use crate::answer::{ApiError, json, to_json, with_type};
 use crate::assets::{Assets, PAGE};
 use crate::limits::Limits;
@@ -61,7 +61,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/assets/{version}/{name}", get(asset))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/metrics", get(metrics))
-        .route(LOGIN, get(login))
+        .route("/api/login", get(login))
         .route("/api/about", get(about))
         .route("/api/countersets", get(countersets))
         .route("/api/countersets/{name}", get(counterset))
@@ -246,7 +246,10 @@ async fn stream(State(app): Shared, RawQuery(query): RawQuery, headers: HeaderMa
         .sampler
         .ask(move |sampler| sampler.join(&request.asks, &request.range, last, history_ms))
         .await??;
-    Ok(with_type("text/event-stream", Body::new(events.with_permit(place))))
+    let mut answer = with_type("text/event-stream", Body::new(events.with_permit(place)));
+    // A proxy that collects a response before it sends it on would hold the samples back.
+    answer.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    Ok(answer)
 }
 
 impl From<BadRequest> for ApiError {
