@@ -180,6 +180,36 @@ const checks = {
     return "";
   },
 
+  async "a counter that was chosen is in sight, whichever it is"() {
+    const searches = ["cpu usage", "iowait", "rss", "disk full", "packet loss", "context switches", "swap", "latency", "retransmit", "threads",
+      "page faults", "steal", "dirty", "queue length", "handles", "interrupts", "uptime", "slab", "huge pages", "tcp connections"];
+    let seen = 0;
+    await Promise.all([{}, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }].map(async options => {
+      const page = await open("#none=1", options);
+      await page.locator("#add").click();
+      for (const words of searches) {
+        await page.getByLabel("Search counters").fill(words);
+        // Those that were found for the words before are gone.
+        const found = page.locator(`.results[data-words="${words}"] .result:has(b + small:not(:text-matches("^\\d+ counters$")))`);
+        await found.first().waitFor();
+        const counter = await found.first().locator("b").textContent();
+        await found.first().click();
+        const row = page.locator(".counter.chosen");
+        await until(async () => await row.count() && (await row.locator("input").inputValue()) === counter, `${words}: ${counter} is not chosen`);
+        const [inner, outer, isFocused] = await row.evaluate(row => {
+          const edges = element => { const { top, bottom } = element.getBoundingClientRect(); return { top, bottom }; };
+          return [edges(row), edges(row.closest(".detail")), row.contains(document.activeElement)];
+        });
+        ensure(inner.top >= outer.top && inner.top + 20 < outer.bottom && isFocused, `${words}: ${counter} is at ${inner.top} to ${inner.bottom} of ${outer.top} to ${outer.bottom}`);
+        ensure(inner.bottom <= outer.bottom + 1, `${words}: the text of ${counter} ends at ${inner.bottom}, outside of ${outer.bottom}`);
+        seen++;
+        if (options.isMobile) await page.locator(".detail .back").click();
+      }
+      await close(page);
+    }));
+    return `${seen} searches`;
+  },
+
   async "zoom and pause hold all charts, and let go"() {
     const page = await open("#w=60");
     await until(async () => numbers((await legend(page, "Memory"))[0]?.cells ?? [""]), "no values");

@@ -105,6 +105,7 @@ export class Browser {
     for (const { word, nearest } of unknown) list.push(this.#unknown(word, nearest, words));
     if (list.length === 0) list.push(h("p", { class: "empty" }, `Nothing has “${words}”.`));
     this.#results.replaceChildren(...list);
+    this.#results.dataset.words = words;
     this.#results.scrollTop = 0;
   }
 
@@ -190,12 +191,13 @@ export class Browser {
     parts.push(h("fieldset", {}, h("legend", {}, `Counters, ${counters.length}`), counters.length > 12 ? this.#filter(box) : null, box));
     this.#detail.replaceChildren(...parts);
     this.#detail.scrollTop = 0;
-    if (chosen) {
-      const input = [...box.querySelectorAll("input")].find(input => input.value === chosen);
-      input?.closest(".counter").scrollIntoView({ block: "nearest" });
-    }
-    const focus = this.#detail.querySelector(".counters input:checked, .counters input");
-    focus?.focus({ preventScroll: !chosen });
+    const inputs = [...box.querySelectorAll("input")];
+    const input = inputs.find(input => input.value === chosen);
+    const row = input?.closest(".counter");
+    row?.classList.add("chosen");
+    // The focus must not scroll: it shows the box, and not the text beside it.
+    (input ?? inputs.find(input => input.checked) ?? inputs[0])?.focus({ preventScroll: true });
+    row?.scrollIntoView({ block: "center" });
   }
 
   #filter(box) {
