@@ -2,7 +2,7 @@
 
 import { problemOf, request } from "./api.js";
 import { copy, h, iconButton, setText } from "./dom.js";
-import { clock } from "./units.js";
+import { clock } from "./zone.js";
 
 /** How long the panel stays as high as it was, in ms: what comes and goes must not move the charts each time. */
 const CALM = 10_000;

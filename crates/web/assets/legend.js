@@ -2,7 +2,8 @@
 // what is shown.
 
 import { h, iconButton, setText } from "./dom.js";
-import { clock, unitOf, valueText } from "./units.js";
+import { unitOf, valueText } from "./units.js";
+import { clock } from "./zone.js";
 import { colour, dashes, othersColour } from "./palette.js";
 import { markText, reasonText } from "./names.js";
 

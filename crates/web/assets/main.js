@@ -2,7 +2,7 @@
 
 import { isLoggedIn, logIn, onLogin, problemOf, request } from "./api.js";
 import { byId, copy, h, setText } from "./dom.js";
-import { clock } from "./units.js";
+import { clock } from "./zone.js";
 import { onSystemTheme } from "./palette.js";
 import { Browser } from "./browser.js";
 import { Card } from "./card.js";

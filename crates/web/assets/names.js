@@ -54,6 +54,18 @@ export function labels(many) {
 /** Whether it is no part of anything: it adds up others, or is the time in which nothing ran. The server says so. */
 export const isTotal = series => series.total === true;
 
+const are = n => n === 1 ? "is" : "are";
+
+// How many instances have no value for a reason.
+const COUNTED = {
+  denied: n => `the system refuses ${n} (denied)`,
+  late: n => `${n} came too late`,
+  failed: n => `${n} could not be read`,
+  new_instance: n => `${n} ${are(n)} new`,
+  replaced: n => `${n} ${n === 1 ? "was" : "were"} replaced`,
+  unavailable: n => `${n} ${are(n)} not available here`,
+};
+
 /** How many instances have no value, and why: a text a counter, of `{counter, status, instances, of}` for each reason. */
 export function withoutTexts(without) {
   // All are so at first.
@@ -61,7 +73,7 @@ export function withoutTexts(without) {
   return [...new Set(told.map(({ counter }) => counter))].map(counter => {
     const reasons = told.filter(reason => reason.counter === counter);
     const all = reasons.reduce((sum, { instances }) => sum + instances, 0);
-    const why = reasons.map(({ status, instances }) => `${reasons.length > 1 ? `${instances} ` : ""}${status.replaceAll("_", " ")}`);
+    const why = reasons.map(({ status, instances }) => COUNTED[status]?.(instances) ?? `${instances} ${status.replaceAll("_", " ")}`);
     return { counter, text: `${all} of ${reasons[0].of} instance${reasons[0].of === 1 ? " has" : "s have"} no value: ${why.join(", ")}` };
   });
 }

@@ -1,7 +1,8 @@
 // The drawing of a chart: lines, stacked areas, or a heat map with a row an instance. uPlot draws; data are not copied
 // but where they are stacked.
 
-import { axisSteps, axisTexts, clock, unitOf } from "./units.js";
+import { axisSteps, axisTexts, unitOf } from "./units.js";
+import { clock, zoned } from "./zone.js";
 import { gapOf } from "./store.js";
 import { columns, greatest } from "./heat.js";
 import { colour, dashes, faded, othersColour, ramp, styled } from "./palette.js";

@@ -68,6 +68,7 @@ impl Assets {
             "uplot.css",
             "uplot.js",
             "view.js",
+            "zone.js",
         ])
     }
 
