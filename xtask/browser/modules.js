@@ -523,10 +523,10 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
     const result = await page.evaluate(async () => {
       const { View } = await import("/assets/view.js");
       const fragments = [
-        "w=300", "w=60&end=1700000000000", "w=60&end=1700000000000&zoom=1699999990000-1699999999000&theme=dark", "w=300&none=1",
+        "w=300", "w=300&tz=utc", "w=300&tz=local", "w=60&end=1700000000000", "w=60&end=1700000000000&zoom=1699999990000-1699999999000&theme=dark", "w=300&none=1",
         "w=3600&theme=light&chart=a%26b&kind=stack&wide=1&path=%5CA%28x%29%5Cb&path=%5CC%28*%29%5Cd&top=12&hide=%5CA%28x%29%5Cb&chart=&kind=rank",
       ];
-      const bad = ["", "w=7&end=x&zoom=9-3&theme=<b>&path=lost&kind=__proto__&top=3", "chart=x&kind=constructor&top=1e9&zoom=1", "%%%"];
+      const bad = ["", "w=7&end=x&zoom=9-3&theme=<b>&tz=x&path=lost&kind=__proto__&top=3", "chart=x&kind=constructor&top=1e9&zoom=1", "%%%"];
       return [fragments.map(text => [View.fromFragment(text).toFragment(), text]), bad.map(text => View.fromFragment(text).toFragment())];
     });
     for (const [got, want] of result[0]) same(got, want, "a fragment");

@@ -311,6 +311,49 @@ const checks = {
     return "";
   },
 
+  async "times are in the zone of the browser or in UTC, on all clocks"() {
+    const page = await open("#w=60", { timezoneId: "Asia/Kolkata" });
+    await until(async () => numbers((await legend(page, "Memory"))[0]?.cells ?? [""]), "no values");
+    await until(async () => (await page.locator("#findings small").first().textContent()).startsWith("at "), "no time of findings");
+    await until(async () => (await page.locator(".ranking tbody tr:not(.none)").count()) > 5, "no ranking");
+    await page.keyboard.press("Space");
+    await until(async () => (await state(page).textContent()) === "Paused", "it does not pause");
+    const canvas = () => card(page, "Memory").locator("canvas").evaluate(canvas => canvas.toDataURL());
+    const box = await card(page, "Memory").locator(".u-over").boundingBox();
+    await page.mouse.move(box.x + box.width - 2, box.y + 30);
+    const heads = () => page.locator(".legend thead th:nth-child(2)").allTextContents();
+    await until(async () => (await heads()).slice(0, 3).every(text => /^\d\d:\d\d:\d\d$/.test(text)), "no time at the cursor");
+    const seen = async () => ({
+      zone: await page.locator("#zone").textContent(), legend: (await heads())[0],
+      ranking: await page.locator(".ranking thead th:nth-child(2)").first().textContent(),
+      findings: (await page.locator("#findings small").first().textContent()).slice(3),
+      range: (await page.locator("#range-text").textContent()).replace(/^\S{10} /, ""),
+    });
+    /** A time that is so many minutes later. */
+    const later = (text, minutes) => text.replace(/\d\d:\d\d:\d\d/g, text => {
+      const [hour, minute, second] = text.split(":").map(Number);
+      const all = (hour * 60 + minute + minutes + 1440) % 1440;
+      return [Math.floor(all / 60), all % 60, second].map(part => String(part).padStart(2, "0")).join(":");
+    });
+    const [own, drawn] = [await seen(), await canvas()];
+    same(own.zone, "UTC+5:30", "the label");
+    await page.keyboard.press("u");
+    await until(async () => (await seen()).zone === "UTC", "the label stays");
+    await until(async () => await canvas() !== drawn, "the axis stays as it is");
+    const want = Object.fromEntries(Object.entries(own).map(([name, text]) => [name, name === "zone" ? "UTC" : later(text, -330).replace("UTC+5:30", "UTC")]));
+    await until(async () => JSON.stringify(await seen()) === JSON.stringify(want), "other clocks", 4000).catch(async () => same(await seen(), want, "the clocks"));
+    ensure(page.url().includes("tz=utc"), `the address is ${page.url()}`);
+    const next = await page.context().newPage();
+    await next.goto(new URL(url).origin);
+    await until(async () => (await next.locator("#zone").textContent()) === "UTC", "the next visit forgets it");
+    await next.locator("#zone").click();
+    await until(async () => (await next.locator("#zone").textContent()) === "UTC+5:30", "the button does not switch");
+    ensure(next.url().includes("tz=local"), `the address is ${next.url()}`);
+    await next.close();
+    await close(page);
+    return own.range;
+  },
+
   async "the keyboard reaches everything, and one sees where it is"() {
     const page = await open();
     await until(async () => numbers((await legend(page, "Memory"))[0]?.cells ?? [""]), "no values");

@@ -156,6 +156,12 @@ export class Card {
     this.draw();
   }
 
+  /** Times are written in another zone. */
+  rezone() {
+    this.#plot?.redraw();
+    this.drawLegend();
+  }
+
   #isHidden(n) { return this.spec.hidden.has(this.#lines[n].series.path); }
 
   #toggle(n) {

@@ -24,6 +24,8 @@ export class Findings {
   #element;
   #summary = h("p", { class: "summary", role: "status" }, "Measuring the first interval");
   #time = h("small");
+  /** The time of what is shown, in ms since 1970; null: of none. */
+  #of = null;
   #list = h("ul");
   #unknown = h("ul");
   #details = h("details", { hidden: true }, h("summary"), this.#unknown);
@@ -95,9 +97,13 @@ export class Findings {
   fail(reason) {
     this.#draw([], []);
     setText(this.#summary, `Unknown: ${reason}`);
-    setText(this.#time, "");
+    this.#of = null;
+    this.clocks();
     this.#element.dataset.state = "unknown";
   }
+
+  /** Writes the time again: the zone may be another one. */
+  clocks() { setText(this.#time, this.#of === null ? "" : `at ${clock(this.#of)}`); }
 
   /** Shows a response of the server. */
   show({ time, summary, findings, more, rules, unchecked }) {
@@ -105,7 +111,8 @@ export class Findings {
     let text = SUMMARIES[summary] ?? `${findings.length + more} now`;
     if (more) text = `${text}, the first ${findings.length} are shown`;
     setText(this.#summary, text);
-    setText(this.#time, time === null ? "" : `at ${clock(time)}`);
+    this.#of = time;
+    this.clocks();
     this.#element.dataset.state = findings[0]?.severity ?? (summary === "nothing" ? "fine" : "unknown");
     setText(this.#details.firstChild, `Unknown: ${unchecked.length} of ${rules} rules lack a value`);
   }

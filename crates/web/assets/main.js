@@ -2,7 +2,6 @@
 
 import { isLoggedIn, logIn, onLogin, problemOf, request } from "./api.js";
 import { byId, copy, h, setText } from "./dom.js";
-import { clock } from "./zone.js";
 import { onSystemTheme } from "./palette.js";
 import { Browser } from "./browser.js";
 import { Card } from "./card.js";
@@ -10,8 +9,18 @@ import { Findings } from "./findings.js";
 import { Store } from "./store.js";
 import { Stream } from "./stream.js";
 import { asksOf, overviewCharts, View, WINDOWS } from "./view.js";
+import { clock, day, ownZone, usesUtc, useUtc, zoneText } from "./zone.js";
 
 const STATES = { connecting: "Connecting", live: "Live", lost: "Connection lost", refused: "Refused", login: "Logged out" };
+
+/** What an earlier visit chose. A browser may keep nothing. */
+const kept = name => { try { return localStorage.getItem(name); } catch { return null; } };
+
+function keep(name, value) {
+  try {
+    if (value) localStorage.setItem(name, value); else localStorage.removeItem(name);
+  } catch { /* it is chosen for this visit only */ }
+}
 
 const textOf = ({ error, hints }) => [error, ...(hints ?? [])].join("; ");
 
@@ -71,6 +80,7 @@ class Page {
     this.#overview = overviewCharts(this.#about.overview);
     // Where the address says nothing, the theme stays as an earlier visit chose it.
     this.#retheme(this.view.theme ?? document.documentElement.dataset.theme ?? null);
+    this.#rezone(this.view.zone ?? kept("zone"));
     this.#rebuild();
     this.#moved();
   }
@@ -222,8 +232,8 @@ class Page {
     const { last } = this.store;
     if (this.view.isLive || last === undefined) return;
     const [from, to] = this.view.range(last);
-    const day = new Date(from).toDateString() === new Date().toDateString() ? "" : `${new Date(from).toLocaleDateString()} `;
-    setText(byId("range-text"), `${day}${clock(from)} – ${clock(to)}${this.view.zoom ? ", zoomed" : ""}`);
+    const ofDay = day(from) === day(Date.now()) ? "" : `${day(from)} `;
+    setText(byId("range-text"), `${ofDay}${clock(from)} – ${clock(to)} ${zoneText(to)}${this.view.zoom ? ", zoomed" : ""}`);
     const position = byId("position");
     const span = this.#about.history_s * 1000;
     const oldest = last - span;
@@ -250,6 +260,7 @@ class Page {
       this.#frame = 0;
       for (const card of this.#cards) card.draw();
       this.#showPast();
+      this.#showZone();
     });
   }
 
@@ -280,7 +291,7 @@ class Page {
     notices.replaceChildren(...texts);
   }
 
-  // The address, the theme
+  // The address, the theme, the time zone
 
   #write() {
     const fragment = this.view.toFragment();
@@ -292,10 +303,34 @@ class Page {
   #retheme(theme) {
     this.view.theme = theme;
     if (theme) document.documentElement.dataset.theme = theme; else delete document.documentElement.dataset.theme;
-    try {
-      if (theme) localStorage.setItem("theme", theme); else localStorage.removeItem("theme");
-    } catch { /* a browser may keep nothing */ }
+    keep("theme", theme);
     for (const card of this.#cards) card.recolour();
+  }
+
+  /** Times are in UTC, or in the browser's zone: `utc`, `local`, or null for what is usual. */
+  #rezone(zone) {
+    this.view.zone = zone;
+    useUtc(zone === "utc");
+    keep("zone", zone);
+    this.#showZone();
+    for (const card of this.#cards) card.rezone();
+    this.#findings.clocks();
+    this.#showState();
+    this.draw();
+  }
+
+  #switchZone() {
+    this.#rezone(usesUtc() ? "local" : "utc");
+    this.#write();
+  }
+
+  /** A zone has another distance from UTC in summer: the label is of the times that are shown. */
+  #showZone() {
+    const button = byId("zone");
+    setText(button, zoneText(this.view.range(this.store.last ?? Date.now())[1]));
+    const [now, other] = usesUtc() ? ["UTC", ownZone()] : [ownZone(), "UTC"];
+    button.title = `Times are in ${now}; show ${other} (u)`;
+    button.setAttribute("aria-label", `Times are in ${now}, ${button.textContent}; show ${other}`);
   }
 
   #nextTheme() {
@@ -329,6 +364,7 @@ class Page {
     click("add", () => this.#browser.open());
     click("help", () => byId("keys").showModal());
     click("theme-switch", () => this.#nextTheme());
+    click("zone", () => this.#switchZone());
     click("metrics", event => this.#showMetrics(event));
     click("link", async () => {
       if (await copy(location.href, "A link to this view")) {
@@ -370,6 +406,7 @@ class Page {
       "/": () => this.#browser.open(),
       "?": () => byId("keys").showModal(),
       t: () => this.#nextTheme(),
+      u: () => this.#switchZone(),
       Escape: () => { if (this.view.zoom) this.unzoom(); },
       " ": isButton ? null : () => this.#toggle(),
       ArrowLeft: target.matches("input") ? null : () => this.#step(-1),

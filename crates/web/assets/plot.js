@@ -36,6 +36,7 @@ export class Plot {
       width: Math.max(100, host.clientWidth),
       height: Math.max(80, host.clientHeight),
       ms: 1,
+      tzDate: zoned,
       legend: { show: false },
       padding: [8, 8, 0, 0],
       focus: { alpha: kind === "stack" ? 1 : 0.25 },
@@ -242,7 +243,8 @@ export class Plot {
 
   resize(width, height) { this.#u.setSize({ width, height }); }
 
-  redraw() { this.#u.redraw(); }
+  /** Draws the same with the clocks of another zone. */
+  redraw() { this.#u.redraw(false, true); }
 
   destroy() { this.#u.destroy(); }
 }
