@@ -329,6 +329,7 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
       const [{ Store }, { Stream }] = await Promise.all(["store", "stream"].map(name => import(`/assets/${name}.js`)));
       const opened = [];
       window.fetch = async (address, { headers, signal }) => {
+        if (!address.startsWith("api/stream")) return new Response("{}", { status: 503 }); // the page's own
         const source = { headers, signal };
         const body = new ReadableStream({ start(controller) { source.controller = controller; } });
         source.say = (name, data) => source.controller.enqueue(new TextEncoder().encode(`event: ${name}\n${data.time ? `id: ${data.time}\n` : ""}data: ${JSON.stringify(data)}\n\n`));
@@ -398,7 +399,11 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
         return [act, ms];
       };
       let answer = () => { throw new TypeError("no connection"); };
-      window.fetch = async (address, { headers }) => { tried.push(headers["Last-Event-ID"] ?? null); return answer(); };
+      window.fetch = async (address, { headers }) => {
+        if (!address.startsWith("api/stream")) return new Response("{}", { status: 503 }); // the page's own
+        tried.push(headers["Last-Event-ID"] ?? null);
+        return answer();
+      };
       const stream = new Stream(new Store(1000, 60_000));
       const states = [];
       stream.addEventListener("state", () => states.push(stream.state));
@@ -433,6 +438,7 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
       const [{ Store }, { Stream }] = await Promise.all(["store", "stream"].map(name => import(`/assets/${name}.js`)));
       const [tried, timers, bodies, watches] = [[], holdTimers("stream.js"), [], []];
       window.fetch = async (address, { headers }) => {
+        if (!address.startsWith("api/stream")) return new Response("{}", { status: 503 }); // the page's own
         tried.push(headers["Last-Event-ID"] ?? null);
         return new Response(new ReadableStream({ start(body) { bodies.push(body); } }));
       };
