@@ -12,6 +12,7 @@ import { createInterface } from "node:readline";
 import { cpus } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { chromium } from "playwright-core";
+import { checksOfCharts } from "./charts.js";
 import { checksOfModules } from "./modules.js";
 
 const url = process.argv[2];
@@ -105,6 +106,10 @@ async function until(condition, what, patience = 12_000) {
   }
 }
 
+/** Waits until the server has so many samples, of which charts of the overview have all. */
+const samples = (page, count) => until(() => page.evaluate(async count =>
+  (await (await (await import("/assets/api.js")).request("/api/about")).json()).now.samples >= count, count), `not ${count} samples`);
+
 const numbers = cells => cells.every(text => /\d/.test(text));
 
 const checks = {
@@ -180,40 +185,10 @@ const checks = {
     return "";
   },
 
-  async "a counter that was chosen is in sight, whichever it is"() {
-    const searches = ["cpu usage", "iowait", "rss", "disk full", "packet loss", "context switches", "swap", "latency", "retransmit", "threads",
-      "page faults", "steal", "dirty", "queue length", "handles", "interrupts", "uptime", "slab", "huge pages", "tcp connections"];
-    let seen = 0;
-    await Promise.all([{}, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }].map(async options => {
-      const page = await open("#none=1", options);
-      await page.locator("#add").click();
-      for (const words of searches) {
-        await page.getByLabel("Search counters").fill(words);
-        // Those that were found for the words before are gone.
-        const found = page.locator(`.results[data-words="${words}"] .result:has(b + small:not(:text-matches("^\\d+ counters$")))`);
-        await found.first().waitFor();
-        const counter = await found.first().locator("b").textContent();
-        await found.first().click();
-        const row = page.locator(".counter.chosen");
-        await until(async () => await row.count() && (await row.locator("input").inputValue()) === counter, `${words}: ${counter} is not chosen`);
-        const [inner, outer, isFocused] = await row.evaluate(row => {
-          const edges = element => { const { top, bottom } = element.getBoundingClientRect(); return { top, bottom }; };
-          return [edges(row), edges(row.closest(".detail")), row.contains(document.activeElement)];
-        });
-        ensure(inner.top >= outer.top && inner.top + 20 < outer.bottom && isFocused, `${words}: ${counter} is at ${inner.top} to ${inner.bottom} of ${outer.top} to ${outer.bottom}`);
-        ensure(inner.bottom <= outer.bottom + 1, `${words}: the text of ${counter} ends at ${inner.bottom}, outside of ${outer.bottom}`);
-        seen++;
-        if (options.isMobile) await page.locator(".detail .back").click();
-      }
-      await close(page);
-    }));
-    return `${seen} searches`;
-  },
-
   async "zoom and pause hold all charts, and let go"() {
     const page = await open("#w=60");
     await until(async () => numbers((await legend(page, "Memory"))[0]?.cells ?? [""]), "no values");
-    await sleep(4000);
+    await samples(page, 6);
     const box = await card(page, "Memory").locator(".u-over").boundingBox();
     await page.mouse.move(box.x + box.width - 40, box.y + 40);
     await page.mouse.down();
@@ -246,7 +221,7 @@ const checks = {
   async "the cursor of one chart shows values in all"() {
     const page = await open("#w=60");
     await until(async () => numbers((await legend(page, "Memory"))[0]?.cells ?? [""]), "no values");
-    await sleep(2500);
+    await samples(page, 6);
     const box = await card(page, "Memory").locator(".u-over").boundingBox();
     await page.mouse.move(box.x + box.width - 20, box.y + 30);
     const heads = () => page.locator(".legend thead th:nth-child(2)").allTextContents();
@@ -267,9 +242,9 @@ const checks = {
     await card(page, "Memory").getByRole("button", { name: "Wider" }).click();
     await card(page, "Pressure").getByRole("button", { name: "Remove Pressure" }).click();
     await card(page, "Disks").locator("select").selectOption("stack");
-    await sleep(3000);
+    await samples(page, 6);
     await page.locator("#toggle").click();
-    await sleep(300);
+    await until(async () => (await state(page).textContent()) === "Paused", "it does not pause");
     const seen = async page => ({
       titles: await page.locator(".card h2").allTextContents(), memory: await legend(page, "Memory"),
       range: await page.locator("#range-text").textContent(), state: await state(page).textContent(),
@@ -309,49 +284,6 @@ const checks = {
     same(await ground(), dark, "dark at the next visit");
     await close(page);
     return "";
-  },
-
-  async "times are in the zone of the browser or in UTC, on all clocks"() {
-    const page = await open("#w=60", { timezoneId: "Asia/Kolkata" });
-    await until(async () => numbers((await legend(page, "Memory"))[0]?.cells ?? [""]), "no values");
-    await until(async () => (await page.locator("#findings small").first().textContent()).startsWith("at "), "no time of findings");
-    await until(async () => (await page.locator(".ranking tbody tr:not(.none)").count()) > 5, "no ranking");
-    await page.keyboard.press("Space");
-    await until(async () => (await state(page).textContent()) === "Paused", "it does not pause");
-    const canvas = () => card(page, "Memory").locator("canvas").evaluate(canvas => canvas.toDataURL());
-    const box = await card(page, "Memory").locator(".u-over").boundingBox();
-    await page.mouse.move(box.x + box.width - 2, box.y + 30);
-    const heads = () => page.locator(".legend thead th:nth-child(2)").allTextContents();
-    await until(async () => (await heads()).slice(0, 3).every(text => /^\d\d:\d\d:\d\d$/.test(text)), "no time at the cursor");
-    const seen = async () => ({
-      zone: await page.locator("#zone").textContent(), legend: (await heads())[0],
-      ranking: await page.locator(".ranking thead th:nth-child(2)").first().textContent(),
-      findings: (await page.locator("#findings small").first().textContent()).slice(3),
-      range: (await page.locator("#range-text").textContent()).replace(/^\S{10} /, ""),
-    });
-    /** A time that is so many minutes later. */
-    const later = (text, minutes) => text.replace(/\d\d:\d\d:\d\d/g, text => {
-      const [hour, minute, second] = text.split(":").map(Number);
-      const all = (hour * 60 + minute + minutes + 1440) % 1440;
-      return [Math.floor(all / 60), all % 60, second].map(part => String(part).padStart(2, "0")).join(":");
-    });
-    const [own, drawn] = [await seen(), await canvas()];
-    same(own.zone, "UTC+5:30", "the label");
-    await page.keyboard.press("u");
-    await until(async () => (await seen()).zone === "UTC", "the label stays");
-    await until(async () => await canvas() !== drawn, "the axis stays as it is");
-    const want = Object.fromEntries(Object.entries(own).map(([name, text]) => [name, name === "zone" ? "UTC" : later(text, -330).replace("UTC+5:30", "UTC")]));
-    await until(async () => JSON.stringify(await seen()) === JSON.stringify(want), "other clocks", 4000).catch(async () => same(await seen(), want, "the clocks"));
-    ensure(page.url().includes("tz=utc"), `the address is ${page.url()}`);
-    const next = await page.context().newPage();
-    await next.goto(new URL(url).origin);
-    await until(async () => (await next.locator("#zone").textContent()) === "UTC", "the next visit forgets it");
-    await next.locator("#zone").click();
-    await until(async () => (await next.locator("#zone").textContent()) === "UTC+5:30", "the button does not switch");
-    ensure(next.url().includes("tz=local"), `the address is ${next.url()}`);
-    await next.close();
-    await close(page);
-    return own.range;
   },
 
   async "the keyboard reaches everything, and one sees where it is"() {
@@ -444,8 +376,8 @@ const checks = {
     for (const title of ["Mixed", "One"]) {
       await until(async () => (await legend(page, title)).filter(line => numbers(line.cells)).length === 2, `${title} has no values`);
     }
-    const axes = title => card(page, title).locator(".u-axis").count();
-    same([await axes("Mixed"), await axes("One")], [3, 2], "axes, that of the time included");
+    const panels = title => card(page, title).locator(".plot").count();
+    same([await panels("Mixed"), await panels("One")], [2, 1], "panels");
     await close(page);
     return "";
   },
@@ -692,6 +624,7 @@ const checks = {
     return `after ${first} ms, ${rate.toFixed(2)} requests a second`;
   },
 
+  ...checksOfCharts({ open, close, ensure, same, until, card, legend, state, numbers, url }),
   ...checksOfModules({ open, close, ensure, same }),
 };
 

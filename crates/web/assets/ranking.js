@@ -3,7 +3,7 @@
 import { h, setText } from "./dom.js";
 import { unitOf, valueText } from "./units.js";
 import { clock } from "./zone.js";
-import { withoutTexts } from "./names.js";
+import { isUsual, withoutTexts } from "./names.js";
 
 /** How many rows a ranking has. */
 export const RANKED = 10;
@@ -36,6 +36,7 @@ export class Ranking {
     this.#table.hidden = isEmpty;
     this.#empty.hidden = !isEmpty;
     setText(this.#without, withoutTexts(row?.without ?? []).map(({ text }) => text).join("; "));
+    this.#without.classList.toggle("usual", isUsual(row?.without ?? []));
     if (isEmpty) {
       const waits = isNow ? "Waiting for the first sample" : "Nothing is known of that time: rankings begin when the page is opened";
       setText(this.#empty, row ? `Nothing to rank: ${row.nothing ?? "no instance has a value"}` : waits);
