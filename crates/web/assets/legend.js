@@ -38,8 +38,11 @@ const CHARACTER = 6.6;
 /** The room for the button that removes a line, and the edges. */
 const REMOVE_ROOM = 38;
 
+/** What is above and below the table. */
+const EDGES = 10;
+
 /** The least room for a value, in characters. */
-const VALUE_LEAST = 6;
+const VALUE_LEAST = 8;
 
 /** Dashes of a swatch, in pixels, as they are drawn in a line. */
 const swatchOf = (colour, dash) => {
@@ -71,7 +74,7 @@ export class Legend {
     this.#size.observe(this.element);
   }
 
-  /** Shows as many columns as there is room for. */
+  /** Shows as many columns as there is room for, and says how high all lines are. */
   #fit() {
     const width = this.element.clientWidth;
     if (!width) return;
@@ -81,6 +84,7 @@ export class Legend {
     this.#shown = Math.max(COLUMNS.length - LEFT_OUT.length, Math.min(COLUMNS.length, Math.floor(room / this.#when.offsetWidth)));
     LEFT_OUT.forEach((name, n) => this.element.classList.toggle(`no-${name}`, n < COLUMNS.length - this.#shown));
     for (const cell of this.#body.querySelectorAll(".note td:nth-child(2)")) cell.colSpan = this.#shown;
+    this.element.style.setProperty("--height", `${this.#body.parentElement.offsetHeight + EDGES}px`);
   }
 
   /** Makes the rows anew: `lines` as the plot has them; `hasDashes` if it draws their dashes, too. */
@@ -101,6 +105,7 @@ export class Legend {
     this.#body.append(...notes.map(({ name, text, remove }) =>
       h("tr", { class: "note" }, h("th", { scope: "row", title: name }, name), h("td", { colspan: this.#shown, title: text }, text),
         h("td", {}, remove && iconButton("close", `Remove ${name}`, remove)))));
+    this.#fit();
     this.#refresh();
   }
 

@@ -19,6 +19,9 @@ const STEPS = [1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200
 /** A place where no cursor is. */
 const NOWHERE = { left: -10, top: -10 };
 
+/** Further above a plot than a pointer is near a line. */
+const ABOVE = -100;
+
 export class Plot {
   #u;
   #kind;
@@ -248,7 +251,8 @@ export class Plot {
   hold(part) {
     if (part === null && !this.#isHeld) return;
     this.#isHeld = part !== null;
-    this.#u.setCursor(part === null ? NOWHERE : { left: part * this.#u.over.clientWidth, top: this.#u.over.clientHeight / 2 });
+    // Above all lines: none of them is near it.
+    this.#u.setCursor(part === null ? NOWHERE : { left: part * this.#u.over.clientWidth, top: ABOVE });
   }
 
   /** Highlights a line by its `n`, or none. */
