@@ -122,7 +122,7 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
     // The sum has 5 of what this page does not know; drawn are the fifteen, and five of those with 2.
     const rest = Array.from({ length: 70 }, (_, n) => (n + 1) % 3).reduce((sum, value) => sum + value, 0) - 5 * 2 + 5;
     same(stack.others, `${rest.toFixed(1)} %`, "the others");
-    ensure(stack.notes.some(note => note.includes("4 of 104 instances have no value: 3 denied, 1 new instance")), `how many have none: ${stack.notes}`);
+    ensure(stack.notes.some(note => note.includes("4 of 104 instances have no value: the system refuses 3 (denied), 1 is new")), `how many have none: ${stack.notes}`);
     ensure(!grown.drawn[49].includes("p7") && grown.drawn.at(-1).includes("p7"), "what grows is drawn");
     same(grown.drawn.at(-1).filter(name => large.includes(name)).length, 15, "what was large stays");
     same(lines.drawn.at(-1).length, 50, "lines of what has no sum");
@@ -233,16 +233,28 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
       const ranking = new Ranking();
       ranking.update(store.rankedAt("\\Set(*)\\Counter\ttop=2", 109_500), true);
       const without = ranking.element.querySelector(".without").textContent;
+      const said = () => [ranking.element.querySelector("table").hidden, ranking.element.querySelector(".empty").hidden, ranking.element.querySelector(".empty").textContent];
+      const key = "\\Set(*)\\Counter\ttop=2";
+      store.sample({ time: 110_000, ids: [], values: [], without: [{ ask: 1, counter: "Counter", status: "denied", instances: 152, of: 152 }], nothing: [{ ask: 1, status: "denied", reason: "denied: read as root" }] });
+      ranking.update(store.rankedAt(key, 110_000), true);
+      const refused = [said(), ranking.element.querySelector(".without").textContent];
+      const early = new Store(1000, 60_000);
+      early.request([ranked]);
+      early.sample({ time: 100_000, ids: [], values: [], without: [{ ask: 0, counter: "Counter", status: "needs_two_samples", instances: 2, of: 2 }], nothing: [{ ask: 0, status: "needs_two_samples", reason: "once more" }] });
+      ranking.update(early.rankedAt(key, 100_000), true);
+      const waiting = [early.rankedAt(key, 100_000), said()[2]];
       const late = store.rankedAt("\\Set(*)\\Counter\ttop=2", 200_000);
       card.destroy();
-      return { legend, lost, found, rank, late, without, csv: csv([0, 1500], [{ name: "=1+1", values: [1, null] }, { name: 'a"b', values: [0.5, 2] }]) };
+      return { legend, lost, found, rank, late, without, refused, waiting, csv: csv([0, 1500], [{ name: "=1+1", values: [1, null] }, { name: 'a"b', values: [0.5, 2] }]) };
     });
     same(got.legend, [["5 B", "3.50 B", "2 B", "5 B"], ["is refused by the system", "3 B", "3 B", "3 B"]], "the legend");
     same(got.lost, [[100_000, 101_000, 102_000, 109_000], [2, 5, null, 7]], "a connection that was lost");
     const times = [99_000, 100_000, 101_000, 102_000, 103_000, 104_000, 109_000];
     same(got.found, [times, [1, 2, 5, 13, 17, null, 7], [null, 3, null, null, null, null, 11]], "what was missed");
     same([got.rank, got.late], [[["=b", 11], ["a", 7]], null], "the ranking");
-    same(got.without, "150 of 152 instances have no value: denied", "how many are not in the ranking");
+    same(got.without, "150 of 152 instances have no value: the system refuses 150 (denied)", "how many are not in the ranking");
+    same(got.refused, [[true, false, "Nothing to rank: denied: read as root"], "152 of 152 instances have no value: the system refuses 152 (denied)"], "a ranking of which all are refused");
+    same(got.waiting, [null, "Waiting for the first sample"], "a ranking before its second sample");
     same(got.csv, "time,'=1+1,\"a\"\"b\"\n1970-01-01T00:00:00.000Z,1,0.5\n1970-01-01T00:00:01.500Z,,2\n", "as CSV");
     await close(page);
     return "";
@@ -317,6 +329,7 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
       const [{ Store }, { Stream }] = await Promise.all(["store", "stream"].map(name => import(`/assets/${name}.js`)));
       const opened = [];
       window.fetch = async (address, { headers, signal }) => {
+        if (!address.startsWith("api/stream")) return new Response("{}", { status: 503 }); // the page's own
         const source = { headers, signal };
         const body = new ReadableStream({ start(controller) { source.controller = controller; } });
         source.say = (name, data) => source.controller.enqueue(new TextEncoder().encode(`event: ${name}\n${data.time ? `id: ${data.time}\n` : ""}data: ${JSON.stringify(data)}\n\n`));
@@ -386,7 +399,11 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
         return [act, ms];
       };
       let answer = () => { throw new TypeError("no connection"); };
-      window.fetch = async (address, { headers }) => { tried.push(headers["Last-Event-ID"] ?? null); return answer(); };
+      window.fetch = async (address, { headers }) => {
+        if (!address.startsWith("api/stream")) return new Response("{}", { status: 503 }); // the page's own
+        tried.push(headers["Last-Event-ID"] ?? null);
+        return answer();
+      };
       const stream = new Stream(new Store(1000, 60_000));
       const states = [];
       stream.addEventListener("state", () => states.push(stream.state));
@@ -421,6 +438,7 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
       const [{ Store }, { Stream }] = await Promise.all(["store", "stream"].map(name => import(`/assets/${name}.js`)));
       const [tried, timers, bodies, watches] = [[], holdTimers("stream.js"), [], []];
       window.fetch = async (address, { headers }) => {
+        if (!address.startsWith("api/stream")) return new Response("{}", { status: 503 }); // the page's own
         tried.push(headers["Last-Event-ID"] ?? null);
         return new Response(new ReadableStream({ start(body) { bodies.push(body); } }));
       };
@@ -511,10 +529,10 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
     const result = await page.evaluate(async () => {
       const { View } = await import("/assets/view.js");
       const fragments = [
-        "w=300", "w=60&end=1700000000000", "w=60&end=1700000000000&zoom=1699999990000-1699999999000&theme=dark", "w=300&none=1",
+        "w=300", "w=300&tz=utc", "w=300&tz=local", "w=60&end=1700000000000", "w=60&end=1700000000000&zoom=1699999990000-1699999999000&theme=dark", "w=300&none=1",
         "w=3600&theme=light&chart=a%26b&kind=stack&wide=1&path=%5CA%28x%29%5Cb&path=%5CC%28*%29%5Cd&top=12&hide=%5CA%28x%29%5Cb&chart=&kind=rank",
       ];
-      const bad = ["", "w=7&end=x&zoom=9-3&theme=<b>&path=lost&kind=__proto__&top=3", "chart=x&kind=constructor&top=1e9&zoom=1", "%%%"];
+      const bad = ["", "w=7&end=x&zoom=9-3&theme=<b>&tz=x&path=lost&kind=__proto__&top=3", "chart=x&kind=constructor&top=1e9&zoom=1", "%%%"];
       return [fragments.map(text => [View.fromFragment(text).toFragment(), text]), bad.map(text => View.fromFragment(text).toFragment())];
     });
     for (const [got, want] of result[0]) same(got, want, "a fragment");

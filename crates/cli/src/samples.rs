@@ -398,7 +398,7 @@ fn series(
                 continue;
             }
             let now = past.sample.as_ref().ok();
-            let (value, mark) = computed.next(past);
+            let (value, mark) = computed.next(&past.sample, past.mark);
             let value = Value {
                 raw: now.map(|now| now.raw),
                 base: now.and_then(|now| now.base),

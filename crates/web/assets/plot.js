@@ -1,13 +1,14 @@
-// The drawing of a chart: lines, stacked areas, or a heat map with a row an instance. uPlot draws; data are not copied
-// but where they are stacked.
+// The drawing of lines of one unit: lines, stacked areas, or a heat map with a row an instance. uPlot draws; data are
+// not copied except where they are stacked.
 
-import { axisSteps, axisTexts, clock, unitOf } from "./units.js";
+import { axisSteps, axisTexts, unitOf } from "./units.js";
+import { clock, zoned } from "./zone.js";
 import { gapOf } from "./store.js";
-import { columns, greatest } from "./heat.js";
-import { colour, dashes, faded, othersColour, ramp, styled } from "./palette.js";
+import { columns, greatest, RowNames } from "./heat.js";
+import { dashes, faded, FONT, lineColour, ramp, styled } from "./palette.js";
 
-const FONT = '11px -apple-system, "Segoe UI", Roboto, "Noto Sans", Cantarell, "Liberation Sans", Arial, system-ui, sans-serif';
-const LEFT = 64;
+/** Room for the texts of an axis. */
+export const LEFT = 64;
 
 // From so many points to draw on the lines are thin.
 const DENSE = 12000;
@@ -15,26 +16,40 @@ const DENSE = 12000;
 // Distances between the marks of the time axis, in ms.
 const STEPS = [1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400].map(s => s * 1000);
 
+/** A place where no cursor is. */
+const NOWHERE = { left: -10, top: -10 };
+
+/** Further above a plot than a pointer is near a line. */
+const ABOVE = -100;
+
 export class Plot {
   #u;
   #kind;
   #lines;
+  #left;
+  #hasTimes;
+  #names = null;
   #sums = [];
   #heat = null;
   #gap;
+  #isHeld = false;
 
   /**
-   * Lines are `{label, unit, scale, series, column}`, `unit` as the server says it, `scale` the key of the axis. `page` hears
-   * of zoom and cursor, `onFocus` which line the pointer is near, or null.
+   * Lines are `{n, label, unit, scale, series, column, isRest}`: `n` is the place in the chart, `unit` as the server says
+   * it, `scale` the key of the axis. `left` is the room at the left; without `hasTimes` the times are written below
+   * another plot. `page` hears of zoom and cursor, `onFocus` which line the pointer is near, as its `n`, or null.
    */
-  constructor(host, kind, lines, page, onFocus) {
+  constructor(host, { kind, lines, left, hasTimes }, page, onFocus) {
     this.#kind = kind;
     this.#lines = lines;
+    this.#left = left;
+    this.#hasTimes = hasTimes;
     this.#gap = gapOf(page.store.interval);
     const options = {
       width: Math.max(100, host.clientWidth),
       height: Math.max(80, host.clientHeight),
       ms: 1,
+      tzDate: zoned,
       legend: { show: false },
       padding: [8, 8, 0, 0],
       focus: { alpha: kind === "stack" ? 1 : 0.25 },
@@ -57,11 +72,12 @@ export class Plot {
           u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
         }],
         setCursor: [u => page.cursorAt(u.cursor.idx ?? null)],
-        setSeries: [(_, index, change) => { if ("focus" in change) onFocus(index ? index - 1 : null); }],
+        setSeries: [(_, index, change) => { if ("focus" in change) onFocus(index ? lines[index - 1].n : null); }],
         drawAxes: kind === "heat" ? [u => this.#drawHeat(u)] : [],
       },
     };
     this.#u = new uPlot(options, this.#empty(), host);
+    if (kind === "heat") this.#names = new RowNames(this.#u, lines, left, onFocus);
   }
 
   #empty() {
@@ -74,19 +90,18 @@ export class Plot {
       scales.y = { range: [0, this.#lines.length] };
       return scales;
     }
-    for (const { unit, scale } of this.#lines) {
-      const { prefixes } = unitOf(unit);
-      const floor = unit === "%" ? (this.#kind === "stack" ? 100 : 1) : prefixes === "binary" ? 1024 / unitOf(unit).factor : 1e-9;
-      scales[scale] = {
-        range: (_, min, max) => {
-          const low = Math.min(0, min ?? 0);
-          const high = Math.max(max ?? 0, low);
-          if (high === low) return [low, low + Math.max(floor, prefixes === "time" ? 1e-3 : 1)];
-          const top = high + (high - low) * 0.06;
-          return [low, Math.max(floor, unit === "%" && high <= 100 ? Math.min(top, 100) : top)];
-        },
-      };
-    }
+    const [{ unit, scale }] = this.#lines;
+    const { factor, prefixes } = unitOf(unit);
+    const floor = unit === "%" ? (this.#kind === "stack" ? 100 : 1) : prefixes === "binary" ? 1024 / factor : 1e-9;
+    scales[scale] = {
+      range: (_, min, max) => {
+        const low = Math.min(0, min ?? 0);
+        const high = Math.max(max ?? 0, low);
+        if (high === low) return [low, low + Math.max(floor, prefixes === "time" ? 1e-3 : 1)];
+        const top = high + (high - low) * 0.06;
+        return [low, Math.max(floor, unit === "%" && high <= 100 ? Math.min(top, 100) : top)];
+      },
+    };
     return scales;
   }
 
@@ -95,50 +110,38 @@ export class Plot {
     const common = { stroke: paint("--faint"), font: FONT, ticks: { show: false }, gap: 6 };
     const time = {
       ...common,
-      size: 24,
+      size: this.#hasTimes ? 24 : 6,
       space: 64,
       incrs: STEPS,
-      grid: { stroke: paint("--grid"), width: 1 },
+      grid: { show: this.#kind !== "heat", stroke: paint("--grid"), width: 1 },
       // A text that would not fit at the right is left out.
-      values: (u, splits, axis, space, step) => splits.map(split =>
-        u.valToPos(split, "x") > u.bbox.width / devicePixelRatio - (step < 60000 ? 18 : 8) ? "" : clock(split, step < 60000)),
+      values: (u, splits, axis, space, step) => splits.map(split => !this.#hasTimes
+        || u.valToPos(split, "x") > u.bbox.width / devicePixelRatio - (step < 60000 ? 18 : 8) ? "" : clock(split, step < 60000)),
     };
     if (this.#kind === "heat") {
-      const every = Math.max(1, Math.ceil(this.#lines.length / 10));
-      const rows = this.#lines.map((_, n) => n).filter(n => n % every === 0);
-      const short = text => text.length > 10 ? `${text.slice(0, 9)}…` : text;
-      return [{ ...time, grid: { show: false } }, {
-        ...common,
-        scale: "y",
-        size: LEFT,
-        grid: { show: false },
-        splits: () => rows.map(n => this.#lines.length - n - 0.5),
-        values: () => rows.map(n => short(this.#lines[n].label)),
-      }];
+      return [time, { ...common, scale: "y", size: this.#left, grid: { show: false }, values: (_, splits) => splits.map(() => "") }];
     }
-    const firsts = this.#lines.filter(({ scale }, n) => this.#lines.findIndex(line => line.scale === scale) === n);
-    return [time, ...firsts.slice(0, 2).map(({ unit, scale }, n) => ({
+    const [{ unit, scale }] = this.#lines;
+    return [time, {
       ...common,
       scale,
-      side: n === 0 ? 3 : 1,
-      size: LEFT,
+      size: this.#left,
       space: 28,
       incrs: axisSteps(unitOf(unit)),
-      grid: n === 0 ? { stroke: paint("--grid"), width: 1 } : { show: false },
+      grid: { stroke: paint("--grid"), width: 1 },
       values: (_, splits) => axisTexts(splits, unitOf(unit)),
-    }))];
+    }];
   }
 
   #series() {
     const time = {};
     if (this.#kind === "heat") return [time, { scale: "y", paths: () => null, points: { show: false } }];
-    const paint = n => this.#lines[n].series.isOthers ? othersColour() : colour(n);
-    return [time, ...this.#lines.map(({ label, scale }, n) => ({
-      label,
-      scale,
-      stroke: this.#kind === "stack" ? undefined : () => paint(n),
-      fill: this.#kind === "stack" ? () => faded(paint(n), 0.7)
-        : this.#lines.length === 1 ? () => faded(paint(n), 0.12) : undefined,
+    return [time, ...this.#lines.map(line => ({
+      label: line.label,
+      scale: line.scale,
+      stroke: this.#kind === "stack" ? undefined : () => lineColour(line),
+      fill: this.#kind === "stack" ? () => faded(lineColour(line), line.isRest ? 0.45 : 0.8)
+        : this.#lines.length === 1 ? () => faded(lineColour(line), 0.12) : undefined,
       points: { show: (u, at, from, to) => to - from < 3 },
     }))];
   }
@@ -147,9 +150,9 @@ export class Plot {
   #dress(points) {
     const u = this.#u;
     const isDense = this.#lines.length * Math.min(points, u.bbox.width) > DENSE;
-    this.#lines.forEach((_, n) => {
-      u.series[n + 1].width = isDense ? 1 / devicePixelRatio : 1.5;
-      u.series[n + 1].dash = isDense ? [] : dashes(n);
+    this.#lines.forEach(({ n }, at) => {
+      u.series[at + 1].width = isDense ? 1 / devicePixelRatio : 1.5;
+      u.series[at + 1].dash = isDense ? [] : dashes(n);
     });
   }
 
@@ -160,8 +163,8 @@ export class Plot {
       u.setData(this.#data(times, bounds, hidden), false);
       if (this.#kind !== "heat") {
         this.#dress(bounds[1] - bounds[0]);
-        this.#lines.forEach((_, n) => {
-          if (u.series[n + 1].show === hidden(n)) u.setSeries(n + 1, { show: !hidden(n) }, false);
+        this.#lines.forEach(({ n }, at) => {
+          if (u.series[at + 1].show === hidden(n)) u.setSeries(at + 1, { show: !hidden(n) }, false);
         });
       }
       u.setScale("x", { min, max });
@@ -177,12 +180,12 @@ export class Plot {
     // Of a stack every line is drawn on the sum of those below; only the rows that are shown are added up.
     const [from, to] = [Math.max(0, bounds[0] - 1), Math.min(times.length, bounds[1] + 1)];
     // Where one line has a value, those below that have none are 0 high; else the area between them would be a hole.
-    const shown = this.#lines.filter((_, n) => !hidden(n));
+    const shown = this.#lines.filter(({ n }) => !hidden(n));
     const ground = new Array(times.length).fill(null);
     for (let at = from; at < to; at++) if (shown.some(({ column }) => column.values[at] != null)) ground[at] = 0;
     let below = ground;
-    this.#sums = this.#lines.map(({ column }, n) => {
-      const sums = this.#sums[n] ?? [];
+    this.#sums = this.#lines.map(({ n, column }, place) => {
+      const sums = this.#sums[place] ?? [];
       sums.length = times.length;
       for (let at = from; at < to; at++) {
         sums[at] = below[at] === null ? null : below[at] + (hidden(n) ? 0 : column.values[at] ?? 0);
@@ -198,6 +201,7 @@ export class Plot {
    * its time. Where nothing was, nothing is drawn.
    */
   #drawHeat(u) {
+    this.#names?.place();
     const { times, bounds } = this.#heat ?? {};
     const rows = this.#lines.length;
     const { left, top: y, width: w, height } = u.bbox;
@@ -206,7 +210,7 @@ export class Plot {
     const { min, max } = u.scales.x;
     const shown = columns(times, bounds, [min, max], width, this.#gap);
     const picture = new ImageData(width, rows);
-    const top = this.#highest(...bounds);
+    const [, top] = this.ends(bounds);
     const colours = ramp();
     this.#lines.forEach(({ column: { values } }, row) => {
       for (let x = 0; x < width; x++) {
@@ -227,21 +231,41 @@ export class Plot {
     u.ctx.restore();
   }
 
-  /** What the last colour stands for: 100 of percentages, else the largest value shown. */
-  #highest(from, to) {
-    let top = this.#lines.every(line => line.unit === "%") ? 100 : 0;
-    for (const { column } of this.#lines) for (let at = from; at < to; at++) if (column.values[at] > top) top = column.values[at];
-    return top || 1;
+  /**
+   * What the first and the last colour of a heat map stand for: 0, or less where a value is; and 100 of percentages,
+   * else the largest value shown.
+   */
+  ends([from, to]) {
+    let [low, top] = [0, this.#lines.every(line => line.unit === "%") ? 100 : 0];
+    for (const { column } of this.#lines) {
+      for (let at = from; at < to; at++) {
+        const value = column.values[at];
+        if (value > top) top = value;
+        if (value < low) low = value;
+      }
+    }
+    return [low, top || 1];
   }
 
-  /** Highlights a line, or none. */
+  /** Puts the cursor at a part of the width, 0 to 1, or takes it away that was put there before. */
+  hold(part) {
+    if (part === null && !this.#isHeld) return;
+    this.#isHeld = part !== null;
+    // Above all lines: none of them is near it.
+    this.#u.setCursor(part === null ? NOWHERE : { left: part * this.#u.over.clientWidth, top: ABOVE });
+  }
+
+  /** Highlights a line by its `n`, or none. */
   focus(n) {
-    if (this.#kind === "lines") this.#u.setSeries(n === null ? null : n + 1, { focus: n !== null }, false);
+    if (this.#kind !== "lines") return;
+    const at = this.#lines.findIndex(line => line.n === n);
+    this.#u.setSeries(at < 0 ? null : at + 1, { focus: at >= 0 }, false);
   }
 
   resize(width, height) { this.#u.setSize({ width, height }); }
 
-  redraw() { this.#u.redraw(); }
+  /** Draws the same with the clocks of another zone. */
+  redraw() { this.#u.redraw(false, true); }
 
   destroy() { this.#u.destroy(); }
 }

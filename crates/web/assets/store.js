@@ -24,7 +24,7 @@ export class Store {
   columns = new Map();
   /**
    * Key of a question → `{top, members, rows, nothing, without}`: keys of its series; of a ranking,
-   * `{time, list, without}` for each sample; why the last sample had nothing of it; how many instances had no value.
+   * `{time, list, without, nothing}` for each sample; why the last sample had nothing of it; how many instances had no value.
    */
   asks = new Map();
   #ids = new Map();
@@ -114,9 +114,11 @@ export class Store {
     for (const { ask, ...reason } of without ?? []) {
       this.asks.get(this.#requested[ask])?.without.push(reason);
     }
-    for (const { ask, reason } of nothing ?? []) {
+    const waiting = new Set();
+    for (const { ask, status, reason } of nothing ?? []) {
       const asked = this.asks.get(this.#requested[ask]);
       if (asked) asked.nothing = reason;
+      if (status === "needs_two_samples") waiting.add(asked);
     }
     const at = this.times.at(-1) === time ? this.times.length - 1 : this.times.indexOf(time);
     const ranked = new Map();
@@ -138,9 +140,13 @@ export class Store {
         ranked.get(ask).push({ series, value: values[n] });
       }
     });
-    for (const [ask, list] of ranked) {
+    for (const ask of this.asks.values()) {
+      const list = ranked.get(ask) ?? [];
+      // Where all have no value the reason is a row too: it must not look as if nothing had come.
+      const isKnown = list.length || ask.top && !waiting.has(ask) && (ask.nothing || ask.without.length);
+      if (!isKnown || ask.rows.at(-1)?.time >= time) continue;
       list.sort((a, b) => b.value - a.value);
-      if (!(ask.rows.at(-1)?.time >= time)) ask.rows.push({ time, list, without: ask.without });
+      ask.rows.push({ time, list, without: ask.without, nothing: ask.nothing });
     }
     this.#trim();
     if (this.columns.size > COLUMNS_MAX) this.#makeRoom(at);

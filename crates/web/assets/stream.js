@@ -58,7 +58,7 @@ export class Stream extends EventTarget {
       else if (isSeveral(path)) query.append("sum", 1);
     }
     query.append("history", this.#reach);
-    return `/api/stream?${query}`;
+    return `api/stream?${query}`;
   }
 
   async #open() {

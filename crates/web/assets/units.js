@@ -105,15 +105,6 @@ export function axisSteps(unit) {
   return binary;
 }
 
-const two = n => String(n).padStart(2, "0");
-
-/** Local time of day: 14:03:05, or 14:03. */
-export function clock(ms, seconds = true) {
-  const date = new Date(ms);
-  const text = `${two(date.getHours())}:${two(date.getMinutes())}`;
-  return seconds ? `${text}:${two(date.getSeconds())}` : text;
-}
-
 /** How long ago, or how long: "5 s", "3 min", "2 h". */
 export function agoText(ms) {
   const seconds = Math.max(0, Math.round(ms / 1000));

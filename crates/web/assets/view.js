@@ -22,6 +22,8 @@ export class View {
   zoom = null;
   /** `light`, `dark`, or null: as the system. */
   theme = null;
+  /** `utc`, `local`, or null: as chosen before, else the browser's. */
+  zone = null;
   /** Specifications of the charts; null: the server's overview. */
   charts = null;
 
@@ -41,6 +43,7 @@ export class View {
     if (this.end !== null) query.append("end", Math.round(this.end));
     if (this.zoom) query.append("zoom", this.zoom.map(Math.round).join("-"));
     if (this.theme) query.append("theme", this.theme);
+    if (this.zone) query.append("tz", this.zone);
     for (const chart of this.charts ?? []) {
       query.append("chart", chart.title);
       query.append("kind", chart.kind);
@@ -68,6 +71,7 @@ export class View {
         if (from !== null && to > from) view.zoom = [from, to];
       }
       if (key === "theme" && (value === "light" || value === "dark")) view.theme = value;
+      if (key === "tz" && (value === "utc" || value === "local")) view.zone = value;
       if (key === "none") view.charts ??= [];
       if (key === "chart") {
         chart = { title: value, kind: "lines", wide: false, asks: [], hidden: new Set() };

@@ -15,7 +15,7 @@ use perfset_export::ExpositionFormat;
 use serde::Serialize;
 use tokio::sync::Semaphore;
 
-use crate::access::{Access, LOGIN, Permit, RequestParts, say};
+use crate::access::{Access, Permit, RequestParts, say};
 use crate::answer::{ApiError, json, to_json, with_type};
 use crate::assets::{Assets, PAGE};
 use crate::compress::{accepts_gzip, compressed};
@@ -71,7 +71,7 @@ type Answer = Result<Response, ApiError>;
 /// Returns the router with all routes.
 pub fn router(app: Arc<App>) -> Router {
     let api = Router::new()
-        .route(LOGIN, get(login))
+        .route("/login", get(login))
         .route("/about", get(about))
         .route("/countersets", get(countersets))
         .route("/countersets/{name}", get(counterset))
@@ -292,7 +292,10 @@ async fn stream(State(app): Shared, RawQuery(query): RawQuery, headers: HeaderMa
     let source = if request.range == TimeRange::default() { &app.sampler } else { app.past() };
     let events =
         source.ask(move |sampler| sampler.join(&request.asks, &request.range, last, history_ms)).await??;
-    Ok(with_type("text/event-stream", Body::new(events.with_permit(place))))
+    let mut answer = with_type("text/event-stream", Body::new(events.with_permit(place)));
+    // A proxy that collects a response before it sends it on would hold the samples back.
+    answer.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    Ok(answer)
 }
 
 impl From<BadRequest> for ApiError {

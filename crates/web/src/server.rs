@@ -294,8 +294,8 @@ impl Server {
     }
 }
 
-/// Starts the thread that answers requests about the past of the machine. Returns its handle, and the times of the first
-/// and the last sample. The thread ends when no handle is left.
+/// Starts the thread that answers requests about the past of the machine. Returns its handle, and the times of the
+/// first and the last sample. The thread ends when no handle is left.
 fn past(
     log: ServedLog,
     interval: Duration,

@@ -6,7 +6,6 @@ use perfset_core::{Counter, Counterset, FormattedValue, Identity, Mark, NoValue,
 
 use super::{MOST, capped};
 use crate::aggregate::names_sum;
-use crate::source::RecordedSample;
 use crate::total::stronger;
 
 /// Computes the values of a series, each from a recorded sample and the one before it. They equal those of a query of
@@ -29,22 +28,27 @@ impl<'a> SeriesValues<'a> {
         Self { instance, caps: counter.caps && !is_sum, before: None }
     }
 
-    /// Returns the value of the next sample, or the reason for having none, and the mark of the value.
-    pub fn next(&mut self, now: &RecordedSample<'_>) -> (Result<FormattedValue, NoValue>, Option<Mark>) {
+    /// Returns the value of the next recorded sample, whose raw value may have a mark, or the reason for having none.
+    /// The mark of the value is returned, too.
+    pub fn next(
+        &mut self,
+        sample: &Result<Sample<'_>, NoValue>,
+        mark: Option<Mark>,
+    ) -> (Result<FormattedValue, NoValue>, Option<Mark>) {
         // A missing sample leaves no base, as in a query: a rate never covers two intervals.
         let before = self.before.take();
-        let sample = match &now.sample {
+        let sample = match sample {
             Ok(sample) => {
                 Sample { identity: Identity { birth: sample.identity.birth, ..self.instance }, ..*sample }
             }
             Err(reason) => return (Err(reason.clone()), None),
         };
-        self.before = Some((sample, now.mark));
+        self.before = Some((sample, mark));
         // If either total lacks instances, so does the difference.
         let is_difference = sample.counter_type.needs_two_samples();
         let same = before.as_ref().filter(|(old, _)| old.identity.birth == sample.identity.birth);
-        let then = same.and_then(|(_, mark)| *mark).filter(|mark| matches!(mark, Mark::Partial(_)));
-        let mark = stronger(now.mark, then.filter(|_| is_difference));
+        let then = same.and_then(|(_, then)| *then).filter(|mark| matches!(mark, Mark::Partial(_)));
+        let mark = stronger(mark, then.filter(|_| is_difference));
         match format(before.as_ref().map(|(old, _)| old), &sample) {
             Ok(value) if self.caps && value.raw > MOST => {
                 (Ok(FormattedValue { raw: MOST, ..value }), capped(mark))

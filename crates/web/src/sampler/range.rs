@@ -179,6 +179,16 @@ impl PastLog {
         Ok(())
     }
 
+    /// Returns all instances that a counterset has in the log.
+    fn instances_of(&self, set: Guid) -> Result<Rc<[Instance]>, ApiError> {
+        if let Some(known) = self.instances.borrow().get(&set) {
+            return Ok(Rc::clone(known));
+        }
+        let all: Rc<[Instance]> = self.served.logs.clone().instances(&set)?.into();
+        self.instances.borrow_mut().insert(set, Rc::clone(&all));
+        Ok(all)
+    }
+
     /// Reads the series of a path that means one counter of one instance of the log; returns `None` for another path.
     fn single(
         &self,
@@ -194,16 +204,7 @@ impl PastLog {
         let resolved = resolve(&mut self.machine().clone(), path)?;
         let [counter] = resolved.counters.as_slice() else { return Ok(None) };
         let Some(counter) = resolved.set.counter(*counter) else { return Ok(None) };
-        let mut logs = self.served.logs.clone();
-        let known = self.instances.borrow().get(&ask.set).cloned();
-        let instances = match known {
-            Some(known) => known,
-            None => {
-                let all: Rc<[Instance]> = logs.instances(&ask.set)?.into();
-                self.instances.borrow_mut().insert(ask.set, Rc::clone(&all));
-                all
-            }
-        };
+        let instances = self.instances_of(ask.set)?;
         let selector = resolved.instances.as_deref().map(Selector::new);
         let is_meant = |instance: &&Instance| {
             selector
@@ -235,7 +236,7 @@ impl PastLog {
             let goes_on = is_late.is_ok() && after == batch.len();
             if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
-        let kind = logs.series(counter.id, &identity, window, &mut each)?;
+        let kind = self.served.logs.clone().series(counter.id, &identity, window, &mut each)?;
         is_late?;
         let mut series: Vec<_> = reader.series.into_iter().map(|(_, series)| series).collect();
         series.retain(|series| !series.is_empty());
@@ -459,7 +460,7 @@ impl SeriesReader<'_> {
     fn take(&mut self, sample: &RecordedSample<'_>) {
         let previous = self.times.next(sample.time);
         let birth = sample.sample.as_ref().map(|sample| sample.identity.birth);
-        let (value, mark) = self.values.next(sample);
+        let (value, mark) = self.values.next(&sample.sample, sample.mark);
         let at = match birth {
             Ok(birth) => match self.series.iter().position(|(of, _)| *of == birth) {
                 Some(at) => at,

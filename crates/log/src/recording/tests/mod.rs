@@ -435,7 +435,7 @@ fn assert_series_are_values(recording: &Recording) {
             let mut is_sure = true;
             let mut each = |batch: &[RecordedSample<'_>]| {
                 for past in batch {
-                    let (value, mark) = values.next(past);
+                    let (value, mark) = values.next(&past.sample, past.mark);
                     let key = (past.time, name.to_string(), instance.id.0, counter.id.0);
                     let known = want.get(&key);
                     // Which of two rows the sample is of, and then the next value, is not known.
