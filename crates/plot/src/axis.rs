@@ -4,7 +4,7 @@ use crate::number::{real, whole};
 use crate::unit::{AxisScale, Unit};
 
 /// Value axis of a panel.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
     pub least: f64,
     pub greatest: f64,

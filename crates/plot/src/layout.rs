@@ -1,16 +1,16 @@
 //! Layout of a picture: positions of panels, axes, lines and texts.
 
-use std::collections::BTreeMap;
-
 use jiff::tz::TimeZone;
 
 use crate::axis::Axis;
 use crate::bucket::{Bucket, Point};
 use crate::chart::{Chart, ChartLine};
+use crate::equal::{Coinciding, coinciding, equal_lines};
 use crate::font::Font;
 use crate::number::{real, real_count, whole};
 use crate::panels::{Panel, panels};
 use crate::picture::{Anchor, Picture, Position, Shape};
+use crate::stack::{Areas, Level, stacked};
 use crate::theme::{Colour, Palette, Theme};
 use crate::time;
 use crate::unit::Unit;
@@ -75,6 +75,10 @@ const AMONG: f64 = 180.0;
 const LEAST: f64 = 60.0;
 /// Width of a drawn line.
 const STROKE: f64 = 1.5;
+/// Width of the dashes of lines that coincide.
+const WIDE: f64 = 2.5;
+/// Radius of a value without neighbours.
+const DOT: f64 = 2.0;
 
 impl Chart {
     /// Lays out a picture of the samples added so far.
@@ -89,20 +93,22 @@ impl Chart {
             shapes: Vec::new(),
         };
         drawing.head(self, look);
-        let rows = |panel: &Panel<'_>| real_count(panel.lines.len().saturating_add(1)) * ROW;
-        let texts: f64 = panels.iter().map(|panel| HEAD + 2.0 * GAP + TIMES + rows(panel) + MARGIN).sum();
-        let note = if left_out > 0 { ROW } else { 0.0 };
         let count = real_count(panels.len().max(1));
+        let mut plots: Vec<Plot<'_>> = panels.into_iter().map(|panel| Plot::new(self, panel, look)).collect();
+        let rows = |plot: &Plot<'_>| {
+            real_count(plot.panel.lines.len().saturating_add(plot.notes.len()).saturating_add(1)) * ROW
+        };
+        let texts: f64 = plots.iter().map(|plot| HEAD + 2.0 * GAP + TIMES + rows(plot) + MARGIN).sum();
+        let note = if left_out > 0 { ROW } else { 0.0 };
         let wanted = match look.height {
             Some(height) => (f64::from(height) - drawing.y - texts - note) / count,
-            None if panels.len() > 1 => AMONG,
+            None if plots.len() > 1 => AMONG,
             None => ALONE,
         };
         let height = wanted.max(LEAST).floor();
         // All panels are prepared before the first is drawn: they share the left edge, which the widest label
         // of all determines.
-        let plots: Vec<Plot<'_>> =
-            panels.into_iter().map(|panel| Plot::new(self, panel, look, height)).collect();
+        plots.iter_mut().for_each(|plot| plot.set_height(height));
         let labels =
             plots.iter().flat_map(|plot| &plot.axis.ticks).map(|(_, label)| drawing.font.width(label, SMALL));
         let left = MARGIN + labels.fold(24.0, f64::max) + GAP;
@@ -130,35 +136,41 @@ impl Chart {
 /// Contents of one panel, before its position is known.
 struct Plot<'a> {
     panel: Panel<'a>,
+    /// Least and greatest value to draw, and the axis for them. The height determines the axis.
+    range: (f64, f64),
     axis: Axis,
     /// Heading with the name shared by all lines, then the remaining name of each line.
     head: String,
     names: Vec<String>,
+    /// Sentences below the legend.
+    notes: Vec<String>,
     height: f64,
     /// First and last time on the time axis.
     span: (i64, i64),
     /// Longest interval between two samples that a line still connects.
     longest: f64,
-    /// Upper edges of stacked lines, each at the times of its cells.
-    stack: Option<Vec<Vec<Level>>>,
-}
-
-/// Part of a stacked line in one cell: lower and upper edge.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Level {
-    time: i64,
-    below: f64,
-    above: f64,
-    is_joined: bool,
+    /// Areas of each line, if the lines are stacked.
+    stack: Option<Vec<Areas>>,
 }
 
 impl<'a> Plot<'a> {
-    fn new(chart: &Chart, panel: Panel<'a>, look: &PictureOptions, height: f64) -> Self {
+    fn new(chart: &Chart, panel: Panel<'a>, look: &PictureOptions) -> Self {
         const SECOND: i64 = 1_000_000;
-        let stack = look.is_stack.then(|| stacked(&panel.lines));
+        let (first, last) = chart.span.unwrap_or_default();
+        // A single sample would otherwise lie on the left edge.
+        let span = match first == last {
+            true => (first.saturating_sub(SECOND / 2), last.saturating_add(SECOND / 2)),
+            false => (first, last),
+        };
+        let longest = chart.steps.longest();
+        // A value without neighbours is as wide as a line.
+        let half = (real(span.1) - real(span.0)) / f64::from(look.width.max(1)) * STROKE / 2.0;
+        let stack = look.is_stack.then(|| stacked(&panel.lines, longest, whole(half)));
         let scaled = |line: &ChartLine, value: f64| value * line.unit.factor;
         let values: Vec<f64> = match &stack {
-            Some(stack) => stack.iter().flatten().flat_map(|level| [level.below, level.above]).collect(),
+            Some(stack) => {
+                stack.iter().flatten().flatten().flat_map(|level| [level.below, level.above]).collect()
+            }
             None => (panel.lines.iter())
                 .filter_map(|line| line.total.map(|total| (line, total)))
                 .flat_map(|(line, total)| {
@@ -166,19 +178,29 @@ impl<'a> Plot<'a> {
                 })
                 .collect(),
         };
-        let least = values.iter().copied().fold(0.0, f64::min);
-        let greatest = values.iter().copied().fold(0.0, f64::max);
-        let most = usize::try_from(whole(height / 42.0)).unwrap_or(0);
-        let (first, last) = chart.span.unwrap_or_default();
-        // A single sample would otherwise lie on the left edge.
-        let span = match first == last {
-            true => (first.saturating_sub(SECOND / 2), last.saturating_add(SECOND / 2)),
-            false => (first, last),
-        };
+        let range = (values.iter().copied().fold(0.0, f64::min), values.iter().copied().fold(0.0, f64::max));
         let (head, names) = names(&panel.lines);
-        let axis = Axis::new(&panel.unit, least, greatest, most);
-        Self { axis, panel, head, names, height, span, longest: chart.steps.longest(), stack }
+        let notes = if stack.is_none() { equal_notes(&panel.lines, &names) } else { Vec::new() };
+        let (axis, height) = (Axis::default(), 0.0);
+        Self { panel, range, axis, head, names, notes, height, span, longest, stack }
     }
+
+    /// Sets the height in pixels, for which the axis has numbers.
+    fn set_height(&mut self, height: f64) {
+        let most = usize::try_from(whole(height / 42.0)).unwrap_or(0);
+        self.height = height;
+        self.axis = Axis::new(&self.panel.unit, self.range.0, self.range.1, most);
+    }
+}
+
+/// Returns a sentence for each group of lines that are equal in every sample, since only their dashes can be seen.
+fn equal_notes(lines: &[&ChartLine], names: &[String]) -> Vec<String> {
+    let note = |members: Vec<usize>| {
+        let names: Vec<&str> =
+            members.into_iter().filter_map(|member| names.get(member)).map(String::as_str).collect();
+        format!("equal in every sample, drawn as dashes in turn: {}", names.join(", "))
+    };
+    equal_lines(lines).into_iter().map(note).collect()
 }
 
 /// Returns the name shared by all lines, and the remaining name of each line.
@@ -207,23 +229,6 @@ fn names(lines: &[&ChartLine]) -> (String, Vec<String>) {
         _ => String::new(),
     };
     (head, lines.iter().map(name).collect())
-}
-
-/// Stacks lines on top of one another by the means of their cells, which have the same times in all lines.
-fn stacked(lines: &[&ChartLine]) -> Vec<Vec<Level>> {
-    let mut below: BTreeMap<i64, (i64, f64)> = BTreeMap::new();
-    let level = |stretch: &Bucket, factor: f64, below: &mut BTreeMap<i64, (i64, f64)>| {
-        let length = stretch.last.time.saturating_sub(stretch.first.time);
-        let middle = stretch.first.time.saturating_add(length / 2);
-        let (time, height) = below.entry(stretch.cell).or_insert((middle, 0.0));
-        let from = *height;
-        *height += stretch.mean * factor;
-        Level { time: *time, below: from, above: *height, is_joined: stretch.is_joined }
-    };
-    let line = |line: &&ChartLine| {
-        line.stretches.iter().map(|stretch| level(stretch, line.unit.factor, &mut below)).collect()
-    };
-    lines.iter().map(line).collect()
 }
 
 /// A picture being drawn, from top to bottom.
@@ -311,7 +316,7 @@ impl Drawing {
         self.times(&frame, look, faint);
         self.y = frame.bottom + TIMES;
         match &plot.stack {
-            Some(stack) => self.areas(plot, stack, &frame),
+            Some(stack) => self.areas(stack, &frame),
             None => self.lines(plot, &frame),
         }
         if plot.panel.lines.iter().all(|line| line.total.is_none()) {
@@ -323,7 +328,13 @@ impl Drawing {
     }
 
     fn rule(&mut self, run: Vec<Position>, colour: Colour) {
-        self.shapes.push(Shape::Line { runs: vec![run], colour, width: 1.0, dashes: &[] });
+        self.shapes.push(Shape::Line {
+            runs: vec![run],
+            colour,
+            width: 1.0,
+            dashes: Vec::new(),
+            offset: 0.0,
+        });
     }
 
     /// Draws the time labels below a panel.
@@ -346,9 +357,9 @@ impl Drawing {
 
     /// Draws the lines of a panel, the first on top.
     fn lines(&mut self, plot: &Plot<'_>, frame: &Frame) {
-        for (number, line) in plot.panel.lines.iter().enumerate().rev() {
-            let (colour, dashes) = self.palette.line(number);
-            let (mut runs, mut dots) = (Vec::new(), Vec::new());
+        let (mut all_runs, mut all_dots) = (Vec::new(), Vec::new());
+        for line in &plot.panel.lines {
+            let (mut runs, mut dots): (Vec<Vec<Position>>, Vec<Position>) = Default::default();
             for run in runs_of(&columns(line, frame), plot.longest) {
                 let place = |point: &Point| (frame.x(point.time), frame.y(point.value * line.unit.factor));
                 match run.as_slice() {
@@ -356,33 +367,44 @@ impl Drawing {
                     run => runs.push(run.iter().map(place).collect()),
                 }
             }
+            all_runs.push(runs);
+            all_dots.push(dots);
+        }
+        let coinciding = coinciding(&all_runs);
+        let radii: Vec<Vec<f64>> = (0..all_dots.len()).map(|number| radii(&all_dots, number)).collect();
+        let drawn = all_runs.into_iter().zip(all_dots.into_iter().zip(radii));
+        for (number, (runs, (dots, radii))) in drawn.enumerate().rev() {
+            let (colour, dashes) = self.palette.line(number);
             if !runs.is_empty() {
-                self.shapes.push(Shape::Line { runs, colour, width: STROKE, dashes });
+                let dashes = dashes.to_vec();
+                self.shapes.push(Shape::Line { runs, colour, width: STROKE, dashes, offset: 0.0 });
             }
             // A point without neighbours is drawn as a dot.
-            if !dots.is_empty() {
-                self.shapes.push(Shape::Dots { positions: dots, colour, radius: 2.0 });
+            for (dot, radius) in dots.into_iter().zip(radii) {
+                self.shapes.push(Shape::Dots { positions: vec![dot], colour, radius });
             }
+        }
+        // Over all lines, and wider, so that the colours of the short dashes can be told apart.
+        for Coinciding { line, runs, dashes, offset } in coinciding {
+            let (colour, _) = self.palette.line(line);
+            self.shapes.push(Shape::Line { runs, colour, width: WIDE, dashes, offset });
         }
     }
 
     /// Draws stacked lines as areas, the first at the bottom.
-    fn areas(&mut self, plot: &Plot<'_>, stack: &[Vec<Level>], frame: &Frame) {
-        for (number, levels) in stack.iter().enumerate() {
+    fn areas(&mut self, stack: &[Areas], frame: &Frame) {
+        for (number, areas) in stack.iter().enumerate() {
             let (colour, opacity) = self.area(number);
-            let mut runs: Vec<Vec<Position>> = Vec::new();
-            let is_far =
-                |a: &Level, b: &Level| !b.is_joined || real(b.time.saturating_sub(a.time)) > plot.longest;
-            for run in levels.chunk_by(|a, b| !is_far(a, b)) {
-                // A point without neighbours is as wide as a line.
-                let thin = if run.len() == 1 { STROKE / 2.0 } else { 0.0 };
-                let edge = |level: &Level, at: f64, aside: f64| (frame.x(level.time) + aside, frame.y(at));
-                let above = run.iter().flat_map(|l| [edge(l, l.above, -thin), edge(l, l.above, thin)]);
-                let below = run.iter().rev().flat_map(|l| [edge(l, l.below, thin), edge(l, l.below, -thin)]);
+            let around = |run: &Vec<Level>| -> Vec<Position> {
+                // The area of a value at an end of the time must not extend beyond the panel.
+                let x = |level: &Level| frame.x(level.time).clamp(frame.left, frame.right);
+                let above = run.iter().map(|level| (x(level), frame.y(level.above)));
+                let below = run.iter().rev().map(|level| (x(level), frame.y(level.below)));
                 let mut around: Vec<Position> = above.chain(below).collect();
                 around.dedup();
-                runs.push(around);
-            }
+                around
+            };
+            let runs: Vec<_> = areas.iter().map(around).collect();
             if !runs.is_empty() {
                 self.shapes.push(Shape::Area { runs, colour, opacity });
             }
@@ -432,6 +454,10 @@ impl Drawing {
                 }
             }
         }
+        for note in &plot.notes {
+            self.y += ROW;
+            self.fitted((left, self.y), SMALL, faint, note, right - left);
+        }
         self.y += 4.0;
     }
 
@@ -445,7 +471,8 @@ impl Drawing {
         } else {
             let (colour, dashes) = self.palette.line(number);
             let runs = vec![vec![(left, y), (left + SWATCH, y)]];
-            self.shapes.push(Shape::Line { runs, colour, width: 2.0, dashes });
+            let dashes = dashes.to_vec();
+            self.shapes.push(Shape::Line { runs, colour, width: 2.0, dashes, offset: 0.0 });
         }
     }
 }
@@ -489,6 +516,16 @@ impl Frame {
         let share = (value - self.least) / (self.greatest - self.least);
         self.bottom - share * (self.bottom - self.top)
     }
+}
+
+/// Returns the radius of each dot of a line. A dot that others hide is larger, so that its edge is visible.
+fn radii(dots: &[Vec<Position>], line: usize) -> Vec<f64> {
+    let is_near = |a: &Position, b: &Position| (a.0 - b.0).abs() < 1.0 && (a.1 - b.1).abs() < 1.0;
+    let radius = |dot: &Position| {
+        let over = dots.iter().take(line).filter(|dots| dots.iter().any(|other| is_near(other, dot))).count();
+        DOT + STROKE * real_count(over)
+    };
+    dots.get(line).map(|dots| dots.iter().map(radius).collect()).unwrap_or_default()
 }
 
 /// Merges adjacent stretches of a line that begin in the same column of pixels.

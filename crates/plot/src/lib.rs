@@ -29,12 +29,14 @@
 mod axis;
 mod chart;
 mod panels;
+mod equal;
 mod font;
 mod layout;
 mod number;
 mod picture;
 mod png;
 mod bucket;
+mod stack;
 mod svg;
 mod theme;
 mod time;

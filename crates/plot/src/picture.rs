@@ -38,8 +38,9 @@ impl Picture {
 /// An element of a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
-    /// Straight lines through these positions, each list separately.
-    Line { runs: Vec<Vec<Position>>, colour: Colour, width: f64, dashes: &'static [f64] },
+    /// Straight lines through these positions, each list separately. If `dashes` is not empty, it contains lengths of
+    /// dashes and spaces in turn, and each list begins at `offset` in this pattern.
+    Line { runs: Vec<Vec<Position>>, colour: Colour, width: f64, dashes: Vec<f64>, offset: f64 },
     /// Filled polygons with these corners, each list separately.
     Area { runs: Vec<Vec<Position>>, colour: Colour, opacity: f64 },
     /// Dots at these positions.

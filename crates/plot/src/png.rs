@@ -32,11 +32,11 @@ fn draw(pixels: &mut Pixmap, font: &Font, shape: &Shape) {
         }
     };
     match shape {
-        Shape::Line { runs, colour, width, dashes } => {
+        Shape::Line { runs, colour, width, dashes, offset } => {
             let stroke = Stroke {
                 width: small(*width),
                 line_join: LineJoin::Round,
-                dash: StrokeDash::new(dashes.iter().map(|dash| small(*dash)).collect(), 0.0),
+                dash: StrokeDash::new(dashes.iter().map(|dash| small(*dash)).collect(), small(*offset)),
                 ..Stroke::default()
             };
             if let Some(path) = path(runs, false) {

@@ -33,12 +33,15 @@ impl Picture {
 
 fn push(out: &mut String, shape: &Shape) {
     let _ = match shape {
-        Shape::Line { runs, colour, width, dashes } => {
+        Shape::Line { runs, colour, width, dashes, offset } => {
             let dashes: Vec<_> = dashes.iter().map(|dash| number(*dash)).collect();
-            let broken = match dashes.is_empty() {
+            let mut broken = match dashes.is_empty() {
                 true => String::new(),
                 false => format!(" stroke-dasharray=\"{}\"", dashes.join(" ")),
             };
+            if *offset != 0.0 {
+                let _ = write!(broken, " stroke-dashoffset=\"{}\"", number(*offset));
+            }
             writeln!(
                 out,
                 "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" stroke-linejoin=\"round\"{broken}/>",
