@@ -12,9 +12,11 @@ use perfset::output::{
     instance_name,
 };
 use perfset::path::CounterPath;
-use perfset_plot::{Chart, Label, LineId, Picture, PictureOptions, Theme};
+use perfset_plot::{
+    AmountError, Chart, Label, LineId, Picture, PictureOptions, Theme, Threshold, ValueScale,
+};
 
-use crate::args::{PictureFormat, PlotArgs, ThemeName};
+use crate::args::{PictureFormat, PlotArgs, ScaleName, ThemeName};
 use crate::destination::{Destination, refuse_existing};
 use crate::exit::{Exit, Failure};
 use crate::operands::Operands;
@@ -30,6 +32,15 @@ impl From<ThemeName> for Theme {
     }
 }
 
+impl From<ScaleName> for ValueScale {
+    fn from(name: ScaleName) -> Self {
+        match name {
+            ScaleName::Linear => Self::Linear,
+            ScaleName::Log => Self::Log,
+        }
+    }
+}
+
 pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
     const LIVE_COUNT: u64 = 60;
     let operands = Operands::parse(&args.operands)?;
@@ -40,6 +51,10 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
             anyhow!("\"{name}\" has no known ending: use .svg or .png, or give --format"),
         )
     })?;
+    if args.stack && args.scale == ScaleName::Log {
+        let why = "--stack needs a linear scale: heights on a logarithmic one do not add up; omit --stack or --scale";
+        return Err(Failure::new(Exit::Usage, anyhow!(why)));
+    }
     if !args.force {
         refuse_existing(&args.output)?;
     }
@@ -64,6 +79,10 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
         height: args.height,
         theme: args.theme.into(),
         is_stack: args.stack,
+        scale: args.scale.into(),
+        min: args.min.clone(),
+        max: args.max.clone(),
+        thresholds: args.threshold.iter().map(visible).collect(),
         top: args.top.map(|top| usize::try_from(top).unwrap_or(usize::MAX)),
         zone: asked.zone(),
     };
@@ -94,6 +113,11 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
+/// Returns a threshold whose name has no character that could control a terminal or hide a text.
+fn visible(threshold: &Threshold) -> Threshold {
+    Threshold { name: escaped(&threshold.name), ..threshold.clone() }
+}
+
 /// Picture of all samples.
 #[derive(Debug)]
 pub struct Drawn {
@@ -106,12 +130,27 @@ pub struct Drawn {
 pub fn draw(samples: &mut Samples, live_count: u64, look: &PictureOptions) -> Result<Drawn, Failure> {
     let mut lines = ChartLines::new(look.width, &samples.operands().paths);
     let how = SamplingOptions { live_count: Some(live_count), ..SamplingOptions::default() };
-    samples.take(how, &mut |clocks, values| {
-        lines.sample(&OutputSample::new(clocks, &[MachineValues::new(values)]))
-    })?;
+    let mut mistake: Option<AmountError> = None;
+    let taken = samples.take(how, &mut |clocks, values| {
+        lines.sample(&OutputSample::new(clocks, &[MachineValues::new(values)]))?;
+        if lines.chart.samples() > 1 {
+            return Ok(());
+        }
+        // Now, not after a minute of samples.
+        lines.chart.check_early(look).map_err(|error| {
+            mistake = Some(error.clone());
+            io::Error::other(error)
+        })
+    });
+    let wrong = |error| Failure::escaped(Exit::Usage, error);
+    match mistake {
+        Some(error) => return Err(wrong(error)),
+        None => taken?,
+    }
     if lines.chart.samples() == 0 {
         return Err(Failure::new(Exit::NothingMatched, anyhow!("no sample was taken")));
     }
+    lines.chart.check(look).map_err(wrong)?;
     Ok(Drawn { warnings: lines.warnings(), picture: lines.chart.draw(look) })
 }
 

@@ -35,6 +35,9 @@ impl Picture {
     }
 }
 
+/// Width of a drawn line.
+pub const STROKE: f64 = 1.5;
+
 /// An element of a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {

@@ -40,13 +40,13 @@ fn distance(found: [u8; 3], colour: u32) -> u8 {
 }
 
 /// Colours of the first two lines on white: as lines, and as areas of an opacity of 0.9.
-const LINES: [u32; 2] = [0x0072B2, 0xD55E00];
+pub const LINES: [u32; 2] = [0x0072B2, 0xD55E00];
 const AREAS: [u32; 2] = [0x1980BA, 0xD96E19];
 
 /// Left and right edge of the panel in a picture of 1,000 pixels with two digits at its axis.
 const EDGES: (f64, f64) = (52.0, 980.0);
 
-fn x(second: f64, of: f64) -> f64 {
+pub fn x(second: f64, of: f64) -> f64 {
     EDGES.0 + second / of * (EDGES.1 - EDGES.0)
 }
 
