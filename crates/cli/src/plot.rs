@@ -13,7 +13,8 @@ use perfset::output::{
 };
 use perfset::path::CounterPath;
 use perfset_plot::{
-    AmountError, Chart, Label, LineId, Picture, PictureOptions, Theme, Threshold, ValueScale,
+    AmountError, Chart, Label, LineId, Picture, PictureOptions, Png, Theme, Threshold, ValueScale,
+    font_directories,
 };
 
 use crate::args::{PictureFormat, PlotArgs, ScaleName, ThemeName};
@@ -91,9 +92,9 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
     let Drawn { picture, warnings } =
         drawn.map_err(|failure| if exit == Exit::Ok { failure } else { Failure { exit, ..failure } })?;
     let failed = |error| Failure::new(Exit::SourceFailed, error);
-    let bytes = match format {
-        PictureFormat::Svg => picture.svg().into_bytes(),
-        PictureFormat::Png => picture.png().map_err(failed)?,
+    let Png { bytes, undrawn } = match format {
+        PictureFormat::Svg => Png { bytes: picture.svg().into_bytes(), undrawn: Vec::new() },
+        PictureFormat::Png => picture.png_with_fonts(&font_directories()).map_err(failed)?,
     };
     // Opened only now, because the handler of the writer would take Ctrl+C from the sampling.
     let mut writer = destination.writer()?;
@@ -110,7 +111,29 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
         );
     }
     warn(&warnings);
+    warn(&undrawn_warning(undrawn).into_iter().collect::<Vec<_>>());
     Ok(exit)
+}
+
+/// Returns a warning for texts with letters that no font has.
+fn undrawn_warning(mut texts: Vec<String>) -> Option<String> {
+    /// More would hide other messages.
+    const SHOWN: usize = 5;
+    texts.sort();
+    texts.dedup();
+    let more = match texts.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    texts.truncate(SHOWN);
+    let names: Vec<String> = texts.iter().map(|text| format!("\"{text}\"")).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "no font of this system has all letters of {}{more}; the picture has their code points; install a font for \
+             them, or write .svg",
+            names.join(", ")
+        )
+    })
 }
 
 /// Returns a threshold whose name has no character that could control a terminal or hide a text.

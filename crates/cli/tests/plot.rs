@@ -268,3 +268,19 @@ fn ends_and_thresholds_have_units() {
     let (code, _, err) = run("small-vm", &live);
     assert_eq!((code, err.as_str()), (2, "error: no panel has the unit of 5W; the units are % and B\n"));
 }
+
+/// A PNG has letters of installed fonts, and code points of those that no font has, which is said.
+#[test]
+fn letters_without_a_font_are_said() {
+    let folder = scratch("plot-letters");
+    // No font can have a letter for a code point that is not assigned.
+    let title = "a\u{2FE0}";
+    let plot = |file: &str| {
+        let file = folder.join(file).display().to_string();
+        run("small-vm", &["plot", "--log", &basic(), TOTAL, "--title", title, "-o", &file])
+    };
+    let (code, _, err) = plot("a.png");
+    let want = format!("warning: no font of this system has all letters of \"{title}\"; the picture has");
+    assert!(code == 0 && err.starts_with(&want) && err.lines().count() == 1, "{err}");
+    assert_eq!(plot("a.svg"), (0, String::new(), String::new()), "a viewer might have one");
+}

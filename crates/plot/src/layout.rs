@@ -105,14 +105,15 @@ pub struct Drawing {
 impl Drawing {
     pub fn text(&mut self, position: Position, anchor: Anchor, size: f64, colour: Colour, text: String) {
         if !text.is_empty() {
-            self.shapes.push(Shape::Text { position, anchor, size, colour, text });
+            self.shapes.push(Shape::Text { position, anchor, size, colour, room: f64::INFINITY, text });
         }
     }
 
-    /// Draws a text, shortened to the available width.
+    /// Draws a text, shortened to the available width. The writer of a file shortens it, because letters of other fonts
+    /// have other widths.
     fn fitted(&mut self, position: Position, size: f64, colour: Colour, text: &str, room: f64) {
-        let text = self.font.fitted(text, size, room);
-        self.text(position, Anchor::Begin, size, colour, text);
+        let text = text.to_owned();
+        self.shapes.push(Shape::Text { position, anchor: Anchor::Begin, size, colour, room, text });
     }
 
     /// Draws the title, and below it the host, the times and the number of samples.

@@ -48,8 +48,8 @@ pub enum Shape {
     Area { runs: Vec<Vec<Position>>, colour: Colour, opacity: f64 },
     /// Dots at these positions.
     Dots { positions: Vec<Position>, colour: Colour, radius: f64 },
-    /// A line of text whose position is on its baseline.
-    Text { position: Position, anchor: Anchor, size: f64, colour: Colour, text: String },
+    /// A line of text whose position is on its baseline. A text wider than `room` loses its middle.
+    Text { position: Position, anchor: Anchor, size: f64, colour: Colour, room: f64, text: String },
 }
 
 /// Alignment of a text: the point of the text that is at its position.

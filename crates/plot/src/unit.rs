@@ -99,8 +99,8 @@ impl Unit {
         }
     }
 
-    /// Returns the factor for numbers with this unit, written as UCUM code or as symbol with a prefix; `None` if the text
-    /// is another unit.
+    /// Returns the factor for numbers with this unit, written as UCUM code or as symbol with a prefix; `None` if the
+    /// text is another unit.
     pub fn factor_of(&self, text: &str) -> Option<f64> {
         if text == self.symbol {
             return Some(1.0);

@@ -21,7 +21,8 @@ pub struct PlotArgs {
     pub operands: Vec<String>,
     /// File to write; the ending .svg or .png selects the format
     ///
-    /// The name - is standard output, as SVG.
+    /// The name - is standard output, as SVG. A PNG has letters of the system's fonts, unshaped; those that no font has
+    /// are code points such as U+4E2D.
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
     /// Output format, whatever the ending of the file

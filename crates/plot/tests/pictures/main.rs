@@ -4,6 +4,7 @@
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 
 mod axes;
+mod fonts;
 mod pixels;
 
 use std::fs;

@@ -10,7 +10,11 @@ pub struct Pixels(Pixmap);
 
 impl Pixels {
     pub fn of(chart: &Chart, look: &PictureOptions) -> Self {
-        Self(Pixmap::decode_png(&chart.draw(look).png().unwrap()).unwrap())
+        Self::from_png(&chart.draw(look).png().unwrap())
+    }
+
+    pub fn from_png(bytes: &[u8]) -> Self {
+        Self(Pixmap::decode_png(bytes).unwrap())
     }
 
     /// Returns the number of pixels in a rectangle for which this holds.
