@@ -151,7 +151,8 @@ export class Card {
 
   /** The series to draw, and what to say of the rest. */
   #content() {
-    const { store, view } = this.page;
+    const { page } = this;
+    const { store, view } = page;
     const { asks, kind } = this.spec;
     const notes = [];
     const found = [];
@@ -163,7 +164,7 @@ export class Card {
       else if (columns.length === 0 && nothing) notes.push({ name: ask.path, text: nothing, remove: () => this.#dropAsk(ask) });
       for (const { counter, text } of withoutTexts(without ?? [])) notes.push({ name: counter, text });
     }
-    const bounds = store.last === undefined ? [0, 0] : store.bounds(view.range(store.last));
+    const bounds = store.last === undefined ? [0, 0] : store.bounds(page.range);
     // A row more on both sides: lines begin and end outside.
     const range = [Math.max(0, bounds[0] - 1), Math.min(store.times.length, bounds[1] + 1)];
     const looked = JSON.stringify([kind, view.window, view.end, view.zoom, asks.map(askKey)]);
@@ -181,12 +182,13 @@ export class Card {
   /** Draws what there is now. */
   draw() {
     if (!this.isSeen) return;
-    const { store, view, cursor } = this.page;
+    const { page } = this;
+    const { store, view, cursor } = page;
     const { last } = store;
     if (this.#ranking) {
-      const time = cursor.at === null ? last === undefined ? 0 : view.range(last)[1] : store.times[cursor.at];
       const isNow = cursor.at === null && view.isLive;
-      this.spec.asks.forEach((ask, n) => this.#ranking[n].update(store.rankedAt(askKey(ask), time), isNow));
+      const time = cursor.at !== null ? store.times[cursor.at] : view.isLive ? last ?? 0 : page.range[1];
+      this.spec.asks.forEach((ask, n) => this.#ranking[n].update(page.rankedAt(ask, time), isNow));
       return;
     }
     const { kind, columns, notes } = this.#content();
@@ -203,7 +205,7 @@ export class Card {
     }
     this.#lines.forEach((line, n) => { line.column = columns[n]; });
     if (last === undefined) return;
-    const range = view.range(last);
+    const { range } = page;
     this.#panels.draw(store.times, range, store.bounds(range), n => this.#isHidden(n));
     this.#panels.hold(cursor.held ?? null, range);
     this.drawLegend();
@@ -211,17 +213,17 @@ export class Card {
 
   /** Writes the numbers for the place of the cursor. */
   drawLegend() {
-    const { store, view, cursor } = this.page;
+    const { store, range, cursor } = this.page;
     if (!this.isSeen || store.last === undefined) return;
     if (this.#ranking) this.draw();
-    else this.#legend.update(store, store.bounds(view.range(store.last)), cursor.at, n => this.#isHidden(n));
+    else this.#legend.update(store, store.bounds(range), cursor.at, n => this.#isHidden(n));
   }
 
   /** Shows the cursor that keys hold, and the numbers there. */
   drawCursor() {
-    const { store, view, cursor } = this.page;
+    const { store, range, cursor } = this.page;
     if (!this.isSeen || store.last === undefined) return;
-    this.#panels?.hold(cursor.held, view.range(store.last));
+    this.#panels?.hold(cursor.held, range);
     this.drawLegend();
   }
 
@@ -287,9 +289,8 @@ export class Card {
   }
 
   async #copy() {
-    const { store, view } = this.page;
+    const { store, range } = this.page;
     if (store.last === undefined) return;
-    const range = view.range(store.last);
     const [from, to] = store.bounds(range);
     let text;
     if (this.#ranking) {

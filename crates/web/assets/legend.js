@@ -8,16 +8,16 @@ import { dashes, lineColour } from "./palette.js";
 import { rove } from "./rove.js";
 import { markText, reasonText } from "./names.js";
 
-/** Average, minimum, maximum and last of the values in [from, to), null of none. */
-export function figures(values, from, to) {
+/** Average, minimum and maximum of a column in [from, to), null of none. A step of a range has a least and a greatest value. */
+export function figures({ values, least = values, greatest = values }, from, to) {
   let [sum, count, min, max] = [0, 0, Infinity, -Infinity];
   for (let at = from; at < to; at++) {
     const value = values[at];
     if (value == null) continue;
     sum += value;
     count++;
-    if (value < min) min = value;
-    if (value > max) max = value;
+    if (least[at] < min) min = least[at];
+    if (greatest[at] > max) max = greatest[at];
   }
   return count ? { average: sum / count, min, max } : null;
 }
@@ -135,7 +135,7 @@ export class Legend {
       button.setAttribute("aria-pressed", String(!off));
       const place = at ?? to - 1;
       const value = place >= 0 ? column.values[place] ?? null : null;
-      const stats = figures(column.values, from, to);
+      const stats = figures(column, from, to);
       cells[0].classList.toggle("reason", value === null);
       // Where there is no value at all the reason has the whole row.
       element.classList.toggle("nothing", !stats);

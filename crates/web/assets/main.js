@@ -7,7 +7,8 @@ import { Browser } from "./browser.js";
 import { Charts } from "./charts.js";
 import { Cursor } from "./cursor.js";
 import { Findings } from "./findings.js";
-import { Store } from "./store.js";
+import { FILLED, Past } from "./past.js";
+import { askKey, Store } from "./store.js";
 import { Stream } from "./stream.js";
 import { asksOf, overviewCharts, View, WINDOWS } from "./view.js";
 import { clock, day, ownZone, usesUtc, useUtc, zoneText } from "./zone.js";
@@ -23,10 +24,17 @@ function keep(name, value) {
   } catch { /* it is chosen for this visit only */ }
 }
 
+/** Windows up to so many times what was recorded are offered. */
+const WHOLE = 5;
+
 const textOf = ({ error, hints }) => [error, ...(hints ?? [])].join("; ");
 
 class Page {
   cursor = new Cursor();
+  /** The samples as they come, with what came just before. */
+  #live;
+  /** What was recorded; null without a recording. */
+  #past = null;
   #about;
   #charts;
   #stream;
@@ -39,10 +47,20 @@ class Page {
   constructor(about) {
     this.#about = about;
     this.view = View.fromFragment(location.hash.slice(1));
-    this.store = new Store(about.interval_ms, about.history_s * 1000);
-    this.#stream = new Stream(this.store, Boolean(about.log));
+    this.#live = new Store(about.interval_ms, about.history_s * 1000);
+    const recorded = about.recording ?? about.log;
+    if (recorded) {
+      this.#past = new Past(recorded, about.interval_ms);
+      this.#past.addEventListener("data", () => {
+        this.#showState();
+        this.draw();
+      });
+    }
+    const fill = recorded ? (seconds, signal) => this.#past.fill(this.#live, this.#charts.specs, seconds, signal) : null;
+    this.#stream = new Stream(this.#live, Boolean(about.log), fill);
     this.#findings = new Findings(byId("findings"), about.machine, about.interval_ms);
     this.#stream.addEventListener("data", () => {
+      this.#look();
       this.draw();
       this.#findings.ask();
     });
@@ -63,6 +81,44 @@ class Page {
     this.#listen();
     this.#restore();
     this.#findings.ask();
+  }
+
+  /** What the charts show: the samples as they come, or a range of what was recorded. */
+  get store() { return this.#past?.store ?? this.#live; }
+
+  /** The newest time of all; now if nothing has come yet. */
+  get #now() { return this.#live.last ?? Date.now(); }
+
+  /** The time of the first sample that can be shown. */
+  get #first() { return this.#past?.first ?? this.#now - this.#about.history_s * 1000; }
+
+  /** What was written into the recording: `{time, text}`. */
+  get marks() { return this.#past?.marks ?? []; }
+
+  /** A ranking as it was at a time; null if nothing is known of it yet. */
+  rankedAt(ask, time) {
+    if (!time) return null;
+    return this.#live.rankedAt(askKey(ask), time) ?? this.#past?.ranked(ask, time) ?? null;
+  }
+
+  /** The range that is shown. */
+  get range() {
+    const { view } = this;
+    if (view.isLive && this.#past && view.window > FILLED) {
+      const end = this.#past.endOf(this.#now, view.window * 1000);
+      return [end - view.window * 1000, end];
+    }
+    return view.range(this.#now);
+  }
+
+  /** Reads what was recorded, where the samples that have come do not have it. */
+  #look() {
+    if (!this.#past) return;
+    const { view, range } = this;
+    const isNeeded = view.isLive ? view.window > FILLED : range[0] < this.#live.oldest || range[1] - range[0] > FILLED * 1000;
+    const before = this.store;
+    this.#past.show(this.#charts.specs, isNeeded ? range : null);
+    if (before !== this.store) this.cursor.release();
   }
 
   /** The charts of the view; without any of its own those of the server. */
@@ -98,9 +154,9 @@ class Page {
   }
 
   #asked() {
-    const now = this.store.last ?? Date.now();
-    const seconds = Math.max(this.view.window, (now - this.view.range(now)[0]) / 1000);
-    this.#stream.ask(asksOf(this.#charts.specs), Math.min(seconds, this.#about.history_s));
+    const seconds = Math.max(this.view.window, (this.#now - this.range[0]) / 1000);
+    this.#stream.ask(asksOf(this.#charts.specs), Math.min(seconds, this.#past ? FILLED : this.#about.history_s));
+    this.#look();
   }
 
   /** How many more paths the server takes if these come too; negative if they are too many. */
@@ -125,7 +181,7 @@ class Page {
   // Time
 
   zoomTo(from, to) {
-    if (to - from < 2 * this.store.interval) return;
+    if (to - from < 2 * this.#live.interval) return;
     this.view.zoom = [from, to];
     this.#moved();
   }
@@ -135,7 +191,7 @@ class Page {
     this.#moved();
   }
 
-  #pause(end = this.store.last ?? Date.now()) {
+  #pause(end = this.#now) {
     this.view.end = end;
     this.view.zoom = null;
     this.#moved();
@@ -150,12 +206,10 @@ class Page {
 
   /** Earlier or later by a part of what is shown, within what is known. */
   #step(direction) {
-    const { last } = this.store;
-    if (last === undefined) return;
-    const [from, to] = this.view.range(last);
+    if (this.#live.last === undefined && !this.#past) return;
+    const [from, to] = this.range;
     const length = to - from;
-    const oldest = last - this.#about.history_s * 1000;
-    const end = Math.min(last, Math.max(oldest + length, to + direction * length / 3));
+    const end = Math.min(this.#now, Math.max(this.#first + length, to + direction * length / 3));
     if (this.view.zoom) {
       this.view.zoom = [end - length, end];
       this.#moved();
@@ -178,8 +232,8 @@ class Page {
     setText(toggle.querySelector("span"), view.isLive ? "Pause" : "Resume");
     toggle.querySelector("use").setAttribute("href", view.isLive ? "#i-pause" : "#i-play");
     byId("past").hidden = view.isLive;
-    // A log has findings of any time.
-    if (this.#about.log) this.#findings.at = view.isLive ? null : Math.round(view.range(this.store.last ?? Date.now())[1]);
+    // What was recorded has findings of any time.
+    if (this.#past) this.#findings.at = view.isLive ? null : Math.round(this.range[1]);
     else this.#findings.isLive = view.isLive;
     this.#asked();
     this.#write();
@@ -188,24 +242,19 @@ class Page {
   }
 
   #showPast() {
-    const { last } = this.store;
-    if (this.view.isLive || last === undefined) return;
-    const [from, to] = this.view.range(last);
+    if (this.view.isLive) return;
+    const [from, to] = this.range;
     const ofDay = day(from) === day(Date.now()) ? "" : `${day(from)} `;
     setText(byId("range-text"), `${ofDay}${clock(from)} – ${clock(to)} ${zoneText(to)}${this.view.zoom ? ", zoomed" : ""}`);
     const position = byId("position");
-    const span = this.#about.history_s * 1000;
-    const oldest = last - span;
-    if (document.activeElement !== position) position.value = Math.round((to - oldest) / span * 1000);
+    const [first, span] = [this.#first, Math.max(1, this.#now - this.#first)];
+    if (document.activeElement !== position) position.value = Math.round((to - first) / span * 1000);
   }
 
   #slid(part) {
-    const { last } = this.store;
-    if (last === undefined) return;
-    const span = this.#about.history_s * 1000;
-    const [from, to] = this.view.range(last);
+    const [from, to] = this.range;
     const length = to - from;
-    const end = Math.max(last - span + length, last - span + part * span);
+    const end = Math.max(this.#first + length, this.#first + part * (this.#now - this.#first));
     if (this.view.zoom) this.view.zoom = [end - length, end]; else this.view.end = end;
     this.#moved();
   }
@@ -217,7 +266,7 @@ class Page {
     if (this.#frame || document.hidden) return;
     this.#frame = requestAnimationFrame(() => {
       this.#frame = 0;
-      if (this.store.last !== undefined) this.cursor.follow(this.store, this.view.range(this.store.last));
+      if (this.store.last !== undefined) this.cursor.follow(this.store, this.range);
       this.#charts.draw();
       this.#showPast();
       this.#showZone();
@@ -241,8 +290,7 @@ class Page {
 
   /** Keys move the cursor of all charts by so many samples; of one its values are read out. */
   moveCursor(card, by) {
-    const { last } = this.store;
-    if (last === undefined || !this.cursor.move(this.store, this.view.range(last), by)) return;
+    if (this.store.last === undefined || !this.cursor.move(this.store, this.range, by)) return;
     this.#charts.drawCursor();
     this.say(card.reading());
   }
@@ -269,6 +317,7 @@ class Page {
     if (state === "lost") {
       texts.push(h("b", {}, "Connection lost"), ` ${since ? `at ${clock(since)}` : ""}: ${reason?.error ?? "trying again"}`);
     }
+    if (this.#past?.problem) texts.push(h("b", {}, "Past: "), textOf(this.#past.problem));
     if (state === "refused") texts.push(h("b", {}, "The server refuses: "), textOf(reason));
     if (state === "login") texts.push(h("b", {}, "Log in again: "), textOf(reason));
     notices.replaceChildren(...texts);
@@ -310,7 +359,7 @@ class Page {
   /** A zone has another distance from UTC in summer: the label is of the times that are shown. */
   #showZone() {
     const button = byId("zone");
-    setText(button, zoneText(this.view.range(this.store.last ?? Date.now())[1]));
+    setText(button, zoneText(this.range[1]));
     const [now, other] = usesUtc() ? ["UTC", ownZone()] : [ownZone(), "UTC"];
     button.title = `Times are in ${now}; show ${other} (u)`;
     button.setAttribute("aria-label", `Times are in ${now}, ${button.textContent}; show ${other}`);
@@ -358,7 +407,7 @@ class Page {
       }
     });
     for (const [seconds, text] of WINDOWS) {
-      if (seconds > this.#about.history_s && seconds > 60) continue;
+      if (seconds > 60 && seconds > (this.#past ? WHOLE * (this.#now - this.#first) / 1000 : this.#about.history_s)) continue;
       const input = h("input", { type: "radio", name: "window", value: seconds, id: `window-${seconds}`, on: { change: () => this.#setWindow(seconds) } });
       byId("windows").append(input, h("label", { for: `window-${seconds}` }, text));
     }

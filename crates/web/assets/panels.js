@@ -90,7 +90,7 @@ export class Panels {
 
   #key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const [from, to] = this.#page.store.bounds(this.#page.view.range(this.#page.store.last ?? 0));
+    const [from, to] = this.#page.store.bounds(this.#page.range);
     const step = event.shiftKey ? Math.max(2, Math.round((to - from) * LARGE)) : 1;
     const moves = { ArrowLeft: -step, ArrowRight: step, Home: -Infinity, End: Infinity };
     if (Object.hasOwn(moves, event.key)) this.act.move(moves[event.key]);

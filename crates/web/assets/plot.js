@@ -16,6 +16,12 @@ const DENSE = 12000;
 // Distances between the marks of the time axis, in ms.
 const STEPS = [1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400].map(s => s * 1000);
 
+/** The height of a mark of the recorder itself, in pixels. */
+const TICK = 5;
+
+/** The longest text of a mark, in characters. */
+const MARK_MOST = 28;
+
 /** A place where no cursor is. */
 const NOWHERE = { left: -10, top: -10 };
 
@@ -31,8 +37,12 @@ export class Plot {
   #names = null;
   #sums = [];
   #heat = null;
-  #gap;
+  #page;
   #isHeld = false;
+  /** The least and the greatest value of the steps that are shown; null where each row is a sample. */
+  #ends = null;
+  #hidden = () => false;
+  #bounds = [0, 0];
 
   /**
    * Lines are `{n, label, unit, scale, series, column, isRest}`: `n` is the place in the chart, `unit` as the server says
@@ -44,7 +54,7 @@ export class Plot {
     this.#lines = lines;
     this.#left = left;
     this.#hasTimes = hasTimes;
-    this.#gap = gapOf(page.store.interval);
+    this.#page = page;
     const options = {
       width: Math.max(100, host.clientWidth),
       height: Math.max(80, host.clientHeight),
@@ -73,7 +83,8 @@ export class Plot {
         }],
         setCursor: [u => page.cursorAt(u.cursor.idx ?? null)],
         setSeries: [(_, index, change) => { if ("focus" in change) onFocus(index ? lines[index - 1].n : null); }],
-        drawAxes: kind === "heat" ? [u => this.#drawHeat(u)] : [],
+        drawAxes: [u => { if (kind === "heat") this.#drawHeat(u); else if (kind === "lines") this.#drawBands(u); }],
+        draw: [u => this.#drawMarks(u)],
       },
     };
     this.#u = new uPlot(options, this.#empty(), host);
@@ -95,8 +106,9 @@ export class Plot {
     const floor = unit === "%" ? (this.#kind === "stack" ? 100 : 1) : prefixes === "binary" ? 1024 / factor : 1e-9;
     scales[scale] = {
       range: (_, min, max) => {
-        const low = Math.min(0, min ?? 0);
-        const high = Math.max(max ?? 0, low);
+        const [least, greatest] = this.#ends ?? [0, 0];
+        const low = Math.min(0, min ?? 0, least);
+        const high = Math.max(max ?? 0, low, greatest);
         if (high === low) return [low, low + Math.max(floor, prefixes === "time" ? 1e-3 : 1)];
         const top = high + (high - low) * 0.06;
         return [low, Math.max(floor, unit === "%" && high <= 100 ? Math.min(top, 100) : top)];
@@ -159,6 +171,9 @@ export class Plot {
   /** Draws the range, [from, to] in ms; `hidden(n)` says which lines are not shown. */
   draw(times, [min, max], bounds, hidden) {
     const u = this.#u;
+    this.#hidden = hidden;
+    this.#bounds = bounds;
+    this.#ends = this.#kind === "lines" ? this.#endsOfSteps(bounds, hidden) : null;
     u.batch(() => {
       u.setData(this.#data(times, bounds, hidden), false);
       if (this.#kind !== "heat") {
@@ -196,6 +211,84 @@ export class Plot {
     return [times, ...this.#sums];
   }
 
+  /** The least and the greatest value of all steps, of the lines that are shown. */
+  #endsOfSteps([from, to], hidden) {
+    let ends = null;
+    for (const { n, column: { least, greatest } } of this.#lines) {
+      if (!least || hidden(n)) continue;
+      ends ??= [0, 0];
+      for (let at = from; at < to; at++) {
+        if (least[at] < ends[0]) ends[0] = least[at];
+        if (greatest[at] > ends[1]) ends[1] = greatest[at];
+      }
+    }
+    return ends;
+  }
+
+  /** Where a row is a step with several samples: an area from its least to its greatest value, behind its mean. */
+  #drawBands(u) {
+    const times = u.data[0];
+    const [from, to] = [Math.max(0, this.#bounds[0] - 1), Math.min(times.length, this.#bounds[1] + 1)];
+    u.ctx.save();
+    u.ctx.beginPath();
+    u.ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
+    u.ctx.clip();
+    for (const line of this.#lines) {
+      const { least, greatest } = line.column;
+      if (!least || this.#hidden(line.n)) continue;
+      u.ctx.fillStyle = faded(lineColour(line), 0.22);
+      for (let begin = from; begin < to;) {
+        if (least[begin] == null) {
+          begin++;
+          continue;
+        }
+        let end = begin;
+        while (end < to && least[end] != null) end++;
+        const place = (at, value) => [u.valToPos(times[at], "x", true), u.valToPos(value, line.scale, true)];
+        u.ctx.beginPath();
+        for (let at = begin; at < end; at++) u.ctx.lineTo(...place(at, greatest[at]));
+        for (let at = end - 1; at >= begin; at--) u.ctx.lineTo(...place(at, least[at]));
+        u.ctx.fill();
+        begin = end;
+      }
+    }
+    u.ctx.restore();
+  }
+
+  /** Marks of the recording: a line each, with its text where there is room for it. */
+  #drawMarks(u) {
+    const { min, max } = u.scales.x;
+    const marks = this.#page.marks.filter(({ time }) => time >= min && time <= max);
+    if (!marks.length) return;
+    const { ctx, bbox: { left, top, width, height } } = u;
+    ctx.save();
+    ctx.font = FONT.replace(/\d+px/, size => `${parseInt(size, 10) * devicePixelRatio}px`);
+    ctx.textBaseline = "top";
+    ctx.textAlign = "left";
+    ctx.lineWidth = devicePixelRatio;
+    let end = -Infinity;
+    for (const { time, text, is_of_recorder } of marks) {
+      const x = Math.round(u.valToPos(time, "x", true)) + 0.5;
+      ctx.strokeStyle = styled(is_of_recorder ? "--faint" : "--accent");
+      ctx.fillStyle = ctx.strokeStyle;
+      ctx.setLineDash(is_of_recorder ? [] : [3 * devicePixelRatio, 3 * devicePixelRatio]);
+      ctx.beginPath();
+      // What the recorder says of itself is less than what somebody wanted to be found.
+      ctx.moveTo(x, is_of_recorder ? top + height - TICK * devicePixelRatio : top);
+      ctx.lineTo(x, top + height);
+      ctx.stroke();
+      if (is_of_recorder) continue;
+      const short = text.length > MARK_MOST ? `${text.slice(0, MARK_MOST - 1)}…` : text;
+      const room = ctx.measureText(short).width + 8 * devicePixelRatio;
+      // At the right edge it is before its line.
+      const begin = x + room > left + width ? x - room : x;
+      if (begin < end || begin < left || height < 60 * devicePixelRatio) continue;
+      ctx.fillText(short, begin + 4 * devicePixelRatio, top + 2 * devicePixelRatio);
+      end = begin + room;
+    }
+    ctx.restore();
+  }
+
   /**
    * A picture with a row a line, and a column for each column of pixels: its colour is that of the greatest sample of
    * its time. Where nothing was, nothing is drawn.
@@ -208,11 +301,12 @@ export class Plot {
     const width = Math.round(w);
     if (!times || rows === 0 || width < 1) return;
     const { min, max } = u.scales.x;
-    const shown = columns(times, bounds, [min, max], width, this.#gap);
+    const shown = columns(times, bounds, [min, max], width, gapOf(this.#page.store.interval));
     const picture = new ImageData(width, rows);
     const [, top] = this.ends(bounds);
     const colours = ramp();
-    this.#lines.forEach(({ column: { values } }, row) => {
+    this.#lines.forEach(({ column }, row) => {
+      const values = column.greatest ?? column.values;
       for (let x = 0; x < width; x++) {
         const value = greatest(values, shown[2 * x], shown[2 * x + 1]);
         if (value === null) continue;
@@ -237,11 +331,10 @@ export class Plot {
    */
   ends([from, to]) {
     let [low, top] = [0, this.#lines.every(line => line.unit === "%") ? 100 : 0];
-    for (const { column } of this.#lines) {
+    for (const { column: { values, least = values, greatest = values } } of this.#lines) {
       for (let at = from; at < to; at++) {
-        const value = column.values[at];
-        if (value > top) top = value;
-        if (value < low) low = value;
+        if (greatest[at] > top) top = greatest[at];
+        if (least[at] < low) low = least[at];
       }
     }
     return [low, top || 1];

@@ -38,7 +38,7 @@ export class Ranking {
     setText(this.#without, withoutTexts(row?.without ?? []).map(({ text }) => text).join("; "));
     this.#without.classList.toggle("usual", isUsual(row?.without ?? []));
     if (isEmpty) {
-      const waits = isNow ? "Waiting for the first sample" : "Nothing is known of that time: rankings begin when the page is opened";
+      const waits = isNow ? "Waiting for the first sample" : "Nothing is known of that time yet";
       setText(this.#empty, row ? `Nothing to rank: ${row.nothing ?? "no instance has a value"}` : waits);
       return;
     }

@@ -17,6 +17,8 @@ export const gapOf = interval => 2.5 * interval;
 export class Store {
   /** Times in ms since 1970, rising. Columns are as long. */
   times = [];
+  /** The time since which all is known that is asked; infinite until the recording has been read. */
+  oldest = Infinity;
   /**
    * Key of a series → `{key, series, values, why, marks}`: `why` has the reasons of values that are missing, by time,
    * `marks` what is special about others. The key is the path, with a number where two series have the same.
@@ -41,6 +43,7 @@ export class Store {
   /** What is asked from now on, in the order of the request; what nobody asks any more is forgotten. */
   request(asks) {
     this.#requested = asks.map(askKey);
+    this.oldest = Infinity;
     const before = this.asks;
     this.asks = new Map(asks.map(ask => {
       const key = askKey(ask);
@@ -51,9 +54,61 @@ export class Store {
     for (const key of this.columns.keys()) if (!wanted.has(key)) this.columns.delete(key);
   }
 
+  /**
+   * A range in steps, which is all that this store is of: `{times, series, errors}`. The `ask` of a series is its path.
+   * Columns have the least and the greatest value of each step, too.
+   */
+  steps({ times, series, errors }) {
+    const described = this.#described(series);
+    this.series(described);
+    this.history({ ids: described.map(({ id }) => id), times, values: series.map(({ mean }) => mean) });
+    series.forEach(({ least, greatest, missing }, n) => {
+      const column = this.columns.get(this.#ids.get(described[n].id)?.key);
+      if (!column) return;
+      Object.assign(column, { least, greatest });
+      for (const [at, reason] of missing) column.why.set(times[at], reason);
+    });
+    for (const { ask, error } of errors) {
+      const asked = this.asks.get(ask);
+      if (asked) asked.nothing = error;
+    }
+  }
+
+  /** What was recorded before the first sample, in steps as long as the interval. From then on nothing is unknown. */
+  fill({ times, series }, length) {
+    const first = this.times[0] ?? Infinity;
+    const end = times.findIndex(time => time > first - this.interval / 2);
+    const before = end < 0 ? times : times.slice(0, end);
+    this.#insert(before);
+    const place = new Map(this.times.map((time, at) => [time, at]));
+    const last = new Map(series.map((one, n) => [one.path, n]));
+    const described = this.#described(series);
+    series.forEach(({ path, mean, missing }, n) => {
+      const ask = this.asks.get(series[n].ask);
+      if (!ask) return;
+      // The newest of a path goes on with the samples that come; an earlier one of the same name is another line.
+      const key = last.get(path) === n ? path : `${path}\tbefore ${n}`;
+      const column = this.columns.get(key) ?? { key, series: described[n], values: new Array(this.times.length).fill(null), why: new Map(), marks: new Map() };
+      this.columns.set(key, column);
+      ask.members.add(key);
+      before.forEach((time, at) => { column.values[place.get(time)] = mean[at]; });
+      for (const [at, reason] of missing) if (at < before.length) column.why.set(times[at], reason);
+    });
+    this.oldest = (before[0] ?? first) - this.interval;
+    // The newest step is not there yet, and the oldest may be before the recording.
+    if (Number.isFinite(length) && before.length * this.interval < length * 0.9) this.oldest = -Infinity;
+  }
+
+  /** The series of a range as the server describes those of a stream, with numbers of their own. */
+  #described(series) {
+    return series.map(({ least, mean, greatest, last, missing, marks, ask, ...about }, n) =>
+      ({ ...about, id: -1 - n, ask: this.#requested.indexOf(ask) }));
+  }
+
   /** Nothing has come yet, but what is asked remains. */
   forget() {
     this.times = [];
+    this.oldest = Infinity;
     this.#gaps.clear();
     this.columns.clear();
     for (const ask of this.asks.values()) {

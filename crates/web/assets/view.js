@@ -3,7 +3,9 @@
 import { RANKED_ASKED } from "./ranking.js";
 
 /** Time windows to choose from, in seconds. */
-export const WINDOWS = [[60, "1 m"], [300, "5 m"], [600, "10 m"], [1800, "30 m"], [3600, "1 h"]];
+export const WINDOWS = [
+  [60, "1 m"], [300, "5 m"], [600, "10 m"], [1800, "30 m"], [3600, "1 h"], [21600, "6 h"], [86400, "24 h"], [604800, "7 d"],
+];
 
 export const KINDS = { lines: "Lines", stack: "Stacked", heat: "Heat map", rank: "Ranking" };
 

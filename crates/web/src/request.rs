@@ -107,7 +107,7 @@ pub fn stream(query: &str) -> Result<StreamRequest, BadRequest> {
         let (name, value) = pair?;
         match name.as_str() {
             "path" => add(&mut request.asks, &value)?,
-            "top" | "sum" => select(request.asks.last_mut(), &name, &value)?,
+            "top" | "sum" => select(request.asks.last_mut(), &name, &value, false)?,
             "history" => request.history_s = number(&name, &value, 0, u32::MAX)?,
             "begin" => set(&mut request.range.begin, &name, value)?,
             "end" => set(&mut request.range.end, &name, value)?,
@@ -137,7 +137,7 @@ pub fn range(query: &str) -> Result<RangeRequest, BadRequest> {
             "top" | "sum" => match request.asks.last_mut() {
                 // Without a path there is nothing to select from.
                 Some(RangeAsk { request: Err(_), .. }) => {}
-                ask => select(ask.and_then(|ask| ask.request.as_mut().ok()), &name, &value)?,
+                ask => select(ask.and_then(|ask| ask.request.as_mut().ok()), &name, &value, true)?,
             },
             "alias" => match request.asks.last_mut() {
                 Some(ask) => set(&mut ask.alias, &name, value)?,
@@ -169,11 +169,13 @@ impl RangeRequest {
             parts.extend(alias.iter().map(|alias| format!("alias={}", encoded(alias))));
             let Ok(PathRequest { path, top: own, sum }) = request else { continue };
             let is_several = path.instance.as_ref().is_some_and(|text| text.contains(['*', '?', '{', '!']));
-            match (own, sum, top) {
-                (Some(own), ..) => parts.push(format!("top={own}")),
-                (None, true, None) => parts.push("sum=1".to_owned()),
-                (None, _, Some(top)) if is_several => parts.push(format!("top={top}")),
+            match (own, top) {
+                (Some(own), _) => parts.push(format!("top={own}")),
+                (None, Some(top)) if is_several => parts.push(format!("top={top}")),
                 _ => {}
+            }
+            if *sum {
+                parts.push("sum=1".to_owned());
             }
         }
         for (name, time) in [("from", &self.range.begin), ("to", &self.range.end)] {
@@ -210,19 +212,25 @@ fn step(text: &str) -> Result<Duration, BadRequest> {
     }
 }
 
-/// Applies the parameter `top` or `sum` to the path before it.
-fn select(ask: Option<&mut PathRequest>, name: &str, value: &str) -> Result<(), BadRequest> {
+/// Applies the parameter `top` or `sum` to the path before it. A path can have both if `allows_both` is `true`: of a
+/// range the sum has the instances that are not among the greatest.
+fn select(
+    ask: Option<&mut PathRequest>,
+    name: &str,
+    value: &str,
+    allows_both: bool,
+) -> Result<(), BadRequest> {
     let most = if name == "top" { TOP_MOST } else { 1 };
     let chosen = number(name, value, 1, most)?;
     let Some(ask) = ask else { return bad(format!("{name} belongs behind the path that it is of")) };
     match name {
-        "top" if ask.sum => bad(TOP_AND_SUM),
+        "top" if ask.sum && !allows_both => bad(TOP_AND_SUM),
         "top" if ask.top.is_some() => bad("top is there twice for one path"),
         "top" => {
             ask.top = Some(chosen);
             Ok(())
         }
-        _ if ask.top.is_some() => bad(TOP_AND_SUM),
+        _ if ask.top.is_some() && !allows_both => bad(TOP_AND_SUM),
         _ if ask.sum => bad("sum is there twice for one path"),
         _ => {
             ask.sum = true;

@@ -330,6 +330,10 @@ fn the_greatest_of_a_range_and_its_sum() {
     let got = range("path=/Shop(*)/Stock&sum=1&from=0&to=20000&step=5");
     let sum = got["series"].as_array().unwrap().iter().find(|series| series["sum"] == true).unwrap();
     assert_eq!(sum["last"], json!([105.0, 110.0, 115.0, 120.0, 121.0]));
+    // The sum has the instances that are not among the greatest, too.
+    let both = range("path=/Shop(*)/Stock&top=1&sum=1&from=0&to=20000&step=5");
+    assert_eq!(both["series"].as_array().unwrap().len(), 2);
+    assert_eq!(both["series"].as_array().unwrap().iter().find(|series| series["sum"] == true), Some(sum));
 }
 
 /// Checks that a series that is read alone, from its own columns, has the values of a reading of all instances.
