@@ -154,6 +154,33 @@ export function checksOfPast({ open, close, ensure, same, card, legend, until, s
       return "";
     },
 
+    async "two times are compared on one axis, with the difference in the legend"() {
+      const end = Date.now() - 5_000;
+      const page = await opened(`#w=60&zoom=${end - 20_000}-${end}&${chartOf("RAM", "lines", AVAILABLE)}`);
+      await isShown(page, "RAM");
+      await page.getByLabel("Compare with").selectOption({ label: "with just before" });
+      const heads = () => card(page, "RAM").locator(".legend thead th").allTextContents();
+      await until(async () => (await heads()).join().includes("Before,Difference"), "no difference in the legend");
+      ensure(page.url().includes("compare=20000"), `the address has it: ${page.url()}`);
+      const cells = async () => (await legend(page, "RAM"))[0].cells;
+      await until(async () => /^[+−]?[\d.,]+ /.test((await cells())[3]), "no number");
+      // The server's own means of both times.
+      const [now, before] = await page.evaluate(async end => {
+        const { request } = await import("/assets/api.js");
+        const mean = async (from, to) => {
+          const query = new URLSearchParams({ path: "\\Memory\\Available Bytes", from, to, step: "1h" });
+          return (await (await request(`/api/v1/range?${query}`)).json()).series[0].mean[0];
+        };
+        return [await mean(end - 20_000, end), await mean(end - 40_000, end - 20_001)];
+      }, end);
+      const shown = (await cells())[3];
+      ensure(shown.startsWith(now >= before ? "+" : "−") || Math.abs(now - before) < now / 500, `${shown}, and the means are ${now} and ${before}`);
+      await page.getByLabel("Compare with").selectOption({ label: "Compare…" });
+      await until(async () => (await heads()).join().includes("Min,Max"), "it is compared for ever");
+      await close(page);
+      return shown;
+    },
+
     async "zooming and moving reach what was recorded before the page was opened"() {
       const page = await opened(`#w=60&${chartOf("RAM", "lines", AVAILABLE)}`);
       await isShown(page, "RAM");

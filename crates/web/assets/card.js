@@ -192,7 +192,7 @@ export class Card {
       return;
     }
     const { kind, columns, notes } = this.#content();
-    const state = JSON.stringify([kind, columns.map(column => column.key)]);
+    const state = JSON.stringify([kind, columns.map(column => column.key), columns.some(column => column.other)]);
     if (state !== this.#drawnFor) {
       this.#drawnFor = state;
       this.#notedFor = "";

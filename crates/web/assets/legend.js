@@ -28,6 +28,10 @@ const COLUMNS = ["last", "average", "min", "max"];
 /** Those that are left out first. */
 const LEFT_OUT = ["min", "average"];
 
+/** What stands in them, and beside another time. */
+const HEADS = ["Average", "Min", "Max"];
+const HEADS_COMPARED = ["Average", "Before", "Difference"];
+
 /** The most room that names are sure to have, in pixels: longer ones have two lines. */
 const NAME_ROOM = 136;
 
@@ -43,6 +47,13 @@ const EDGES = 10;
 
 /** The least room for a value, in characters. */
 const VALUE_LEAST = 8;
+
+/** How much a number is more or less than one before; "–" where either is not known. */
+function differenceText(now, before, unit) {
+  if (now === undefined || before === undefined) return "–";
+  const text = valueText(Math.abs(now - before), unit);
+  return now === before ? text : `${now > before ? "+" : "−"}${text}`;
+}
 
 /** Dashes of a swatch, in pixels, as they are drawn in a line. */
 const swatchOf = (colour, dash) => {
@@ -60,12 +71,13 @@ export class Legend {
   #refresh;
   #size = new ResizeObserver(() => this.#fit());
   #when = h("th", { scope: "col" }, "Last");
+  #heads;
   #body = h("tbody");
 
   /** `act` hears of clicks: `toggle(n)`, `focus(n or null)`, `remove(n)`. */
   constructor(act) {
     this.act = act;
-    const heads = ["Average", "Min", "Max"].map(text => h("th", { scope: "col", class: text.toLowerCase() }, text));
+    const heads = this.#heads = HEADS.map(text => h("th", { scope: "col", class: text.toLowerCase() }, text));
     const name = h("th", { scope: "col" }, h("span", { class: "unseen" }, "Line"));
     const last = h("th", { scope: "col" }, h("span", { class: "unseen" }, "Remove"));
     this.element = h("div", { class: "legend", tabindex: "-1" },
@@ -126,6 +138,8 @@ export class Legend {
   /** Writes the numbers. `at` is the row of the cursor, or null; `hidden(n)` says which lines are not shown. */
   update({ times }, [from, to], at, hidden) {
     setText(this.#when, at === null ? "Last" : clock(times[at] ?? 0));
+    const isCompared = this.#rows.some(({ line }) => line.column.other);
+    this.#heads.forEach((head, n) => setText(head, (isCompared ? HEADS_COMPARED : HEADS)[n]));
     let longest = this.#longest;
     this.#rows.forEach(({ element, button, cells, line }, n) => {
       const { column } = line;
@@ -143,9 +157,12 @@ export class Legend {
       const mark = column.marks.get(times[place]);
       setText(cells[0], value === null ? reasonText(column.why.get(times[place])) : valueText(value, unit) + (mark ? " *" : ""));
       cells[0].title = mark ? markText(mark) : "";
-      [stats?.average, stats?.min, stats?.max].forEach((number, m) => {
+      const before = column.other && figures({ values: column.other }, from, to)?.average;
+      const numbers = column.other ? [stats?.average, before] : [stats?.average, stats?.min, stats?.max];
+      numbers.forEach((number, m) => {
         setText(cells[m + 1], number === undefined ? "–" : valueText(number, unit));
       });
+      if (column.other) setText(cells[3], differenceText(stats?.average, before, unit));
       for (const cell of value === null ? cells.slice(1) : cells) longest = Math.max(longest, cell.textContent.length);
     });
     if (longest === this.#longest) return;

@@ -104,7 +104,7 @@ class Page {
   /** The range that is shown. */
   get range() {
     const { view } = this;
-    if (view.isLive && this.#past && view.window > FILLED) {
+    if (view.isLive && this.#past && (view.window > FILLED || view.compared !== null)) {
       const end = this.#past.endOf(this.#now, view.window * 1000);
       return [end - view.window * 1000, end];
     }
@@ -115,9 +115,9 @@ class Page {
   #look() {
     if (!this.#past) return;
     const { view, range } = this;
-    const isNeeded = view.isLive ? view.window > FILLED : range[0] < this.#live.oldest || range[1] - range[0] > FILLED * 1000;
+    const isNeeded = view.compared !== null || (view.isLive ? view.window > FILLED : range[0] < this.#live.oldest || range[1] - range[0] > FILLED * 1000);
     const before = this.store;
-    this.#past.show(this.#charts.specs, isNeeded ? range : null);
+    this.#past.show(this.#charts.specs, isNeeded ? range : null, { earlier: view.compared, goesOn: view.isLive });
     if (before !== this.store) this.cursor.release();
   }
 
@@ -218,6 +218,12 @@ class Page {
     }
   }
 
+  /** Compares with the time that is so many ms before; 0 with the time just before, null with none. */
+  #compare(earlier) {
+    this.view.compared = earlier === 0 ? Math.round(this.range[1] - this.range[0]) : earlier;
+    this.#moved();
+  }
+
   #setWindow(seconds) {
     this.view.window = seconds;
     this.view.zoom = null;
@@ -232,6 +238,9 @@ class Page {
     setText(toggle.querySelector("span"), view.isLive ? "Pause" : "Resume");
     toggle.querySelector("use").setAttribute("href", view.isLive ? "#i-pause" : "#i-play");
     byId("past").hidden = view.isLive;
+    const select = byId("compare");
+    const known = [...select.options].map(option => option.value);
+    select.value = view.compared === null ? "" : known.includes(String(view.compared)) ? String(view.compared) : "0";
     // What was recorded has findings of any time.
     if (this.#past) this.#findings.at = view.isLive ? null : Math.round(this.range[1]);
     else this.#findings.isLive = view.isLive;
@@ -411,6 +420,8 @@ class Page {
       const input = h("input", { type: "radio", name: "window", value: seconds, id: `window-${seconds}`, on: { change: () => this.#setWindow(seconds) } });
       byId("windows").append(input, h("label", { for: `window-${seconds}` }, text));
     }
+    byId("compare").hidden = !this.#past;
+    byId("compare").addEventListener("change", ({ target }) => this.#compare(target.value === "" ? null : Number(target.value)));
     byId("position").addEventListener("input", event => this.#slid(event.target.value / 1000));
     document.addEventListener("visibilitychange", () => {
       this.draw();

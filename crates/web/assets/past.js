@@ -30,7 +30,7 @@ export class Past extends EventTarget {
   #first;
   #interval;
   #asked = "";
-  #charts = "";
+  #about = "";
   #wait = 0;
   #reading = null;
   #rankings = new Map();
@@ -54,28 +54,40 @@ export class Past extends EventTarget {
     return Math.floor(last / step) * step;
   }
 
-  /** Shows a range of the charts, [from, to] in ms; null goes back to the live store. */
-  show(charts, range) {
-    const asked = range === null ? "" : JSON.stringify([rangeAsks(charts), range.map(Math.round)]);
-    if (asked === this.#asked) return;
+  /**
+   * Shows a range of the charts, [from, to] in ms, beside the values of the same length that are `earlier` by so many
+   * ms, or null; a range of null goes back to the live store. A range that goes on does not end the reading of the one
+   * before: on a slow machine none would ever come.
+   */
+  show(charts, range, { earlier, goesOn }) {
+    const about = JSON.stringify([rangeAsks(charts), range && Math.round(range[1] - range[0]), earlier]);
+    const asked = range === null ? "" : `${about} ${range.map(Math.round)}`;
+    if (asked === this.#asked || goesOn && about === this.#about && (this.#reading || this.#wait)) return;
     this.#asked = asked;
+    this.#about = about;
     clearTimeout(this.#wait);
+    this.#wait = 0;
     this.#reading?.abort();
     this.#reading = null;
     if (range === null) {
       this.store = null;
       this.problem = null;
     } else {
-      this.#wait = setTimeout(() => this.#read(charts, range), REST);
+      this.#wait = setTimeout(() => this.#read(charts, range, earlier), REST);
     }
   }
 
-  async #read(charts, [from, to]) {
+  async #read(charts, [from, to], earlier) {
+    this.#wait = 0;
     const reading = this.#reading = new AbortController();
     const length = Math.max(1, to - from);
     const step = stepOf(length, this.#interval);
     const what = { from: Math.round(from), to: Math.round(to), length, step };
-    const range = await readRange(rangeAsks(charts), what, reading.signal).catch(() => null);
+    const asks = rangeAsks(charts);
+    const range = await readRange(asks, what, reading.signal).catch(() => null);
+    const before = { ...what, from: what.from - earlier, to: what.to - earlier };
+    // Without what was before, the range is shown alone.
+    const other = earlier === null || !range ? null : await readRange(asks, before, reading.signal).catch(() => null);
     if (reading !== this.#reading) return;
     this.#reading = null;
     if (!range) {
@@ -87,6 +99,7 @@ export class Past extends EventTarget {
       const store = new Store(step, (range.times.length + 100) * step);
       store.request(asksOf(charts));
       store.steps(atMiddle(range, step));
+      if (earlier !== null) store.compare(other?.series ?? []);
       this.store = store;
       this.marks = range.marks;
     }

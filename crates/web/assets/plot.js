@@ -39,6 +39,8 @@ export class Plot {
   #heat = null;
   #page;
   #isHeld = false;
+  /** Whether each line has one of an earlier time beside it. */
+  #isCompared;
   /** The least and the greatest value of the steps that are shown; null where each row is a sample. */
   #ends = null;
   #hidden = () => false;
@@ -52,6 +54,7 @@ export class Plot {
   constructor(host, { kind, lines, left, hasTimes }, page, onFocus) {
     this.#kind = kind;
     this.#lines = lines;
+    this.#isCompared = kind === "lines" && lines.some(line => line.column.other);
     this.#left = left;
     this.#hasTimes = hasTimes;
     this.#page = page;
@@ -82,7 +85,7 @@ export class Plot {
           u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
         }],
         setCursor: [u => page.cursorAt(u.cursor.idx ?? null)],
-        setSeries: [(_, index, change) => { if ("focus" in change) onFocus(index ? lines[index - 1].n : null); }],
+        setSeries: [(_, index, change) => { if ("focus" in change) onFocus(index ? lines[(index - 1) % lines.length].n : null); }],
         drawAxes: [u => { if (kind === "heat") this.#drawHeat(u); else if (kind === "lines") this.#drawBands(u); }],
         draw: [u => this.#drawMarks(u)],
       },
@@ -92,7 +95,8 @@ export class Plot {
   }
 
   #empty() {
-    return [[], ...(this.#kind === "heat" ? [[]] : this.#lines.map(() => []))];
+    const others = this.#isCompared ? this.#lines : [];
+    return [[], ...(this.#kind === "heat" ? [[]] : [...this.#lines, ...others].map(() => []))];
   }
 
   #scales() {
@@ -148,6 +152,10 @@ export class Plot {
   #series() {
     const time = {};
     if (this.#kind === "heat") return [time, { scale: "y", paths: () => null, points: { show: false } }];
+    // What was before is behind, and thinner.
+    const others = !this.#isCompared ? [] : this.#lines.map(line => ({
+      scale: line.scale, stroke: () => faded(lineColour(line), 0.75), width: 1, dash: [2, 3], points: { show: false },
+    }));
     return [time, ...this.#lines.map(line => ({
       label: line.label,
       scale: line.scale,
@@ -155,7 +163,7 @@ export class Plot {
       fill: this.#kind === "stack" ? () => faded(lineColour(line), line.isRest ? 0.45 : 0.8)
         : this.#lines.length === 1 ? () => faded(lineColour(line), 0.12) : undefined,
       points: { show: (u, at, from, to) => to - from < 3 },
-    }))];
+    })), ...others];
   }
 
   /** Wide lines with dashes, as long as they are few: without a graphics card they cost fifteen times a hairline. */
@@ -191,7 +199,10 @@ export class Plot {
       this.#heat = { times, bounds };
       return [times, this.#lines[0]?.column.values ?? times.map(() => null)];
     }
-    if (this.#kind !== "stack") return [times, ...this.#lines.map(line => line.column.values)];
+    if (this.#kind !== "stack") {
+      const others = this.#isCompared ? this.#lines.map(({ n, column }) => hidden(n) ? new Array(times.length).fill(null) : column.other ?? []) : [];
+      return [times, ...this.#lines.map(line => line.column.values), ...others];
+    }
     // Of a stack every line is drawn on the sum of those below; only the rows that are shown are added up.
     const [from, to] = [Math.max(0, bounds[0] - 1), Math.min(times.length, bounds[1] + 1)];
     // Where one line has a value, those below that have none are 0 high; else the area between them would be a hole.

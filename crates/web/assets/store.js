@@ -74,6 +74,14 @@ export class Store {
     }
   }
 
+  /** The same steps of an earlier time, or of another log: a column has the means of its path as `other`. */
+  compare(series) {
+    const nothing = new Array(this.times.length).fill(null);
+    // The newest of a path: processes of one name and number are not at the same time.
+    const means = new Map(series.map(({ path, mean }) => [path, mean]));
+    for (const column of this.columns.values()) column.other = means.get(column.series.path) ?? nothing;
+  }
+
   /** What was recorded before the first sample, in steps as long as the interval. From then on nothing is unknown. */
   fill({ times, series }, length) {
     const first = this.times[0] ?? Infinity;

@@ -22,6 +22,8 @@ export class View {
   end = null;
   /** A part that was zoomed into, [from, to] in ms; null without. */
   zoom = null;
+  /** How much earlier the time is with which all is compared, in ms; null without. */
+  compared = null;
   /** `light`, `dark`, or null: as the system. */
   theme = null;
   /** `utc`, `local`, or null: as chosen before, else the browser's. */
@@ -44,6 +46,7 @@ export class View {
     query.append("w", this.window);
     if (this.end !== null) query.append("end", Math.round(this.end));
     if (this.zoom) query.append("zoom", this.zoom.map(Math.round).join("-"));
+    if (this.compared) query.append("compare", this.compared);
     if (this.theme) query.append("theme", this.theme);
     if (this.zone) query.append("tz", this.zone);
     for (const chart of this.charts ?? []) {
@@ -72,6 +75,7 @@ export class View {
         const [from, to] = value.split("-").map(time);
         if (from !== null && to > from) view.zoom = [from, to];
       }
+      if (key === "compare") view.compared = time(value) || null;
       if (key === "theme" && (value === "light" || value === "dark")) view.theme = value;
       if (key === "tz" && (value === "utc" || value === "local")) view.zone = value;
       if (key === "none") view.charts ??= [];
