@@ -86,7 +86,7 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
         const ids = Array.from({ length: 100 }, (_, n) => n + 1);
         store.series([series(0, "_Total", { total: true }), ...ids.map(id => series(id, `p${id}`)), ...hasSum ? [series(999, "*", { sum: true })] : []]);
         const value = (id, n) => id > 85 ? 10 + id : id > 70 ? 0 : id % 3 + (id === 7 && n > 50 ? more : 0);
-        const card = new Card({ title: "Many", kind, wide: false, asks: [ask], hidden: new Set() }, { store, view: new View(), cursor: { at: null }, cursorAt() {}, changed() {} });
+        const card = new Card({ title: "Many", kind, wide: false, asks: [ask], hidden: new Set() }, { store, view: new View(), cursor: { at: null, held: null }, marks: [], get range() { return this.view.range(this.store.last); }, cursorAt() {}, changed() {} });
         document.getElementById("charts").append(card.element);
         const drawn = [];
         for (let n = 1; n <= 60; n++) {
@@ -122,7 +122,7 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
     // The sum has 5 of what this page does not know; drawn are the fifteen, and five of those with 2.
     const rest = Array.from({ length: 70 }, (_, n) => (n + 1) % 3).reduce((sum, value) => sum + value, 0) - 5 * 2 + 5;
     same(stack.others, `${rest.toFixed(1)} %`, "the others");
-    ensure(stack.notes.some(note => note.includes("4 of 104 instances have no value: 3 denied, 1 new instance")), `how many have none: ${stack.notes}`);
+    ensure(stack.notes.some(note => note.includes("4 of 104 instances have no value: the system refuses 3 (denied), 1 is new")), `how many have none: ${stack.notes}`);
     ensure(!grown.drawn[49].includes("p7") && grown.drawn.at(-1).includes("p7"), "what grows is drawn");
     same(grown.drawn.at(-1).filter(name => large.includes(name)).length, 15, "what was large stays");
     same(lines.drawn.at(-1).length, 50, "lines of what has no sum");
@@ -148,7 +148,7 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
       }
       const view = new View();
       view.window = 60;
-      const card = new Card({ title: "Stack", kind: "stack", wide: true, asks: [ask], hidden: new Set() }, { store, view, cursor: { at: null }, cursorAt() {}, changed() {} });
+      const card = new Card({ title: "Stack", kind: "stack", wide: true, asks: [ask], hidden: new Set() }, { store, view, cursor: { at: null, held: null }, marks: [], get range() { return this.view.range(this.store.last); }, cursorAt() {}, changed() {} });
       document.getElementById("charts").append(card.element);
       card.draw();
       await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
@@ -219,7 +219,7 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
       sample(100_000, 2, 3);
       sample(101_000, 5, null, { 8: "denied" });
       const spec = { title: "Gaps", kind: "lines", wide: false, asks: [ask], hidden: new Set() };
-      const card = new Card(spec, { store, view: new View(), cursor: { at: null }, cursorAt() {}, changed() {} });
+      const card = new Card(spec, { store, view: new View(), cursor: { at: null, held: null }, marks: [], get range() { return this.view.range(this.store.last); }, cursorAt() {}, changed() {} });
       document.getElementById("charts").append(card.element);
       card.draw();
       const legend = [...card.element.querySelectorAll("tbody tr")].map(row => [...row.querySelectorAll("td")].slice(0, 4).map(cell => cell.textContent));
@@ -233,16 +233,28 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
       const ranking = new Ranking();
       ranking.update(store.rankedAt("\\Set(*)\\Counter\ttop=2", 109_500), true);
       const without = ranking.element.querySelector(".without").textContent;
+      const said = () => [ranking.element.querySelector("table").hidden, ranking.element.querySelector(".empty").hidden, ranking.element.querySelector(".empty").textContent];
+      const key = "\\Set(*)\\Counter\ttop=2";
+      store.sample({ time: 110_000, ids: [], values: [], without: [{ ask: 1, counter: "Counter", status: "denied", instances: 152, of: 152 }], nothing: [{ ask: 1, status: "denied", reason: "denied: read as root" }] });
+      ranking.update(store.rankedAt(key, 110_000), true);
+      const refused = [said(), ranking.element.querySelector(".without").textContent];
+      const early = new Store(1000, 60_000);
+      early.request([ranked]);
+      early.sample({ time: 100_000, ids: [], values: [], without: [{ ask: 0, counter: "Counter", status: "needs_two_samples", instances: 2, of: 2 }], nothing: [{ ask: 0, status: "needs_two_samples", reason: "once more" }] });
+      ranking.update(early.rankedAt(key, 100_000), true);
+      const waiting = [early.rankedAt(key, 100_000), said()[2]];
       const late = store.rankedAt("\\Set(*)\\Counter\ttop=2", 200_000);
       card.destroy();
-      return { legend, lost, found, rank, late, without, csv: csv([0, 1500], [{ name: "=1+1", values: [1, null] }, { name: 'a"b', values: [0.5, 2] }]) };
+      return { legend, lost, found, rank, late, without, refused, waiting, csv: csv([0, 1500], [{ name: "=1+1", values: [1, null] }, { name: 'a"b', values: [0.5, 2] }]) };
     });
     same(got.legend, [["5 B", "3.50 B", "2 B", "5 B"], ["is refused by the system", "3 B", "3 B", "3 B"]], "the legend");
     same(got.lost, [[100_000, 101_000, 102_000, 109_000], [2, 5, null, 7]], "a connection that was lost");
     const times = [99_000, 100_000, 101_000, 102_000, 103_000, 104_000, 109_000];
     same(got.found, [times, [1, 2, 5, 13, 17, null, 7], [null, 3, null, null, null, null, 11]], "what was missed");
     same([got.rank, got.late], [[["=b", 11], ["a", 7]], null], "the ranking");
-    same(got.without, "150 of 152 instances have no value: denied", "how many are not in the ranking");
+    same(got.without, "150 of 152 instances have no value: the system refuses 150 (denied)", "how many are not in the ranking");
+    same(got.refused, [[true, false, "Nothing to rank: denied: read as root"], "152 of 152 instances have no value: the system refuses 152 (denied)"], "a ranking of which all are refused");
+    same(got.waiting, [null, "Waiting for the first sample"], "a ranking before its second sample");
     same(got.csv, "time,'=1+1,\"a\"\"b\"\n1970-01-01T00:00:00.000Z,1,0.5\n1970-01-01T00:00:01.500Z,,2\n", "as CSV");
     await close(page);
     return "";
@@ -263,7 +275,7 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
         for (const [time, ...values] of rows) store.sample({ time, ids, values });
         const view = new View();
         view.window = seconds;
-        const card = new Card({ title: "Heat", kind: "heat", wide: true, asks: [ask], hidden: new Set() }, { store, view, cursor: { at: null }, cursorAt() {}, changed() {} });
+        const card = new Card({ title: "Heat", kind: "heat", wide: true, asks: [ask], hidden: new Set() }, { store, view, cursor: { at: null, held: null }, marks: [], get range() { return this.view.range(this.store.last); }, cursorAt() {}, changed() {} });
         document.getElementById("charts").append(card.element);
         card.draw();
         await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
@@ -317,6 +329,7 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
       const [{ Store }, { Stream }] = await Promise.all(["store", "stream"].map(name => import(`/assets/${name}.js`)));
       const opened = [];
       window.fetch = async (address, { headers, signal }) => {
+        if (!address.startsWith("api/stream")) return new Response("{}", { status: 503 }); // the page's own
         const source = { headers, signal };
         const body = new ReadableStream({ start(controller) { source.controller = controller; } });
         source.say = (name, data) => source.controller.enqueue(new TextEncoder().encode(`event: ${name}\n${data.time ? `id: ${data.time}\n` : ""}data: ${JSON.stringify(data)}\n\n`));
@@ -386,7 +399,11 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
         return [act, ms];
       };
       let answer = () => { throw new TypeError("no connection"); };
-      window.fetch = async (address, { headers }) => { tried.push(headers["Last-Event-ID"] ?? null); return answer(); };
+      window.fetch = async (address, { headers }) => {
+        if (!address.startsWith("api/stream")) return new Response("{}", { status: 503 }); // the page's own
+        tried.push(headers["Last-Event-ID"] ?? null);
+        return answer();
+      };
       const stream = new Stream(new Store(1000, 60_000));
       const states = [];
       stream.addEventListener("state", () => states.push(stream.state));
@@ -421,6 +438,7 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
       const [{ Store }, { Stream }] = await Promise.all(["store", "stream"].map(name => import(`/assets/${name}.js`)));
       const [tried, timers, bodies, watches] = [[], holdTimers("stream.js"), [], []];
       window.fetch = async (address, { headers }) => {
+        if (!address.startsWith("api/stream")) return new Response("{}", { status: 503 }); // the page's own
         tried.push(headers["Last-Event-ID"] ?? null);
         return new Response(new ReadableStream({ start(body) { bodies.push(body); } }));
       };
@@ -462,7 +480,7 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
       store.history({ ids, times: Array.from({ length: 3600 }, (_, n) => start + n * 1000), values: ids.map(id => Array.from({ length: 3600 }, (_, n) => value(id, n))) });
       const view = new View();
       view.window = 3600;
-      const page = { store, view, cursor: { at: null }, cursorAt() {}, changed() {} };
+      const page = { store, view, cursor: { at: null, held: null }, marks: [], get range() { return this.view.range(this.store.last); }, cursorAt() {}, changed() {} };
       const card = new Card({ title: "Fifty", kind: "lines", wide: true, asks: [ask], hidden: new Set() }, page);
       document.getElementById("charts").append(card.element);
       const frame = () => new Promise(done => requestAnimationFrame(done));
@@ -509,13 +527,13 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
   async "times have a zone, means the ends of their samples, and values that stand alone are points"() {
     const page = await open("#none=1", { timezoneId: "America/New_York" });
     const got = await page.evaluate(async () => {
-      const { axisClock, clock, dateOf, day, setZone } = await import("/assets/units.js");
+      const { axisClock, clock, day, useZone, zoned } = await import("/assets/zone.js");
       const { figures } = await import("/assets/legend.js");
       const { lone } = await import("/assets/plot.js");
-      const of = zone => { setZone(zone); return [clock(0), clock(0, false), day(0), axisClock(0, 1000), axisClock(3_600_000, 3_600_000), dateOf(0).getHours()]; };
+      const of = zone => { useZone(zone); return [clock(0), clock(0, false), day(0), axisClock(0, 1000), axisClock(3_600_000, 3_600_000), zoned(0).getHours()]; };
       const zones = [of(0), of(330), of(null)];
       return [
-        zones, figures([1, null, 5], 0, 3), figures([1, 5], 0, 2, { low: [0, 4], high: [2, 9], counts: [1, 3] }), figures([null], 0, 1),
+        zones, figures({ values: [1, null, 5] }, 0, 3), figures({ values: [1, 5], least: [0, 4], greatest: [2, 9], counts: [1, 3] }, 0, 2), figures({ values: [null] }, 0, 1),
         lone([1, null, 2, 3, null, 4], [0, 5]), lone([1, 2], [0, 1]),
       ];
     });
@@ -533,10 +551,10 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
     const result = await page.evaluate(async () => {
       const { View } = await import("/assets/view.js");
       const fragments = [
-        "w=300", "w=60&end=1700000000000", "w=60&end=1700000000000&zoom=1699999990000-1699999999000&theme=dark", "w=300&none=1",
+        "w=300", "w=300&tz=utc", "w=300&tz=local", "w=60&end=1700000000000", "w=60&end=1700000000000&zoom=1699999990000-1699999999000&theme=dark", "w=300&none=1",
         "w=3600&theme=light&chart=a%26b&kind=stack&wide=1&path=%5CA%28x%29%5Cb&path=%5CC%28*%29%5Cd&top=12&hide=%5CA%28x%29%5Cb&chart=&kind=rank",
       ];
-      const bad = ["", "w=7&end=x&zoom=9-3&theme=<b>&path=lost&kind=__proto__&top=3", "chart=x&kind=constructor&top=1e9&zoom=1", "%%%"];
+      const bad = ["", "w=7&end=x&zoom=9-3&theme=<b>&tz=x&path=lost&kind=__proto__&top=3", "chart=x&kind=constructor&top=1e9&zoom=1", "%%%"];
       return [fragments.map(text => [View.fromFragment(text).toFragment(), text]), bad.map(text => View.fromFragment(text).toFragment())];
     });
     for (const [got, want] of result[0]) same(got, want, "a fragment");

@@ -7,12 +7,14 @@
 // for a line of input.
 
 import { spawn } from "node:child_process";
-import { createServer, get } from "node:http";
+import { createServer, get, request as send } from "node:http";
 import { createInterface } from "node:readline";
 import { cpus } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { chromium } from "playwright-core";
+import { checksOfCharts } from "./charts.js";
 import { checksOfModules } from "./modules.js";
+import { checksOfPast } from "./past.js";
 
 const url = process.argv[2];
 const input = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
@@ -27,7 +29,7 @@ const faults = [];
 /** While the server is away, the browser complains about it. */
 let isAway = false;
 
-async function open(fragment = "", options = {}) {
+async function open(fragment = "", { base = url, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
   context.setDefaultTimeout(12_000);
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
@@ -62,9 +64,10 @@ async function open(fragment = "", options = {}) {
   });
   page.on("pageerror", error => faults.push(`error: ${error.stack}`));
   page.on("request", request => {
-    if (!request.url().startsWith(new URL(url).origin) && !request.url().startsWith("data:")) faults.push(`request: ${request.url()}`);
+    const { origin } = new URL(base);
+    if (![origin, `blob:${origin}`, "data:"].some(own => request.url().startsWith(own))) faults.push(`request: ${request.url()}`);
   });
-  await page.goto(`${url}${fragment}`);
+  await page.goto(`${base}${fragment}`);
   return page;
 }
 
@@ -103,6 +106,10 @@ async function until(condition, what, patience = 12_000) {
     await sleep(50);
   }
 }
+
+/** Waits until the server has so many samples, of which charts of the overview have all. */
+const samples = (page, count) => until(() => page.evaluate(async count =>
+  (await (await (await import("/assets/api.js")).request("/api/about")).json()).now.samples >= count, count), `not ${count} samples`);
 
 const numbers = cells => cells.every(text => /\d/.test(text));
 
@@ -182,7 +189,7 @@ const checks = {
   async "zoom and pause hold all charts, and let go"() {
     const page = await open("#w=60");
     await until(async () => numbers((await legend(page, "Memory"))[0]?.cells ?? [""]), "no values");
-    await sleep(4000);
+    await samples(page, 6);
     const box = await card(page, "Memory").locator(".u-over").boundingBox();
     await page.mouse.move(box.x + box.width - 40, box.y + 40);
     await page.mouse.down();
@@ -215,7 +222,7 @@ const checks = {
   async "the cursor of one chart shows values in all"() {
     const page = await open("#w=60");
     await until(async () => numbers((await legend(page, "Memory"))[0]?.cells ?? [""]), "no values");
-    await sleep(2500);
+    await samples(page, 6);
     const box = await card(page, "Memory").locator(".u-over").boundingBox();
     await page.mouse.move(box.x + box.width - 20, box.y + 30);
     const heads = () => page.locator(".legend thead th:nth-child(2)").allTextContents();
@@ -236,9 +243,9 @@ const checks = {
     await card(page, "Memory").getByRole("button", { name: "Wider" }).click();
     await card(page, "Pressure").getByRole("button", { name: "Remove Pressure" }).click();
     await card(page, "Disks").locator("select").selectOption("stack");
-    await sleep(3000);
+    await samples(page, 6);
     await page.locator("#toggle").click();
-    await sleep(300);
+    await until(async () => (await state(page).textContent()) === "Paused", "it does not pause");
     const seen = async page => ({
       titles: await page.locator(".card h2").allTextContents(), memory: await legend(page, "Memory"),
       range: await page.locator("#range-text").textContent(), state: await state(page).textContent(),
@@ -370,8 +377,8 @@ const checks = {
     for (const title of ["Mixed", "One"]) {
       await until(async () => (await legend(page, title)).filter(line => numbers(line.cells)).length === 2, `${title} has no values`);
     }
-    const axes = title => card(page, title).locator(".u-axis").count();
-    same([await axes("Mixed"), await axes("One")], [3, 2], "axes, that of the time included");
+    const panels = title => card(page, title).locator(".plot").count();
+    same([await panels("Mixed"), await panels("One")], [2, 1], "panels");
     await close(page);
     return "";
   },
@@ -413,6 +420,59 @@ const checks = {
     await isLive(page, "the first tab is not live any more");
     await close(page);
     return `${paths.length} requests refused`;
+  },
+
+  async "below a path of a proxy the page is the same, and two servers of one proxy have logins of their own"() {
+    const { port, search } = new URL(url);
+    const outside = [];
+    // What a proxy does whose configuration has the page at /perf/ and once more at /other/perf/.
+    const proxy = createServer((request, response) => {
+      const [, folder, path] = /^((?:\/other)?\/perf)(\/.*)$/.exec(request.url) ?? [];
+      if (!folder) {
+        outside.push(request.url);
+        response.writeHead(404).end();
+        return;
+      }
+      const onward = send({ host: "127.0.0.1", port, path, method: request.method, headers: { ...request.headers, host: `127.0.0.1:${port}` } }, answer => {
+        response.writeHead(answer.statusCode, answer.headers);
+        answer.pipe(response);
+      });
+      onward.on("error", () => response.destroy());
+      response.on("close", () => onward.destroy());
+      onward.end();
+    });
+    await new Promise(done => proxy.listen(0, "127.0.0.1", done));
+    try {
+      const origin = `http://127.0.0.1:${proxy.address().port}`;
+      const page = await open("#w=60", { base: `${origin}/perf/${search}` });
+      await until(async () => (await state(page).textContent()) === "Live", "not live");
+      await until(async () => numbers((await legend(page, "Memory"))[0]?.cells ?? [""]), "no values");
+      await until(async () => (await page.locator("#findings .summary").textContent()) !== "Measuring the first interval", "no findings");
+      same(new URL(page.url()).pathname, "/perf/", "where the page is");
+      await page.reload();
+      await until(async () => (await state(page).textContent()) === "Live", "not live after a reload");
+      await page.keyboard.press("/");
+      await page.getByLabel("Search counters").fill("memory");
+      await page.locator(".result", { has: page.locator("b", { hasText: /^Memory$/ }) }).first().click();
+      await until(() => page.locator(".detail h3").isVisible(), "no counterset");
+      await page.keyboard.press("Escape");
+      await page.keyboard.press("?");
+      await page.locator("#metrics").click();
+      await until(async () => (await page.locator("body").textContent()).includes("# TYPE perf_"), "the link to the metrics shows none");
+      const second = await page.context().newPage();
+      await second.goto(`${origin}/other/perf/${search}#w=60`);
+      await until(async () => (await state(second).textContent()) === "Live", "not live below the other path");
+      const cookies = (await page.context().cookies()).filter(({ name }) => name.startsWith("perfset-")).map(({ path }) => path).sort();
+      const keys = await second.evaluate(() => Object.keys(localStorage).filter(name => name.startsWith("perfset-key")).sort());
+      same([cookies, keys], [["/other/perf", "/perf"], ["perfset-key/other/perf", "perfset-key/perf"]], "logins");
+      await second.close();
+      same(outside.filter(path => path !== "/favicon.ico"), [], "requests outside of its path");
+      await page.context().close();
+      return `${cookies.length} logins`;
+    } finally {
+      proxy.closeAllConnections();
+      proxy.close();
+    }
   },
 
   async "a lost connection is seen, comes back and leaves a gap"() {
@@ -565,7 +625,9 @@ const checks = {
     return `after ${first} ms, ${rate.toFixed(2)} requests a second`;
   },
 
+  ...checksOfCharts({ open, close, ensure, same, until, card, legend, state, numbers, url }),
   ...checksOfModules({ open, close, ensure, same }),
+  ...checksOfPast({ open, close, ensure, same, card, legend, until, state }),
 };
 
 let failed = 0;

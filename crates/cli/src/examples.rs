@@ -303,6 +303,15 @@ pub const PLOT: &str = r"Examples:
   $ perfset plot proc --top 5 --stack -o processes.png --theme dark
   The five busiest processes, stacked: 60 samples, or those before Ctrl+C.
 
+  $ perfset plot cpu '/Memory/Available Bytes' -o limits.svg --max 100% \
+      --threshold busy=80% --threshold 'too little=1GiB'
+  The axis of percentages ends at 100, whatever the values are. Each threshold
+  is a line with its name, in the panel of its unit.
+
+  $ perfset plot '/PhysicalDisk(*)/Disk Bytes/sec' -o disks.svg --scale log \
+      --min 1KiB/s
+  Disks of which one transfers a thousand times as much as another.
+
   $ perfset plot --log server.blg '\Processor(*)\% Processor Time' -o cpu.png
   All samples of a log; --begin and --end select a part of it. Times are local
   where the log was written.";
@@ -498,6 +507,9 @@ Examples:
 
   Open the first address in a browser; give the second one to Prometheus. Only
   this machine can reach either. Both lines are on standard error.
+
+  $ perfset serve --record
+  The page has the past, too: a recorder runs beside the server.
 
   $ perfset serve --listen 192.0.2.7:9182
   page     http://192.0.2.7:9182/?token=40f1...

@@ -12,9 +12,12 @@ use perfset::output::{
     instance_name,
 };
 use perfset::path::CounterPath;
-use perfset_plot::{Chart, Label, LineId, Picture, PictureOptions, Theme};
+use perfset_plot::{
+    AmountError, Chart, Label, LineId, Picture, PictureOptions, Png, Theme, Threshold, ValueScale,
+    font_directories,
+};
 
-use crate::args::{PictureFormat, PlotArgs, ThemeName};
+use crate::args::{PictureFormat, PlotArgs, ScaleName, ThemeName};
 use crate::destination::{Destination, refuse_existing};
 use crate::exit::{Exit, Failure};
 use crate::operands::Operands;
@@ -30,6 +33,15 @@ impl From<ThemeName> for Theme {
     }
 }
 
+impl From<ScaleName> for ValueScale {
+    fn from(name: ScaleName) -> Self {
+        match name {
+            ScaleName::Linear => Self::Linear,
+            ScaleName::Log => Self::Log,
+        }
+    }
+}
+
 pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
     const LIVE_COUNT: u64 = 60;
     let operands = Operands::parse(&args.operands)?;
@@ -40,6 +52,10 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
             anyhow!("\"{name}\" has no known ending: use .svg or .png, or give --format"),
         )
     })?;
+    if args.stack && args.scale == ScaleName::Log {
+        let why = "--stack needs a linear scale: heights on a logarithmic one do not add up; omit --stack or --scale";
+        return Err(Failure::new(Exit::Usage, anyhow!(why)));
+    }
     if !args.force {
         refuse_existing(&args.output)?;
     }
@@ -64,6 +80,10 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
         height: args.height,
         theme: args.theme.into(),
         is_stack: args.stack,
+        scale: args.scale.into(),
+        min: args.min.clone(),
+        max: args.max.clone(),
+        thresholds: args.threshold.iter().map(visible).collect(),
         top: args.top.map(|top| usize::try_from(top).unwrap_or(usize::MAX)),
         zone: asked.zone(),
     };
@@ -72,9 +92,9 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
     let Drawn { picture, warnings } =
         drawn.map_err(|failure| if exit == Exit::Ok { failure } else { Failure { exit, ..failure } })?;
     let failed = |error| Failure::new(Exit::SourceFailed, error);
-    let bytes = match format {
-        PictureFormat::Svg => picture.svg().into_bytes(),
-        PictureFormat::Png => picture.png().map_err(failed)?,
+    let Png { bytes, undrawn } = match format {
+        PictureFormat::Svg => Png { bytes: picture.svg().into_bytes(), undrawn: Vec::new() },
+        PictureFormat::Png => picture.png_with_fonts(&font_directories()).map_err(failed)?,
     };
     // Opened only now, because the handler of the writer would take Ctrl+C from the sampling.
     let mut writer = destination.writer()?;
@@ -91,7 +111,34 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
         );
     }
     warn(&warnings);
+    warn(&undrawn_warning(undrawn).into_iter().collect::<Vec<_>>());
     Ok(exit)
+}
+
+/// Returns a warning for texts with letters that no font has.
+fn undrawn_warning(mut texts: Vec<String>) -> Option<String> {
+    /// More would hide other messages.
+    const SHOWN: usize = 5;
+    texts.sort();
+    texts.dedup();
+    let more = match texts.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    texts.truncate(SHOWN);
+    let names: Vec<String> = texts.iter().map(|text| format!("\"{text}\"")).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "no font of this system has all letters of {}{more}; the picture has their code points; install a font for \
+             them, or write .svg",
+            names.join(", ")
+        )
+    })
+}
+
+/// Returns a threshold whose name has no character that could control a terminal or hide a text.
+fn visible(threshold: &Threshold) -> Threshold {
+    Threshold { name: escaped(&threshold.name), ..threshold.clone() }
 }
 
 /// Picture of all samples.
@@ -106,12 +153,27 @@ pub struct Drawn {
 pub fn draw(samples: &mut Samples, live_count: u64, look: &PictureOptions) -> Result<Drawn, Failure> {
     let mut lines = ChartLines::new(look.width, &samples.operands().paths);
     let how = SamplingOptions { live_count: Some(live_count), ..SamplingOptions::default() };
-    samples.take(how, &mut |clocks, values| {
-        lines.sample(&OutputSample::new(clocks, &[MachineValues::new(values)]))
-    })?;
+    let mut mistake: Option<AmountError> = None;
+    let taken = samples.take(how, &mut |clocks, values| {
+        lines.sample(&OutputSample::new(clocks, &[MachineValues::new(values)]))?;
+        if lines.chart.samples() > 1 {
+            return Ok(());
+        }
+        // Now, not after a minute of samples.
+        lines.chart.check_early(look).map_err(|error| {
+            mistake = Some(error.clone());
+            io::Error::other(error)
+        })
+    });
+    let wrong = |error| Failure::escaped(Exit::Usage, error);
+    match mistake {
+        Some(error) => return Err(wrong(error)),
+        None => taken?,
+    }
     if lines.chart.samples() == 0 {
         return Err(Failure::new(Exit::NothingMatched, anyhow!("no sample was taken")));
     }
+    lines.chart.check(look).map_err(wrong)?;
     Ok(Drawn { warnings: lines.warnings(), picture: lines.chart.draw(look) })
 }
 

@@ -5,12 +5,11 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use perfset::clock::{ClockReading, SystemTime};
-use perfset::formula::format;
 use perfset::log::Pick;
 use perfset::output::text::escaped;
 use perfset::path::{BindError, CounterPath, PathQuery, PathValue};
 use perfset::{
-    CostClass, Counter, Counterset, Identity, NextOutcome, NoValue, RecordedSample, Sample, Source,
+    CostClass, Counter, Counterset, Identity, NextOutcome, NoValue, RecordedSample, SeriesValues, Source,
     SourceError, SourceKind, Value, Window,
 };
 
@@ -387,11 +386,10 @@ fn series(
     if is_pattern(&path.counter) || path.instance.as_deref().is_some_and(is_pattern) {
         return Ok(SourceKind::Live);
     }
-    // Without a birth, the series continues when the instance restarts; `format` compares the births of two
-    // samples.
+    // Without a birth, the series continues when the instance restarts; a value is of one birth.
     let identity = Identity { counterset: counterset.guid, instance, instance_id, birth: None };
-    let (mut before, mut values, mut failed): (Option<Sample<'_>>, Vec<PathValue<'_>>, _) =
-        (None, Vec::with_capacity(1), None);
+    let mut computed = SeriesValues::new(counterset, counter, identity);
+    let (mut values, mut failed): (Vec<PathValue<'_>>, _) = (Vec::with_capacity(1), None);
     let mut each = |batch: &[RecordedSample<'_>]| {
         for past in batch {
             // Samples are skipped by number and not by time, because the clock might have been set back.
@@ -399,25 +397,18 @@ fn series(
                 passed = left;
                 continue;
             }
-            let now = past.sample.as_ref().map(|sample| Sample {
-                identity: Identity { birth: sample.identity.birth, ..identity },
-                ..*sample
-            });
-            let value = match &now {
-                Ok(now) => format(before.as_ref(), now),
-                Err(reason) => Err((*reason).clone()),
-            };
+            let now = past.sample.as_ref().ok();
+            let (value, mark) = computed.next(&past.sample, past.mark);
             let value = Value {
-                raw: now.as_ref().ok().map(|now| now.raw),
-                base: now.as_ref().ok().and_then(|now| now.base),
+                raw: now.map(|now| now.raw),
+                base: now.and_then(|now| now.base),
                 instance_id: if matches!(value, Err(NoValue::NoInstance)) { None } else { Some(instance_id) },
                 value,
+                mark,
                 ..first.value.clone()
             };
             values.clear();
             values.push(first.with(value));
-            // A missing sample leaves no base, as in a query: a rate never covers two intervals.
-            before = now.ok();
             let system_time = SystemTime::from_100ns(past.time);
             let clocks = ClockReading { time_100ns: past.time, system_time, ..*clocks };
             if let Err(error) = taker.take(&clocks, &mut values) {

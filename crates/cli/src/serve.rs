@@ -2,12 +2,17 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
+use perfset::Window;
 use perfset::log::Logs;
+use perfset::log::recording::FolderLock;
 use perfset::output::text::{escaped, name_of};
+use perfset::output::utc_text;
 use perfset::path::BindError;
 use perfset::path::{QueryFileError, query_file};
 use perfset_export::ExportError;
@@ -16,7 +21,9 @@ use perfset_web::{Limits, ServeError, ServedLog, Server, ServerOptions, Token, i
 use crate::args::ServeArgs;
 use crate::bpf_capabilities;
 use crate::exit::{Exit, Failure};
+use crate::pace::BRIEFLY;
 use crate::query_source::{instant_of, opened, window_of};
+use crate::record::default_folder;
 use crate::when::InstantArg;
 
 pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
@@ -49,6 +56,10 @@ pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
             error => Failure::escaped(Exit::Usage, error),
         })?;
     }
+    let recorder = if args.record { Some(RunningRecorder::start(args)?) } else { None };
+    if args.log.is_empty() {
+        options.recording = recording(args)?;
+    }
     // The addresses are bound here, so an address in use is reported before anything is printed.
     let server = match args.log.is_empty() {
         true if args.all_users => Server::open(perfset::all_users(), options),
@@ -62,19 +73,112 @@ pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     if let Some(text) = unencrypted(server.addresses(), args.insecure) {
         let _ = writeln!(io::stderr(), "{text}"); // nobody is left to tell if this fails
     }
-    server.run().map_err(failed)?;
+    let ended = server.run().map_err(failed);
+    drop(recorder);
+    ended?;
     Ok(Exit::Ok)
 }
 
+/// Returns the recording of this machine that answers questions about the past, if there is one.
+fn recording(args: &ServeArgs) -> Result<Option<ServedLog>, Failure> {
+    let Some(folder) = &args.recording else {
+        // What a recorder of this user has written; without one, the page has no past.
+        let found = default_folder().ok().filter(|folder| folder.is_dir());
+        return Ok(found.and_then(|folder| of_this_machine(&folder).ok()));
+    };
+    of_this_machine(folder).map(Some)
+}
+
+/// Opens a recording, which must be of this machine: its values would stand beside those of now.
+fn of_this_machine(folder: &Path) -> Result<ServedLog, Failure> {
+    let files = [folder.to_owned()];
+    let log = served(&files, None, Window::default())?;
+    let (own, recorded) = (perfset::own_name(), log.logs.machine_name().to_owned());
+    if recorded.eq_ignore_ascii_case(&own) {
+        return Ok(log);
+    }
+    let [folder, recorded] = [name_of(folder), escaped(&recorded)];
+    let error = anyhow!(
+        "the recording {folder} is of the machine \"{recorded}\", and this one is \"{own}\"\n  \
+         hint: perfset serve --log {folder} shows it alone"
+    );
+    Err(Failure::new(Exit::NothingMatched, error))
+}
+
+/// Recorder that runs as long as the server.
+struct RunningRecorder(Option<Child>);
+
+impl RunningRecorder {
+    /// Starts a recorder as a program of its own, and waits for its first sample; does nothing if one runs already.
+    fn start(args: &ServeArgs) -> Result<Self, Failure> {
+        /// Maximum time until the first sample is there.
+        const FIRST: Duration = Duration::from_secs(10);
+        let failed = |error: anyhow::Error| Failure::new(Exit::SourceFailed, error);
+        let folder = args.recording.clone().map_or_else(default_folder, Ok)?;
+        if FolderLock::is_held(&folder).unwrap_or(false) {
+            return Ok(Self(None));
+        }
+        let program = std::env::current_exe().map_err(|error| failed(error.into()))?;
+        let mut command = Command::new(program);
+        command
+            .arg("record")
+            .arg("--dir")
+            .arg(&folder)
+            .args(args.keep.iter().flat_map(|keep| ["--keep", keep]));
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+        let mut recorder = Self(Some(child.context("cannot start a recorder").map_err(failed)?));
+        let began = Instant::now();
+        while Logs::open(&[&folder]).map_or(0, |logs| logs.times().map_or(0, |times| times.len())) == 0 {
+            let ended = recorder.0.as_mut().and_then(|child| child.try_wait().ok().flatten());
+            if let Some(status) = ended {
+                recorder.0 = None;
+                return Err(failed(anyhow!("the recorder ended: {status}")));
+            }
+            if began.elapsed() > FIRST {
+                return Err(failed(anyhow!("the recorder has no sample after {} s", FIRST.as_secs())));
+            }
+            std::thread::sleep(BRIEFLY);
+        }
+        Ok(recorder)
+    }
+}
+
+impl Drop for RunningRecorder {
+    fn drop(&mut self) {
+        let Some(child) = &mut self.0 else { return };
+        // Asked first, so that it says in the recording that it ended.
+        #[cfg(unix)]
+        if let Some(pid) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+            let began = Instant::now();
+            while began.elapsed() < ENDING && matches!(child.try_wait(), Ok(None)) {
+                std::thread::sleep(BRIEFLY);
+            }
+        }
+        // What was written survives.
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+/// Maximum time that a recorder takes to end.
+const ENDING: Duration = Duration::from_secs(5);
+
 /// Opens the log that the server shows.
 fn log(args: &ServeArgs) -> Result<ServedLog, Failure> {
-    let logs = opened(&args.log, args.machine.as_deref(), false)?;
-    let window = window_of(&logs, args.window.begin.as_ref(), args.window.end.as_ref())?;
+    let mut log = served(&args.log, args.machine.as_deref(), Window::default())?;
+    log.window = window_of(&log.logs, args.window.begin.as_ref(), args.window.end.as_ref())?;
+    Ok(log)
+}
+
+/// Opens a log for a server.
+fn served(files: &[PathBuf], machine: Option<&str>, window: Window) -> Result<ServedLog, Failure> {
+    let logs = opened(files, machine, false)?;
     let parse_instant = |logs: &Logs, text: &str| {
         let instant: InstantArg = text.parse().map_err(str::to_owned)?;
         instant_of(logs, &instant)
     };
-    Ok(ServedLog { logs, files: args.log.clone(), window, parse_instant: Arc::new(parse_instant) })
+    Ok(ServedLog { logs, files: files.to_vec(), window, parse_instant: Arc::new(parse_instant) })
 }
 
 /// Returns `true` if other users have no permission to read a log: a file, or the directory of a recording with all its
@@ -180,6 +284,9 @@ fn tell(server: &Server, args: &ServeArgs) {
         if args.log.is_empty() {
             text.push_str(&format!("metrics  {metrics}\n"));
         }
+    }
+    if let Some([begin, _]) = server.recorded() {
+        text.push_str(&format!("past     since {}\n", utc_text(begin)));
     }
     if let Some(file) = args.token_file.as_deref() {
         text.push_str(&format!("token    from {}\n", name_of(file))); // not itself: this may be a log

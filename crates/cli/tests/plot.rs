@@ -217,3 +217,70 @@ fn too_many_lines_are_said() {
     assert_eq!((code, err.as_str(), out.matches(" %</text>").count()), (0, "", 4), "one line of a legend");
     assert!(!out.contains("_Total"));
 }
+
+/// Values with units select their panels; mistakes are reported before all samples are taken.
+#[test]
+fn ends_and_thresholds_have_units() {
+    let file = log("plot-limits", &[(0, "1", "500"), (1, "20", "5000"), (2, "0", "50000")]);
+    let plot = |more: &[&str]| {
+        run("small-vm", &[&["plot", "-o", "-", "--log", &file, r"\Disk(*)\Bytes"], more].concat())
+    };
+    let (code, svg, err) =
+        plot(&["--max", "1k", "--min=-1", "--threshold", "limit=0.5k", "--threshold", "-0.5"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    for text in
+        [">limit (0.5k)<", ">-0.5<", ">above the axis where bars are at its upper edge: x<", ">1,000<"]
+    {
+        assert!(svg.contains(text), "{text}: {svg}");
+    }
+    let (code, svg, err) = plot(&["--scale", "log", "--min", "1"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    for text in [
+        ">10<",
+        ">100k<",
+        ">zero and negative values are not drawn, because the axis is logarithmic: &lt;b&gt;<",
+    ] {
+        assert!(svg.contains(text), "{text}: {svg}");
+    }
+    for (options, want) in [
+        (&["--threshold", "5GiB"][..], "error: no panel has the unit of 5GiB; the units are none\n"),
+        (
+            &["--min", "5", "--max", "5"],
+            "error: the lower end of an axis, 5, is not below its upper end, 5\n",
+        ),
+        (
+            &["--min", "1", "--min", "2"],
+            "error: 1 and 2 are for the same end of one axis; give one of them\n",
+        ),
+        (
+            &["--scale", "log", "--min", "0"],
+            "error: a logarithmic axis has only values above 0, which 0 is not\n",
+        ),
+        (&["--scale", "log", "--stack"], "error: --stack needs a linear scale"),
+        (&["--threshold", "a=%"], "\"%\" is not a number with a unit, like 80%, 2GiB, 1.5k or 0.2"),
+    ] {
+        let (code, out, err) = plot(options);
+        assert_eq!((code, out.as_str()), (2, ""), "{options:?}: {err}");
+        assert!(err.contains(want), "{options:?}: {err}");
+    }
+    // Hours of samples would be taken.
+    let live = ["plot", "-o", "-", "cpu", "/Memory/Available Bytes", "10ms", "1000000", "--threshold", "5W"];
+    let (code, _, err) = run("small-vm", &live);
+    assert_eq!((code, err.as_str()), (2, "error: no panel has the unit of 5W; the units are % and B\n"));
+}
+
+/// A PNG has letters of installed fonts, and code points of those that no font has, which is said.
+#[test]
+fn letters_without_a_font_are_said() {
+    let folder = scratch("plot-letters");
+    // No font can have a letter for a code point that is not assigned.
+    let title = "a\u{2FE0}";
+    let plot = |file: &str| {
+        let file = folder.join(file).display().to_string();
+        run("small-vm", &["plot", "--log", &basic(), TOTAL, "--title", title, "-o", &file])
+    };
+    let (code, _, err) = plot("a.png");
+    let want = format!("warning: no font of this system has all letters of \"{title}\"; the picture has");
+    assert!(code == 0 && err.starts_with(&want) && err.lines().count() == 1, "{err}");
+    assert_eq!(plot("a.svg"), (0, String::new(), String::new()), "a viewer might have one");
+}

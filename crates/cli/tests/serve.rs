@@ -271,3 +271,35 @@ fn a_recording_is_shown() {
         assert!(found == code && err.contains(text), "{words:?}: {found} {err}");
     }
 }
+
+/// Checks that a server records while it runs, answers from the recording, and ends its recorder.
+#[test]
+fn it_records_and_knows_the_past() {
+    let folder = scratch("serve-record");
+    let recording = folder.join("rec");
+    let args = ["--record", "--keep", "50MB", "--recording", recording.to_str().unwrap(), "--insecure"];
+    let mut served = Served::start(&args, 5);
+    // A warning, if root runs the tests, and what the recorder says, come first.
+    let past = |lines: &[String]| lines.iter().any(|line| line.starts_with("past     since "));
+    while !past(&served.lines) {
+        let mut line = String::new();
+        assert!(served.err.read_line(&mut line).unwrap() > 0, "{:?}", served.lines);
+        served.lines.push(line.trim_end().to_owned());
+    }
+    let answer = served.get("/api/v1/range?path=/System/Processes&step=1", "");
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("\"last\":["), "{answer}");
+    assert!(served.get("/api/v1/query?path=/System/Processes&at=-0s", "").contains("\"status\":\"ok\""));
+    assert!(served.get("/api/v1/about", "").contains("\"recording\":["));
+    let (code, rest) = served.end("TERM");
+    assert_eq!(code, 0, "{rest}");
+    // Its recorder was asked to end: it says so, and the directory is free.
+    let info = run("small-vm", &["log", "info", recording.to_str().unwrap()]);
+    assert!(info.1.contains("recorder stopped"), "{info:?}");
+    let again = run("small-vm", &["record", "--status", "--dir", recording.to_str().unwrap()]);
+    assert_eq!(again.0, 3, "{again:?}");
+    // The values of another machine would stand beside those of now.
+    let log = testdata("logs/BasicPerfCounters.blg");
+    let wrong = run("small-vm", &["serve", "--recording", log.to_str().unwrap()]);
+    assert!(wrong.0 == 3 && wrong.2.contains("perfset serve --log"), "{wrong:?}");
+    fs::remove_dir_all(&folder).unwrap();
+}

@@ -77,4 +77,4 @@ pub use sink::{PumpError, SampleSet, Sink, pump};
 pub use snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
 pub use source::{NextOutcome, QueryHandle, RecordedSample, Source, SourceKind, Window};
 pub use total::Totals;
-pub use values::Value;
+pub use values::{SeriesValues, Value};

@@ -6,7 +6,7 @@ use perfset_core::clock::ClockReading;
 use perfset_core::counter_type::Clock;
 use perfset_core::sample::Clocks;
 use perfset_core::{
-    Birth, Counter, CounterId, Counterset, Identity, InstanceIdFilter, NoValue, RawValue, Sample, Utf16,
+    Birth, Counter, CounterId, Counterset, Identity, InstanceIdFilter, Mark, NoValue, RawValue, Sample, Utf16,
 };
 
 use crate::error::SourceError;
@@ -30,6 +30,8 @@ pub struct Sampler<'a> {
     base_wraps: bool,
     /// Clock of the counter itself, if it has one, with the columns of the clock's reading and of its ticks per second.
     own_clock: Option<(Clock, Option<usize>, Option<usize>)>,
+    /// Mark of the last sample's value.
+    mark: Option<Mark>,
 }
 
 impl<'a> Sampler<'a> {
@@ -61,6 +63,7 @@ impl<'a> Sampler<'a> {
             divisor: column(counter.divisor()),
             base_wraps: set.base_wraps(counter),
             own_clock: has_clock.then(|| (clock(), column(counter.perf_time), column(counter.perf_freq))),
+            mark: None,
         })
     }
 
@@ -74,6 +77,7 @@ impl<'a> Sampler<'a> {
         collect: impl FnOnce(&CollectRequest<'_>, &mut Rows) -> Result<(), SourceError>,
     ) -> Result<Sample<'a>, NoValue> {
         let Self { set, identity, instances, needed, rows, .. } = self;
+        self.mark = None;
         let want = CollectRequest::new(set, needed, instances);
         rows.start();
         let collected = collect(&want, rows);
@@ -84,9 +88,16 @@ impl<'a> Sampler<'a> {
         let row = (0..rows.len()).find(is_it).ok_or(NoValue::NoInstance)?;
         let number = |column: usize| self.rows.raw(row, column);
         let raw = number(0).ok_or_else(|| self.rows.reason(row, 0).cloned().unwrap_or(NoValue::NotGiven))?;
+        self.mark = self.rows.mark(row, 0);
         let clocks = self.rows.clocks().unwrap_or_else(|| Clocks::from(clocks));
         let birth = self.rows.counted_since(row, 0).or_else(|| self.rows.birth(row));
         Ok(self.of_numbers(raw, number, birth, clocks))
+    }
+
+    /// Returns the mark of the value of the last [`sample`](Self::sample), if it has one.
+    #[must_use]
+    pub fn mark(&self) -> Option<Mark> {
+        self.mark
     }
 
     /// Returns the counters that a sample needs: the counter itself, then the other counters of its formula.

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use perfset_core::{CounterId, Guid, Identity, Instance, NoValue, Sample, Status};
+use perfset_core::{CounterId, Guid, Identity, Instance, Mark, NoValue, Sample, Status};
 
 use crate::entry::Entry;
 use crate::error::SourceError;
@@ -75,6 +75,8 @@ pub struct RecordedSample<'a> {
     pub time: i64,
     /// Sample, or the reason for having none.
     pub sample: Result<Sample<'a>, NoValue>,
+    /// Mark of the raw value, if it has one.
+    pub mark: Option<Mark>,
 }
 
 /// Kind of a source: log or live.

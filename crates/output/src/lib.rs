@@ -60,7 +60,7 @@ pub use marked::MarkedValues;
 pub use output::{MachineValues, Output, OutputError, OutputSample, learn_series, write_samples};
 pub use path_names::{PathNames, counter_name, instance_name};
 pub use pdh_csv::{PdhCsv, PdhCsvColumns, PdhCsvOptions};
-pub use record::Record;
+pub use record::{Record, utc_text};
 pub use rows::{RowOrder, named_counter};
 pub use selection::{ValueFilter, ValueSelection};
 #[cfg(feature = "sqlite")]

@@ -71,8 +71,15 @@ impl Record<'_> {
     }
 }
 
-/// Returns the time of a sample as text: UTC, RFC 3339 with milliseconds.
+/// Returns the time of a sample as text, as [`utc_text`] does.
 pub(crate) fn time_text(clocks: &ClockReading) -> String {
-    let time = Timestamp::from_millisecond(clocks.unix_ms()).unwrap_or(Timestamp::UNIX_EPOCH);
+    utc_text(clocks.unix_ms())
+}
+
+/// Returns a time in milliseconds since 1970 as text: UTC, RFC 3339 with milliseconds. A time that has no such text
+/// becomes 1970.
+#[must_use]
+pub fn utc_text(unix_ms: i64) -> String {
+    let time = Timestamp::from_millisecond(unix_ms).unwrap_or(Timestamp::UNIX_EPOCH);
     time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
 }

@@ -101,6 +101,6 @@ pub use perfset_engine::{
     Catalogue, CellState, Change, Clock, CollectRequest, Counters, Deadline, DeadlineProvider, Entry,
     EntryMetadata, Fact, FactKind, FactOptions, InstanceFilter, InstanceFilters, Machine, NextOutcome,
     Pattern, Provider, PumpError, Query, QueryHandle, RecordedSample, RegInfo, RegRequest,
-    RegistrationProblem, ResolvedEntry, RowWriter, Rows, SampleSet, Sink, Snapshot, Source, SourceError,
-    SourceKind, Value, Window, path, perflib, provider, pump, replay, testing,
+    RegistrationProblem, ResolvedEntry, RowWriter, Rows, SampleSet, SeriesValues, Sink, Snapshot, Source,
+    SourceError, SourceKind, Value, Window, path, perflib, provider, pump, replay, testing,
 };

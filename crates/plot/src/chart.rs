@@ -1,6 +1,7 @@
 //! Lines, samples and values of a chart, stored in as much memory as a picture needs.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use crate::bucket::{self, Bucket, Point};
 use crate::number::real;
@@ -48,6 +49,8 @@ pub struct ChartLine {
     pub why: Option<String>,
     /// Number of the last sample in which the line had a value.
     last_sample: Option<u64>,
+    /// Digest of all values and of the samples that have them: equal only for equal lines.
+    pub digest: u64,
 }
 
 /// Lines over time, stored at the resolution of a picture.
@@ -121,6 +124,7 @@ impl Chart {
             total: None,
             why: None,
             last_sample: None,
+            digest: 0,
         });
         Some(id)
     }
@@ -158,6 +162,7 @@ impl Chart {
         let Some(line) = self.lines.get_mut(line.0) else { return };
         let is_joined = line.last_sample.is_some_and(|last| last.saturating_add(1) >= samples);
         line.last_sample = Some(samples);
+        line.digest = digest(line.digest, samples, value * line.unit.factor);
         let (before, new) = (line.stretches.len(), Bucket::new(cell, point, is_joined));
         bucket::add(&mut line.stretches, new);
         match &mut line.total {
@@ -199,6 +204,14 @@ impl Chart {
             self.kept = self.kept.saturating_add(line.stretches.len());
         }
     }
+}
+
+/// Adds a value of a sample to the digest of a line.
+fn digest(before: u64, sample: u64, value: f64) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    // Plus zero turns -0 into 0, which is drawn at the same place.
+    (before, sample, (value + 0.0).to_bits()).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Statistics of the intervals between consecutive samples.

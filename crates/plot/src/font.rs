@@ -3,20 +3,44 @@
 use tiny_skia::{Path, PathBuilder, Transform};
 use ttf_parser::{Face, OutlineBuilder};
 
+use crate::glyphs::{Glyph, Glyphs};
+
 /// Font file with the Latin, Greek and Cyrillic letters of Arimo, a font as wide as Arial; `font/OFL.txt` is its
 /// licence.
 const BYTES: &[u8] = include_bytes!("../font/perfset-sans.ttf");
 
-/// Font used to lay out pictures.
+/// Font of the texts in pictures.
 #[derive(Debug)]
 pub struct Font {
     face: Option<Face<'static>>,
+    /// Outlines of letters that the built-in font lacks, if it draws the texts itself.
+    others: Option<Glyphs>,
 }
 
+/// Blank at each side of a code point, in units of the font size.
+const BLANK: f64 = 0.12;
+
 impl Font {
+    /// Returns the font that a viewer replaces by similar ones, which have all letters.
     pub fn new() -> Self {
         // A test checks that the font can be parsed.
-        Self { face: Face::parse(BYTES, 0).ok() }
+        Self { face: Face::parse(BYTES, 0).ok(), others: None }
+    }
+
+    /// Returns the font for pixels, with outlines of letters that the built-in font lacks. A letter without an outline
+    /// is drawn as its code point.
+    pub fn with_glyphs(others: Glyphs) -> Self {
+        Self { others: Some(others), ..Self::new() }
+    }
+
+    /// Returns `true` if the built-in font has a letter.
+    pub fn has(&self, c: char) -> bool {
+        self.face.as_ref().is_some_and(|face| face.glyph_index(c).is_some())
+    }
+
+    /// Returns `true` if a letter is drawn as its code point.
+    pub fn is_code_point(&self, c: char) -> bool {
+        !self.has(c) && self.others.as_ref().is_some_and(|others| !others.contains_key(&c))
     }
 
     /// Returns the width of a text, in the unit of `size`.
@@ -26,6 +50,22 @@ impl Font {
 
     /// Returns the width of a letter, as a fraction of the font size.
     fn advance(&self, c: char) -> f64 {
+        if self.has(c) {
+            return self.own_advance(c);
+        }
+        match &self.others {
+            Some(others) => match others.get(&c) {
+                Some(glyph) => glyph.advance,
+                None => code_point(c).chars().map(|c| self.own_advance(c)).sum::<f64>() + 2.0 * BLANK,
+            },
+            // East Asian letters are as wide as high in every font; most of the others are about as wide as Latin ones.
+            None if c >= '\u{1100}' => 1.0,
+            None => 0.6,
+        }
+    }
+
+    /// Returns the width of a letter of the built-in font.
+    fn own_advance(&self, c: char) -> f64 {
         let advance = self.face.as_ref().and_then(|face| {
             let glyph = face.glyph_index(c).unwrap_or_default();
             Some(f64::from(face.glyph_hor_advance(glyph)?) / f64::from(face.units_per_em()))
@@ -58,23 +98,46 @@ impl Font {
 
     /// Returns the outlines of a text that begins at a position on its baseline.
     pub fn outlines(&self, text: &str, size: f64, x: f64, y: f64) -> Option<Path> {
-        let face = self.face.as_ref()?;
-        let scale = size / f64::from(face.units_per_em());
         let mut outlines = PathBuilder::new();
         let mut at = x;
         for c in text.chars() {
-            let glyph = face.glyph_index(c).unwrap_or_default();
-            let mut letter = Letter(PathBuilder::new());
-            face.outline_glyph(glyph, &mut letter);
-            // The font's y axis points up.
-            let place = Transform::from_row(small(scale), 0.0, 0.0, small(-scale), small(at), small(y));
-            if let Some(path) = letter.0.finish().and_then(|path| path.transform(place)) {
-                outlines.push_path(&path);
+            match self.others.as_ref().and_then(|others| others.get(&c)) {
+                _ if self.has(c) => self.push_own(&mut outlines, c, size, (at, y)),
+                Some(Glyph { outline, .. }) => push(&mut outlines, outline.clone(), size, (at, y)),
+                None => {
+                    let mut at = at + BLANK * size;
+                    for c in code_point(c).chars() {
+                        self.push_own(&mut outlines, c, size, (at, y));
+                        at += self.own_advance(c) * size;
+                    }
+                }
             }
             at += self.advance(c) * size;
         }
         outlines.finish()
     }
+
+    /// Adds a letter of the built-in font.
+    fn push_own(&self, outlines: &mut PathBuilder, c: char, size: f64, at: (f64, f64)) {
+        let Some(face) = &self.face else { return };
+        let mut pen = Pen::default();
+        face.outline_glyph(face.glyph_index(c).unwrap_or_default(), &mut pen);
+        push(outlines, pen.finish(), size / f64::from(face.units_per_em()), at);
+    }
+}
+
+/// Adds an outline at a position on the baseline.
+fn push(outlines: &mut PathBuilder, outline: Option<Path>, scale: f64, (x, y): (f64, f64)) {
+    // The font's y axis points up.
+    let place = Transform::from_row(small(scale), 0.0, 0.0, small(-scale), small(x), small(y));
+    if let Some(path) = outline.and_then(|path| path.transform(place)) {
+        outlines.push_path(&path);
+    }
+}
+
+/// Returns the code point of a letter as people write it: `U+4E2D`.
+pub fn code_point(c: char) -> String {
+    format!("U+{:04X}", u32::from(c))
 }
 
 /// Converts a coordinate in pixels to `f32`, which is exact enough for a picture of a few thousand pixels.
@@ -83,27 +146,48 @@ pub fn small(place: f64) -> f32 {
     place as f32
 }
 
-struct Letter(PathBuilder);
+/// Receiver of the outline of a letter, up to a number of segments.
+#[derive(Default)]
+pub struct Pen {
+    path: PathBuilder,
+    segments: usize,
+}
 
-impl OutlineBuilder for Letter {
+impl Pen {
+    /// Maximum number of segments. The most complex letters of real fonts have a few thousand.
+    const SEGMENTS: usize = 20_000;
+
+    /// Returns the outline; `None` if it is empty or has too many segments.
+    pub fn finish(self) -> Option<Path> {
+        if self.segments > Self::SEGMENTS { None } else { self.path.finish() }
+    }
+
+    /// Returns the path for another segment, if it may have one.
+    fn next(&mut self) -> Option<&mut PathBuilder> {
+        self.segments = self.segments.saturating_add(1);
+        (self.segments <= Self::SEGMENTS).then_some(&mut self.path)
+    }
+}
+
+impl OutlineBuilder for Pen {
     fn move_to(&mut self, x: f32, y: f32) {
-        self.0.move_to(x, y);
+        self.next().into_iter().for_each(|path| path.move_to(x, y));
     }
 
     fn line_to(&mut self, x: f32, y: f32) {
-        self.0.line_to(x, y);
+        self.next().into_iter().for_each(|path| path.line_to(x, y));
     }
 
     fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
-        self.0.quad_to(x1, y1, x, y);
+        self.next().into_iter().for_each(|path| path.quad_to(x1, y1, x, y));
     }
 
     fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
-        self.0.cubic_to(x1, y1, x2, y2, x, y);
+        self.next().into_iter().for_each(|path| path.cubic_to(x1, y1, x2, y2, x, y));
     }
 
     fn close(&mut self) {
-        self.0.close();
+        self.path.close();
     }
 }
 
@@ -125,7 +209,10 @@ mod tests {
             assert!(face.glyph_index(c).is_some(), "{c}");
         }
         assert!(font.outlines("A", 12.0, 0.0, 0.0).is_some());
-        assert!(font.outlines("中\u{0}", 12.0, 0.0, 0.0).is_some(), "what it does not have is a box");
+        let font = Font::with_glyphs(Glyphs::new());
+        let places = |text: &str| font.outlines(text, 12.0, 0.0, 0.0).unwrap().len();
+        assert_eq!(places("中"), places("U+4E2D"), "what it does not have is a code point");
+        assert!(font.width("中", 12.0) > font.width("U+4E2D", 12.0));
     }
 
     #[test]

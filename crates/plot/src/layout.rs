@@ -1,65 +1,26 @@
 //! Layout of a picture: positions of panels, axes, lines and texts.
 
-use std::collections::BTreeMap;
-
-use jiff::tz::TimeZone;
-
-use crate::axis::Axis;
-use crate::bucket::{Bucket, Point};
-use crate::chart::{Chart, ChartLine};
+use crate::chart::Chart;
+use crate::choices::choices;
+use crate::content::Plot;
 use crate::font::Font;
-use crate::number::{real, real_count, whole};
-use crate::panels::{Panel, panels};
+use crate::frame::Frame;
+use crate::number::{real_count, whole};
+use crate::options::PictureOptions;
+use crate::panels::panels;
 use crate::picture::{Anchor, Picture, Position, Shape};
-use crate::theme::{Colour, Palette, Theme};
+use crate::theme::{Colour, Palette};
 use crate::time;
 use crate::unit::Unit;
 
-/// Appearance of a picture.
-#[derive(Clone, Debug)]
-pub struct PictureOptions {
-    /// Title above the picture.
-    pub title: String,
-    /// Name of the recorded host, shown below the title, before the times.
-    pub host: String,
-    /// Width of the picture in pixels.
-    pub width: u32,
-    /// Height in pixels; the picture becomes higher if its texts need more. If `None`, panels and texts determine the
-    /// height.
-    pub height: Option<u32>,
-    /// Colours of the picture.
-    pub theme: Theme,
-    /// `true` if each line is drawn on top of the lines before it, as an area.
-    pub is_stack: bool,
-    /// Maximum number of lines of each counter: those with the largest sums over the whole time.
-    pub top: Option<usize>,
-    /// Time zone of the times shown.
-    pub zone: TimeZone,
-}
-
-impl Default for PictureOptions {
-    fn default() -> Self {
-        Self {
-            title: String::new(),
-            host: String::new(),
-            width: 1_000,
-            height: None,
-            theme: Theme::default(),
-            is_stack: false,
-            top: None,
-            zone: TimeZone::UTC,
-        }
-    }
-}
-
 /// Pixels at each side, and between elements.
 const MARGIN: f64 = 20.0;
-const GAP: f64 = 8.0;
+pub const GAP: f64 = 8.0;
 /// Font sizes of texts, in pixels.
 const TITLE: f64 = 18.0;
 const HEAD: f64 = 13.0;
 const TEXT: f64 = 12.0;
-const SMALL: f64 = 11.0;
+pub const SMALL: f64 = 11.0;
 /// Height of a line of the legend.
 const ROW: f64 = 18.0;
 /// Widths in the legend, in pixels: a column of numbers, the picture width below which columns are narrower and the
@@ -73,8 +34,6 @@ const TIMES: f64 = 34.0;
 const ALONE: f64 = 300.0;
 const AMONG: f64 = 180.0;
 const LEAST: f64 = 60.0;
-/// Width of a drawn line.
-const STROKE: f64 = 1.5;
 
 impl Chart {
     /// Lays out a picture of the samples added so far.
@@ -89,20 +48,27 @@ impl Chart {
             shapes: Vec::new(),
         };
         drawing.head(self, look);
-        let rows = |panel: &Panel<'_>| real_count(panel.lines.len().saturating_add(1)) * ROW;
-        let texts: f64 = panels.iter().map(|panel| HEAD + 2.0 * GAP + TIMES + rows(panel) + MARGIN).sum();
-        let note = if left_out > 0 { ROW } else { 0.0 };
         let count = real_count(panels.len().max(1));
+        let (choices, _) = choices(look, &panels.iter().map(|panel| &panel.unit).collect::<Vec<_>>());
+        let mut plots: Vec<Plot<'_>> = panels
+            .into_iter()
+            .zip(choices)
+            .map(|(panel, choices)| Plot::new(self, panel, look, choices))
+            .collect();
+        let rows = |plot: &Plot<'_>| {
+            real_count(plot.panel.lines.len().saturating_add(plot.notes.len()).saturating_add(1)) * ROW
+        };
+        let texts: f64 = plots.iter().map(|plot| HEAD + 2.0 * GAP + TIMES + rows(plot) + MARGIN).sum();
+        let note = if left_out > 0 { ROW } else { 0.0 };
         let wanted = match look.height {
             Some(height) => (f64::from(height) - drawing.y - texts - note) / count,
-            None if panels.len() > 1 => AMONG,
+            None if plots.len() > 1 => AMONG,
             None => ALONE,
         };
         let height = wanted.max(LEAST).floor();
         // All panels are prepared before the first is drawn: they share the left edge, which the widest label
         // of all determines.
-        let plots: Vec<Plot<'_>> =
-            panels.into_iter().map(|panel| Plot::new(self, panel, look, height)).collect();
+        plots.iter_mut().for_each(|plot| plot.set_height(height));
         let labels =
             plots.iter().flat_map(|plot| &plot.axis.ticks).map(|(_, label)| drawing.font.width(label, SMALL));
         let left = MARGIN + labels.fold(24.0, f64::max) + GAP;
@@ -127,125 +93,27 @@ impl Chart {
     }
 }
 
-/// Contents of one panel, before its position is known.
-struct Plot<'a> {
-    panel: Panel<'a>,
-    axis: Axis,
-    /// Heading with the name shared by all lines, then the remaining name of each line.
-    head: String,
-    names: Vec<String>,
-    height: f64,
-    /// First and last time on the time axis.
-    span: (i64, i64),
-    /// Longest interval between two samples that a line still connects.
-    longest: f64,
-    /// Upper edges of stacked lines, each at the times of its cells.
-    stack: Option<Vec<Vec<Level>>>,
-}
-
-/// Part of a stacked line in one cell: lower and upper edge.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Level {
-    time: i64,
-    below: f64,
-    above: f64,
-    is_joined: bool,
-}
-
-impl<'a> Plot<'a> {
-    fn new(chart: &Chart, panel: Panel<'a>, look: &PictureOptions, height: f64) -> Self {
-        const SECOND: i64 = 1_000_000;
-        let stack = look.is_stack.then(|| stacked(&panel.lines));
-        let scaled = |line: &ChartLine, value: f64| value * line.unit.factor;
-        let values: Vec<f64> = match &stack {
-            Some(stack) => stack.iter().flatten().flat_map(|level| [level.below, level.above]).collect(),
-            None => (panel.lines.iter())
-                .filter_map(|line| line.total.map(|total| (line, total)))
-                .flat_map(|(line, total)| {
-                    [scaled(line, total.least.value), scaled(line, total.greatest.value)]
-                })
-                .collect(),
-        };
-        let least = values.iter().copied().fold(0.0, f64::min);
-        let greatest = values.iter().copied().fold(0.0, f64::max);
-        let most = usize::try_from(whole(height / 42.0)).unwrap_or(0);
-        let (first, last) = chart.span.unwrap_or_default();
-        // A single sample would otherwise lie on the left edge.
-        let span = match first == last {
-            true => (first.saturating_sub(SECOND / 2), last.saturating_add(SECOND / 2)),
-            false => (first, last),
-        };
-        let (head, names) = names(&panel.lines);
-        let axis = Axis::new(&panel.unit, least, greatest, most);
-        Self { axis, panel, head, names, height, span, longest: chart.steps.longest(), stack }
-    }
-}
-
-/// Returns the name shared by all lines, and the remaining name of each line.
-fn names(lines: &[&ChartLine]) -> (String, Vec<String>) {
-    let all = |same: &dyn Fn(&ChartLine, &ChartLine) -> bool| {
-        lines.first().is_some_and(|first| lines.iter().all(|line| same(first, line)))
-    };
-    let is_one_set = all(&|a, b| a.counterset == b.counterset);
-    let is_one_counter = is_one_set && all(&|a, b| a.counter == b.counter);
-    let is_one_instance = is_one_set && all(&|a, b| a.instance == b.instance);
-    let brackets = |line: &ChartLine| match line.instance.is_empty() {
-        true => String::new(),
-        false => format!("({})", line.instance),
-    };
-    let name = |line: &&ChartLine| match (is_one_counter, is_one_set) {
-        (true, _) if line.instance.is_empty() => line.counter.clone(),
-        (true, _) => line.instance.clone(),
-        (_, true) if is_one_instance => line.counter.clone(),
-        (_, true) => format!("{}\\{}", brackets(line), line.counter).trim_start_matches('\\').to_owned(),
-        _ => format!("\\{}{}\\{}", line.counterset, brackets(line), line.counter),
-    };
-    let head = match lines.first() {
-        Some(first) if is_one_counter => format!("{}: {}", first.counterset, first.counter),
-        Some(first) if is_one_instance => format!("{}{}", first.counterset, brackets(first)),
-        Some(first) if is_one_set => first.counterset.clone(),
-        _ => String::new(),
-    };
-    (head, lines.iter().map(name).collect())
-}
-
-/// Stacks lines on top of one another by the means of their cells, which have the same times in all lines.
-fn stacked(lines: &[&ChartLine]) -> Vec<Vec<Level>> {
-    let mut below: BTreeMap<i64, (i64, f64)> = BTreeMap::new();
-    let level = |stretch: &Bucket, factor: f64, below: &mut BTreeMap<i64, (i64, f64)>| {
-        let length = stretch.last.time.saturating_sub(stretch.first.time);
-        let middle = stretch.first.time.saturating_add(length / 2);
-        let (time, height) = below.entry(stretch.cell).or_insert((middle, 0.0));
-        let from = *height;
-        *height += stretch.mean * factor;
-        Level { time: *time, below: from, above: *height, is_joined: stretch.is_joined }
-    };
-    let line = |line: &&ChartLine| {
-        line.stretches.iter().map(|stretch| level(stretch, line.unit.factor, &mut below)).collect()
-    };
-    lines.iter().map(line).collect()
-}
-
 /// A picture being drawn, from top to bottom.
-struct Drawing {
-    font: Font,
-    palette: Palette,
+pub struct Drawing {
+    pub font: Font,
+    pub palette: Palette,
     width: f64,
     y: f64,
-    shapes: Vec<Shape>,
+    pub shapes: Vec<Shape>,
 }
 
 impl Drawing {
-    fn text(&mut self, position: Position, anchor: Anchor, size: f64, colour: Colour, text: String) {
+    pub fn text(&mut self, position: Position, anchor: Anchor, size: f64, colour: Colour, text: String) {
         if !text.is_empty() {
-            self.shapes.push(Shape::Text { position, anchor, size, colour, text });
+            self.shapes.push(Shape::Text { position, anchor, size, colour, room: f64::INFINITY, text });
         }
     }
 
-    /// Draws a text, shortened to the available width.
+    /// Draws a text, shortened to the available width. The writer of a file shortens it, because letters of other fonts
+    /// have other widths.
     fn fitted(&mut self, position: Position, size: f64, colour: Colour, text: &str, room: f64) {
-        let text = self.font.fitted(text, size, room);
-        self.text(position, Anchor::Begin, size, colour, text);
+        let text = text.to_owned();
+        self.shapes.push(Shape::Text { position, anchor: Anchor::Begin, size, colour, room, text });
     }
 
     /// Draws the title, and below it the host, the times and the number of samples.
@@ -294,40 +162,39 @@ impl Drawing {
         self.y += HEAD;
         self.fitted((MARGIN, self.y), HEAD, text, &head, right - MARGIN);
         let top = self.y + GAP + GAP / 2.0;
-        let frame = Frame {
-            left,
-            right,
-            top,
-            bottom: top + plot.height,
-            span: plot.span,
-            least: plot.axis.least,
-            greatest: plot.axis.greatest,
-        };
+        let frame = Frame { left, right, top, bottom: top + plot.height, span: plot.span, axis: &plot.axis };
         for (at, label) in &plot.axis.ticks {
-            let y = frame.y(*at);
+            let Some(y) = frame.y(*at) else { continue };
             self.rule(vec![(left, y), (right, y)], if *at == 0.0 { faint } else { grid });
             self.text((left - GAP, y + 4.0), Anchor::End, SMALL, faint, label.clone());
         }
         self.times(&frame, look, faint);
         self.y = frame.bottom + TIMES;
         match &plot.stack {
-            Some(stack) => self.areas(plot, stack, &frame),
+            Some(stack) => self.areas(stack, &frame),
             None => self.lines(plot, &frame),
         }
         if plot.panel.lines.iter().all(|line| line.total.is_none()) {
             let middle = (f64::midpoint(left, right), f64::midpoint(frame.top, frame.bottom));
             self.text(middle, Anchor::Middle, TEXT, faint, "no values".to_owned());
         }
+        self.thresholds(plot, &frame);
         self.legend(plot, left, right);
         self.y += MARGIN;
     }
 
     fn rule(&mut self, run: Vec<Position>, colour: Colour) {
-        self.shapes.push(Shape::Line { runs: vec![run], colour, width: 1.0, dashes: &[] });
+        self.shapes.push(Shape::Line {
+            runs: vec![run],
+            colour,
+            width: 1.0,
+            dashes: Vec::new(),
+            offset: 0.0,
+        });
     }
 
     /// Draws the time labels below a panel.
-    fn times(&mut self, frame: &Frame, look: &PictureOptions, faint: Colour) {
+    fn times(&mut self, frame: &Frame<'_>, look: &PictureOptions, faint: Colour) {
         let (from, to) = frame.span;
         let width = self.font.width("2026-11-22", SMALL) + 5.0 * GAP;
         let most = usize::try_from(whole((frame.right - frame.left) / width)).unwrap_or(0).clamp(1, 50);
@@ -342,58 +209,6 @@ impl Drawing {
                 self.text((x, frame.bottom + 3.0 + 14.0 * line), Anchor::Middle, SMALL, faint, label);
             }
         }
-    }
-
-    /// Draws the lines of a panel, the first on top.
-    fn lines(&mut self, plot: &Plot<'_>, frame: &Frame) {
-        for (number, line) in plot.panel.lines.iter().enumerate().rev() {
-            let (colour, dashes) = self.palette.line(number);
-            let (mut runs, mut dots) = (Vec::new(), Vec::new());
-            for run in runs_of(&columns(line, frame), plot.longest) {
-                let place = |point: &Point| (frame.x(point.time), frame.y(point.value * line.unit.factor));
-                match run.as_slice() {
-                    [only] => dots.push(place(only)),
-                    run => runs.push(run.iter().map(place).collect()),
-                }
-            }
-            if !runs.is_empty() {
-                self.shapes.push(Shape::Line { runs, colour, width: STROKE, dashes });
-            }
-            // A point without neighbours is drawn as a dot.
-            if !dots.is_empty() {
-                self.shapes.push(Shape::Dots { positions: dots, colour, radius: 2.0 });
-            }
-        }
-    }
-
-    /// Draws stacked lines as areas, the first at the bottom.
-    fn areas(&mut self, plot: &Plot<'_>, stack: &[Vec<Level>], frame: &Frame) {
-        for (number, levels) in stack.iter().enumerate() {
-            let (colour, opacity) = self.area(number);
-            let mut runs: Vec<Vec<Position>> = Vec::new();
-            let is_far =
-                |a: &Level, b: &Level| !b.is_joined || real(b.time.saturating_sub(a.time)) > plot.longest;
-            for run in levels.chunk_by(|a, b| !is_far(a, b)) {
-                // A point without neighbours is as wide as a line.
-                let thin = if run.len() == 1 { STROKE / 2.0 } else { 0.0 };
-                let edge = |level: &Level, at: f64, aside: f64| (frame.x(level.time) + aside, frame.y(at));
-                let above = run.iter().flat_map(|l| [edge(l, l.above, -thin), edge(l, l.above, thin)]);
-                let below = run.iter().rev().flat_map(|l| [edge(l, l.below, thin), edge(l, l.below, -thin)]);
-                let mut around: Vec<Position> = above.chain(below).collect();
-                around.dedup();
-                runs.push(around);
-            }
-            if !runs.is_empty() {
-                self.shapes.push(Shape::Area { runs, colour, opacity });
-            }
-        }
-    }
-
-    /// Returns colour and opacity of an area. Opacity replaces the dashes of a line, which an area cannot show.
-    fn area(&self, number: usize) -> (Colour, f64) {
-        let (colour, dashes) = self.palette.line(number);
-        let opacity = crate::theme::DASHES.iter().zip([0.9, 0.6, 0.35]).find(|(known, _)| **known == dashes);
-        (colour, opacity.map_or(1.0, |(_, opacity)| opacity))
     }
 
     /// Draws the legend: name, last value, average, minimum and maximum of each line.
@@ -432,6 +247,10 @@ impl Drawing {
                 }
             }
         }
+        for note in &plot.notes {
+            self.y += ROW;
+            self.fitted((left, self.y), SMALL, faint, note, right - left);
+        }
         self.y += 4.0;
     }
 
@@ -445,7 +264,8 @@ impl Drawing {
         } else {
             let (colour, dashes) = self.palette.line(number);
             let runs = vec![vec![(left, y), (left + SWATCH, y)]];
-            self.shapes.push(Shape::Line { runs, colour, width: 2.0, dashes });
+            let dashes = dashes.to_vec();
+            self.shapes.push(Shape::Line { runs, colour, width: 2.0, dashes, offset: 0.0 });
         }
     }
 }
@@ -465,57 +285,4 @@ fn grouped(count: u64) -> String {
 
 fn shown(unit: &Unit, value: f64) -> String {
     unit.text(value * unit.factor)
-}
-
-/// Rectangle of a panel in which values are drawn, and the ranges that it shows.
-struct Frame {
-    left: f64,
-    right: f64,
-    top: f64,
-    bottom: f64,
-    span: (i64, i64),
-    least: f64,
-    greatest: f64,
-}
-
-impl Frame {
-    fn x(&self, time: i64) -> f64 {
-        let (first, last) = self.span;
-        let share = (real(time) - real(first)) / (real(last) - real(first)).max(1.0);
-        self.left + share * (self.right - self.left)
-    }
-
-    fn y(&self, value: f64) -> f64 {
-        let share = (value - self.least) / (self.greatest - self.least);
-        self.bottom - share * (self.bottom - self.top)
-    }
-}
-
-/// Merges adjacent stretches of a line that begin in the same column of pixels.
-fn columns(line: &ChartLine, frame: &Frame) -> Vec<Bucket> {
-    let column = |stretch: &Bucket| whole(frame.x(stretch.first.time).floor());
-    let mut columns: Vec<Bucket> = Vec::new();
-    for stretch in &line.stretches {
-        match columns.last_mut() {
-            Some(last) if last.cell == column(stretch) => last.add(stretch),
-            _ => columns.push(Bucket { cell: column(stretch), ..*stretch }),
-        }
-    }
-    columns
-}
-
-/// Returns the points of each continuous section of a line, in order.
-fn runs_of(columns: &[Bucket], longest: f64) -> Vec<Vec<Point>> {
-    let mut runs: Vec<Vec<Point>> = Vec::new();
-    let mut last: Option<Point> = None;
-    for column in columns {
-        let step = last.map_or(0.0, |last| real(column.first.time.saturating_sub(last.time)));
-        let points = column.points();
-        match runs.last_mut() {
-            Some(run) if column.is_joined && step <= longest => run.extend(points),
-            _ => runs.push(points),
-        }
-        last = Some(column.last);
-    }
-    runs
 }

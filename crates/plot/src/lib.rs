@@ -26,21 +26,34 @@
     allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")
 )]
 
+mod amount;
 mod axis;
 mod chart;
+mod choices;
+mod content;
+mod curves;
 mod panels;
+mod equal;
 mod font;
+mod frame;
+mod glyphs;
 mod layout;
 mod number;
+mod options;
 mod picture;
 mod png;
 mod bucket;
+mod stack;
 mod svg;
 mod theme;
 mod time;
 mod unit;
 
+pub use amount::{Amount, AmountError, ParseAmountError, Threshold};
+pub use axis::ValueScale;
 pub use chart::{Chart, Label, LineId};
-pub use layout::PictureOptions;
+pub use glyphs::font_directories;
+pub use options::PictureOptions;
 pub use picture::{Picture, PictureTooLarge};
+pub use png::Png;
 pub use theme::Theme;

@@ -35,17 +35,21 @@ impl Picture {
     }
 }
 
+/// Width of a drawn line.
+pub const STROKE: f64 = 1.5;
+
 /// An element of a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
-    /// Straight lines through these positions, each list separately.
-    Line { runs: Vec<Vec<Position>>, colour: Colour, width: f64, dashes: &'static [f64] },
+    /// Straight lines through these positions, each list separately. If `dashes` is not empty, it contains lengths of
+    /// dashes and spaces in turn, and each list begins at `offset` in this pattern.
+    Line { runs: Vec<Vec<Position>>, colour: Colour, width: f64, dashes: Vec<f64>, offset: f64 },
     /// Filled polygons with these corners, each list separately.
     Area { runs: Vec<Vec<Position>>, colour: Colour, opacity: f64 },
     /// Dots at these positions.
     Dots { positions: Vec<Position>, colour: Colour, radius: f64 },
-    /// A line of text whose position is on its baseline.
-    Text { position: Position, anchor: Anchor, size: f64, colour: Colour, text: String },
+    /// A line of text whose position is on its baseline. A text wider than `room` loses its middle.
+    Text { position: Position, anchor: Anchor, size: f64, colour: Colour, room: f64, text: String },
 }
 
 /// Alignment of a text: the point of the text that is at its position.

@@ -1,29 +1,66 @@
 //! PNG writer for pictures.
 
+use std::path::PathBuf;
+
 use tiny_skia::{Color, FillRule, LineJoin, Paint, Path, PathBuilder, Pixmap, Stroke, StrokeDash, Transform};
 
 use crate::font::{Font, small};
+use crate::glyphs::find;
 use crate::picture::{Anchor, Picture, PictureTooLarge, Position, Shape};
 use crate::theme::Colour;
 
+/// A picture as a PNG file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Png {
+    /// The whole file.
+    pub bytes: Vec<u8>,
+    /// Texts with letters that are drawn as code points, because no font has them.
+    pub undrawn: Vec<String>,
+}
+
 impl Picture {
-    /// Returns the picture as a complete PNG file.
+    /// Returns the picture as a complete PNG file, drawn with the built-in font. Letters that it lacks are drawn as
+    /// code points, such as `U+4E2D`.
     ///
     /// # Errors
     /// If the picture has more pixels than memory can hold.
     pub fn png(&self) -> Result<Vec<u8>, PictureTooLarge> {
+        Ok(self.png_with_fonts(&[])?.bytes)
+    }
+
+    /// Returns the picture as a complete PNG file. Letters that the built-in font lacks are taken from the fonts in
+    /// these directories, which are searched only if there are such letters.
+    ///
+    /// Each letter is drawn by itself, from left to right. Scripts that are written from right to left, that join their
+    /// letters, or that put marks on them, need a viewer of SVG.
+    ///
+    /// # Errors
+    /// If the picture has more pixels than memory can hold.
+    pub fn png_with_fonts(&self, directories: &[PathBuf]) -> Result<Png, PictureTooLarge> {
+        /// No text of a picture has room for more letters.
+        const LETTERS: usize = 4_096;
         let too_large = PictureTooLarge { width: self.width, height: self.height };
         let mut pixels = Pixmap::new(self.width, self.height).ok_or(too_large)?;
         pixels.fill(colour(self.background, 1.0));
         let font = Font::new();
+        let text = |shape: &Shape| match shape {
+            Shape::Text { text, size, room, .. } => Some(font.fitted(text, *size, *room)),
+            _ => None,
+        };
+        let texts: Vec<String> = self.shapes.iter().filter_map(text).collect();
+        let letters = texts.iter().flat_map(|text| text.chars().take(LETTERS)).filter(|c| !font.has(*c));
+        let font = Font::with_glyphs(find(letters.collect(), directories));
+        let mut undrawn = Vec::new();
         for shape in &self.shapes {
-            draw(&mut pixels, &font, shape);
+            undrawn.extend(draw(&mut pixels, &font, shape));
         }
-        pixels.encode_png().map_err(|_| too_large)
+        let bytes = pixels.encode_png().map_err(|_| too_large)?;
+        Ok(Png { bytes, undrawn })
     }
 }
 
-fn draw(pixels: &mut Pixmap, font: &Font, shape: &Shape) {
+/// Draws a shape. Returns its text if that has letters that are drawn as code points.
+fn draw(pixels: &mut Pixmap, font: &Font, shape: &Shape) -> Option<String> {
     let as_it_is = Transform::identity();
     let mut fill = |path: Option<Path>, of: Colour, opacity| {
         if let Some(path) = path {
@@ -32,11 +69,11 @@ fn draw(pixels: &mut Pixmap, font: &Font, shape: &Shape) {
         }
     };
     match shape {
-        Shape::Line { runs, colour, width, dashes } => {
+        Shape::Line { runs, colour, width, dashes, offset } => {
             let stroke = Stroke {
                 width: small(*width),
                 line_join: LineJoin::Round,
-                dash: StrokeDash::new(dashes.iter().map(|dash| small(*dash)).collect(), 0.0),
+                dash: StrokeDash::new(dashes.iter().map(|dash| small(*dash)).collect(), small(*offset)),
                 ..Stroke::default()
             };
             if let Some(path) = path(runs, false) {
@@ -49,15 +86,18 @@ fn draw(pixels: &mut Pixmap, font: &Font, shape: &Shape) {
             positions.iter().for_each(|(x, y)| dots.push_circle(small(*x), small(*y), small(*radius)));
             fill(dots.finish(), *colour, 1.0);
         }
-        Shape::Text { position: (x, y), anchor, size, colour, text } => {
+        Shape::Text { position: (x, y), anchor, size, colour, room, text } => {
+            let text = font.fitted(text, *size, *room);
             let begin = match anchor {
                 Anchor::Begin => *x,
-                Anchor::Middle => x - font.width(text, *size) / 2.0,
-                Anchor::End => x - font.width(text, *size),
+                Anchor::Middle => x - font.width(&text, *size) / 2.0,
+                Anchor::End => x - font.width(&text, *size),
             };
-            fill(font.outlines(text, *size, begin, *y), *colour, 1.0);
+            fill(font.outlines(&text, *size, begin, *y), *colour, 1.0);
+            return text.contains(|c| font.is_code_point(c)).then_some(text);
         }
     }
+    None
 }
 
 fn path(runs: &[Vec<Position>], is_closed: bool) -> Option<Path> {

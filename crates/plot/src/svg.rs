@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::font::Font;
 use crate::picture::{Anchor, Picture, Position, Shape};
 use crate::theme::Colour;
 
@@ -25,20 +26,24 @@ impl Picture {
         let _ = writeln!(out, "<title>{}</title>", escaped(&self.title));
         let _ =
             writeln!(out, "<rect width=\"{width}\" height=\"{height}\" fill=\"{}\"/>", hex(self.background));
-        self.shapes.iter().for_each(|shape| push(&mut out, shape));
+        let font = Font::new();
+        self.shapes.iter().for_each(|shape| push(&mut out, &font, shape));
         out.push_str("</svg>\n");
         out
     }
 }
 
-fn push(out: &mut String, shape: &Shape) {
+fn push(out: &mut String, font: &Font, shape: &Shape) {
     let _ = match shape {
-        Shape::Line { runs, colour, width, dashes } => {
+        Shape::Line { runs, colour, width, dashes, offset } => {
             let dashes: Vec<_> = dashes.iter().map(|dash| number(*dash)).collect();
-            let broken = match dashes.is_empty() {
+            let mut broken = match dashes.is_empty() {
                 true => String::new(),
                 false => format!(" stroke-dasharray=\"{}\"", dashes.join(" ")),
             };
+            if *offset != 0.0 {
+                let _ = write!(broken, " stroke-dashoffset=\"{}\"", number(*offset));
+            }
             writeln!(
                 out,
                 "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" stroke-linejoin=\"round\"{broken}/>",
@@ -61,14 +66,15 @@ fn push(out: &mut String, shape: &Shape) {
             }
             Ok(())
         }
-        Shape::Text { position: (x, y), anchor, size, colour, text } => {
+        Shape::Text { position: (x, y), anchor, size, colour, room, text } => {
+            let text = font.fitted(text, *size, *room);
             let anchor = match anchor {
                 Anchor::Begin => "",
                 Anchor::Middle => " text-anchor=\"middle\"",
                 Anchor::End => " text-anchor=\"end\"",
             };
             let (x, y, size) = (number(*x), number(*y), number(*size));
-            let (colour, text) = (hex(*colour), escaped(text));
+            let (colour, text) = (hex(*colour), escaped(&text));
             writeln!(
                 out,
                 "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" fill=\"{colour}\"{anchor}>{text}</text>"

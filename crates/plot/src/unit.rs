@@ -51,6 +51,38 @@ const KNOWN: [(&str, &str, f64, Prefixes); 24] = [
     ("pW.h", "W·h", 1e-12, Prefixes::Metric),
 ];
 
+/// Prefixes of powers of 1,000, in ascending order.
+const METRIC: [(&str, f64); 11] = [
+    ("p", 1e-12),
+    ("n", 1e-9),
+    ("µ", 1e-6),
+    ("m", 1e-3),
+    ("", 1.0),
+    ("k", 1e3),
+    ("M", 1e6),
+    ("G", 1e9),
+    ("T", 1e12),
+    ("P", 1e15),
+    ("E", 1e18),
+];
+/// Prefixes of powers of 1,024, in ascending order.
+const BINARY: [(&str, f64); 7] = [
+    ("", 1.0),
+    ("Ki", 1_024.0),
+    ("Mi", 1_048_576.0),
+    ("Gi", 1_073_741_824.0),
+    ("Ti", 1_099_511_627_776.0),
+    ("Pi", 1_125_899_906_842_624.0),
+    ("Ei", 1_152_921_504_606_846_976.0),
+];
+
+/// Returns the factor of a prefix that a number without a unit may have. Prefixes below 1 need a unit, because an `m`
+/// alone could be minutes.
+pub fn prefix_factor(prefix: &str) -> Option<f64> {
+    let all = BINARY.iter().chain(&METRIC);
+    all.filter(|(_, one)| *one >= 1.0).find(|(known, _)| *known == prefix).map(|(_, one)| *one)
+}
+
 impl Unit {
     /// Returns the unit for a UCUM code; an unknown code is shown unchanged.
     pub fn from_ucum(ucum: &str) -> Self {
@@ -67,30 +99,28 @@ impl Unit {
         }
     }
 
+    /// Returns the factor for numbers with this unit, written as UCUM code or as symbol with a prefix; `None` if the
+    /// text is another unit.
+    pub fn factor_of(&self, text: &str) -> Option<f64> {
+        if text == self.symbol {
+            return Some(1.0);
+        }
+        if self.symbol.is_empty() {
+            return prefix_factor(text);
+        }
+        let ucum = Self::from_ucum(text);
+        if ucum.symbol == self.symbol {
+            return Some(ucum.factor);
+        }
+        let prefix = text.strip_suffix(self.symbol.as_str())?;
+        // People who cannot type the Greek letter write u.
+        let prefix = if prefix == "u" { "µ" } else { prefix };
+        let known = METRIC.iter().chain(&BINARY).find(|(known, _)| *known == prefix);
+        known.map(|(_, one)| *one)
+    }
+
     /// Returns the prefix and unit for an axis whose numbers have about this size.
     pub fn scale(&self, size: f64) -> AxisScale {
-        const METRIC: [(&str, f64); 11] = [
-            ("p", 1e-12),
-            ("n", 1e-9),
-            ("µ", 1e-6),
-            ("m", 1e-3),
-            ("", 1.0),
-            ("k", 1e3),
-            ("M", 1e6),
-            ("G", 1e9),
-            ("T", 1e12),
-            ("P", 1e15),
-            ("E", 1e18),
-        ];
-        const BINARY: [(&str, f64); 7] = [
-            ("", 1.0),
-            ("Ki", 1_024.0),
-            ("Mi", 1_048_576.0),
-            ("Gi", 1_073_741_824.0),
-            ("Ti", 1_099_511_627_776.0),
-            ("Pi", 1_125_899_906_842_624.0),
-            ("Ei", 1_152_921_504_606_846_976.0),
-        ];
         let fitting = |prefixes: &[(&'static str, f64)], least: f64, most: f64| {
             let allowed = prefixes.iter().filter(|(_, one)| (least..=most).contains(one));
             let fits = allowed.clone().rev().find(|(_, one)| size >= *one);
@@ -129,8 +159,7 @@ impl Unit {
             _ if shown >= 0.1 => 3,
             _ => 4,
         };
-        let blank = if scale.unit.is_empty() || scale.unit.starts_with('/') { "" } else { " " };
-        format!("{}{blank}{}", scale.number(number, decimals), scale.unit)
+        scale.with_unit(number, decimals)
     }
 }
 
@@ -146,6 +175,12 @@ pub struct AxisScale {
 }
 
 impl AxisScale {
+    /// Formats a number with this many decimals and its unit.
+    pub fn with_unit(&self, number: f64, decimals: usize) -> String {
+        let blank = if self.unit.is_empty() || self.unit.starts_with('/') { "" } else { " " };
+        format!("{}{blank}{}", self.number(number, decimals), self.unit)
+    }
+
     /// Formats a number with this many decimals, without its unit.
     pub fn number(&self, number: f64, decimals: usize) -> String {
         let shown = number / self.one;

@@ -2,8 +2,14 @@
 //
 // A browser sends its cookies to every port of a host, so the cookie of the login is not enough for data. The second
 // number, the key, is kept in this origin's storage, which no other port can read, and is sent as a header.
+//
+// All addresses are relative to that of the page: a proxy may have it below a path of its own.
 
-const KEY = "perfset-key";
+/** The folder of the page, without a slash at its end: nothing unless a proxy has it below a path. */
+const FOLDER = location.pathname.replace(/\/[^/]*$/, "");
+
+/** Several servers below paths of one proxy share one storage, so each has a key of its own. */
+const KEY = `perfset-key${FOLDER}`;
 
 /** The key if the browser keeps nothing: it is good until the page is loaded anew. */
 let unkept = null;
@@ -42,7 +48,7 @@ export async function logIn() {
   const query = new URLSearchParams(location.search);
   const token = query.get("token");
   if (token === null) return;
-  const response = await fetch("/api/login", { cache: "no-store", headers: { Authorization: `Bearer ${token}` } });
+  const response = await fetch("api/login", { cache: "no-store", headers: { Authorization: `Bearer ${token}` } });
   const { key } = response.ok ? await response.json() : { key: null };
   if (key !== null) keep(key);
   query.delete("token");

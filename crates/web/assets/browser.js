@@ -76,8 +76,8 @@ export class Browser {
     const words = this.#search.value.trim();
     try {
       const [sets, found] = await Promise.all([
-        get(`/api/countersets${words ? `?${new URLSearchParams({ filter: words })}` : ""}`, stop.signal),
-        words ? get(`/api/find?${new URLSearchParams({ words })}`, stop.signal) : { matches: [], more: 0, words: [], unknown: [] },
+        get(`api/countersets${words ? `?${new URLSearchParams({ filter: words })}` : ""}`, stop.signal),
+        words ? get(`api/find?${new URLSearchParams({ words })}`, stop.signal) : { matches: [], more: 0, words: [], unknown: [] },
       ]);
       if (stop === this.#asked) this.#show(sets.countersets, found, words);
     } catch (error) {
@@ -105,6 +105,7 @@ export class Browser {
     for (const { word, nearest } of unknown) list.push(this.#unknown(word, nearest, words));
     if (list.length === 0) list.push(h("p", { class: "empty" }, `Nothing has “${words}”.`));
     this.#results.replaceChildren(...list);
+    this.#results.dataset.words = words;
     this.#results.scrollTop = 0;
   }
 
@@ -135,7 +136,7 @@ export class Browser {
     this.dialog.classList.add("has-detail");
     if (this.#set?.name !== name) {
       try {
-        this.#set = await get(`/api/countersets/${encodeURIComponent(name)}`);
+        this.#set = await get(`api/countersets/${encodeURIComponent(name)}`);
       } catch (error) {
         this.#detail.replaceChildren(this.#back(), h("p", { class: "empty" }, error.message));
         return;
@@ -190,12 +191,13 @@ export class Browser {
     parts.push(h("fieldset", {}, h("legend", {}, `Counters, ${counters.length}`), counters.length > 12 ? this.#filter(box) : null, box));
     this.#detail.replaceChildren(...parts);
     this.#detail.scrollTop = 0;
-    if (chosen) {
-      const input = [...box.querySelectorAll("input")].find(input => input.value === chosen);
-      input?.closest(".counter").scrollIntoView({ block: "nearest" });
-    }
-    const focus = this.#detail.querySelector(".counters input:checked, .counters input");
-    focus?.focus({ preventScroll: !chosen });
+    const inputs = [...box.querySelectorAll("input")];
+    const input = inputs.find(input => input.value === chosen);
+    const row = input?.closest(".counter");
+    row?.classList.add("chosen");
+    // The focus must not scroll: it shows the box, and not the text beside it.
+    (input ?? inputs.find(input => input.checked) ?? inputs[0])?.focus({ preventScroll: true });
+    row?.scrollIntoView({ block: "center" });
   }
 
   #filter(box) {

@@ -1,31 +1,46 @@
 // A chart with its title, its buttons and its legend.
 
 import { copy, h, iconButton, setText } from "./dom.js";
-import { agoText, scaleOf } from "./units.js";
-import { csv, labels, withoutTexts } from "./names.js";
+import { agoText } from "./units.js";
+import { csv, linesOf, ordered, withoutTexts } from "./names.js";
 import { askKey } from "./store.js";
 import { Choice } from "./choice.js";
 import { KINDS } from "./view.js";
+import { clock } from "./zone.js";
 import { Legend } from "./legend.js";
-import { Plot } from "./plot.js";
+import { Menu } from "./menu.js";
+import { Panels } from "./panels.js";
 import { Ranking } from "./ranking.js";
+import { rove } from "./rove.js";
 
 /** So many lines are asked for one by one. */
 const FEW = 12;
 
+/** The longest title, in characters. */
+const TITLE_MOST = 80;
+
 export class Card {
   /** Whether it can be seen: others are not drawn. */
   isSeen = true;
-  #plot = null;
+  #panels = null;
   #lines = [];
   #drawnFor = "";
   #notedFor = "";
   #choice = new Choice();
   #legend;
   #ranking = null;
-  #host = h("div", { class: "plot", role: "img" });
+  #title = h("h2");
   #said = h("span", { class: "said", role: "status" });
-  #size;
+  #tools;
+  #kind = null;
+  #wide = iconButton("wide", "Wider, or as before", () => this.#change(() => { this.spec.wide = !this.spec.wide; }));
+  #copier = iconButton("copy", "", () => this.#copy());
+  #remover = iconButton("close", "", () => this.page.remove(this));
+  #menu = new Menu("", [
+    { text: "Rename", act: () => this.rename() },
+    { text: "Move earlier", act: () => this.page.move(this, -1), stays: true },
+    { text: "Move later", act: () => this.page.move(this, 1), stays: true },
+  ]);
 
   /** `spec` is the chart as the view has it; `page` knows store, view and cursor, and hears of what is done. */
   constructor(spec, page) {
@@ -33,34 +48,95 @@ export class Card {
     this.page = page;
     const isRanking = spec.kind === "rank";
     const kinds = Object.entries(KINDS).filter(([kind]) => kind !== "rank");
-    const kind = isRanking ? null : h("select", {
-      "aria-label": `How ${spec.title} is drawn`,
-      on: { change: event => this.#change(() => { spec.kind = event.target.value; }) },
-    }, kinds.map(([value, text]) => h("option", { value, selected: spec.kind === value }, text)));
-    this.wide = iconButton("wide", "Wider, or as before", () => this.#change(() => { spec.wide = !spec.wide; }));
-    this.element = h("section", { class: "card", "aria-label": spec.title },
-      h("header", {},
-        h("h2", { title: spec.title }, spec.title), this.#said, h("span", { class: "buttons" },
-          kind, isRanking ? null : this.wide,
-          iconButton("copy", `Copy ${spec.title} as CSV`, () => this.#copy()),
-          iconButton("close", `Remove ${spec.title}`, () => page.remove(this)))));
+    if (!isRanking) {
+      this.#kind = h("select", { on: { change: event => this.#change(() => { spec.kind = event.target.value; }) } },
+        kinds.map(([value, text]) => h("option", { value, selected: spec.kind === value }, text)));
+    }
+    this.#wide.classList.add("wider");
+    this.#tools = h("span", { class: "buttons", role: "toolbar" },
+      this.#kind, isRanking ? null : this.#wide, this.#copier, this.#menu.element, this.#remover);
+    this.#title.addEventListener("dblclick", () => this.rename());
+    this.element = h("section", { class: "card", on: { keydown: event => this.#key(event) } },
+      h("header", {}, this.#title, this.#said, this.#tools));
+    this.#entitle();
+    rove(this.#tools, () => [[this.#kind, this.#wide, this.#copier, this.#menu.button, this.#remover].filter(control => this.#tools.contains(control))]);
     if (isRanking) {
       this.#ranking = spec.asks.map(() => new Ranking());
       this.element.append(...this.#ranking.map(ranking => ranking.element));
     } else {
       this.#legend = new Legend({
-        toggle: n => this.#toggle(n), focus: n => this.#plot?.focus(n), remove: n => this.#remove(n),
+        toggle: n => this.#toggle(n), focus: n => this.#panels.focus(n), remove: n => this.#remove(n),
       });
-      this.element.append(this.#host, this.#legend.element);
+      this.#panels = new Panels(page, {
+        near: n => this.#legend.mark(n), move: by => page.moveCursor(this, by), release: () => page.releaseCursor(),
+      });
+      this.element.append(this.#panels.element, this.#legend.element);
     }
-    this.#size = new ResizeObserver(() => this.#fit());
-    this.#size.observe(this.#host);
     this.element.classList.toggle("wide", spec.wide);
   }
 
-  #fit() {
-    const { clientWidth, clientHeight } = this.#host;
-    if (clientWidth && clientHeight) this.#plot?.resize(clientWidth, clientHeight);
+  /** Writes the title wherever it stands. */
+  #entitle() {
+    const { title } = this.spec;
+    setText(this.#title, title);
+    this.#title.title = title;
+    const name = (element, text) => element?.setAttribute("aria-label", text);
+    name(this.element, title);
+    name(this.#tools, `Chart ${title}`);
+    name(this.#kind, `How ${title} is drawn`);
+    for (const [button, text] of [[this.#copier, `Copy ${title} as CSV`], [this.#remover, `Remove ${title}`]]) {
+      button.title = text;
+      name(button, text);
+    }
+    this.#menu.rename(`More of ${title}`);
+    this.#describe();
+  }
+
+  /** Lets the title be written anew: Enter keeps it, Escape does not. */
+  rename() {
+    let isOver = false;
+    const end = isKept => {
+      if (isOver) return;
+      isOver = true;
+      const title = input.value.trim();
+      const hadFocus = document.activeElement === input;
+      input.replaceWith(this.#title);
+      if (hadFocus) this.#menu.button.focus();
+      if (isKept && title && title !== this.spec.title) this.#change(() => { this.spec.title = title; });
+      this.#entitle();
+    };
+    const input = h("input", {
+      type: "text", class: "title", value: this.spec.title, maxlength: TITLE_MOST, "aria-label": `New title of ${this.spec.title}`,
+      on: {
+        blur: () => end(true),
+        keydown: event => {
+          event.stopPropagation();
+          if (event.key !== "Enter" && event.key !== "Escape") return;
+          // The key is not for the button that has the focus next.
+          event.preventDefault();
+          end(event.key === "Enter");
+        },
+      },
+    });
+    this.#title.replaceWith(input);
+    input.focus();
+    input.select();
+  }
+
+  /** Puts the focus into the chart. */
+  focus() { (this.#panels?.element ?? this.#menu.button).focus({ preventScroll: true }); }
+
+  /** Keys of the whole chart. */
+  #key(event) {
+    const moves = { "<": -1, ">": 1 };
+    if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(moves, event.key)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.page.move(this, moves[event.key]);
+  }
+
+  #describe() {
+    this.#panels?.describe(`${this.spec.title}: ${this.#lines.map(line => line.label).join(", ") || "nothing yet"}`);
   }
 
   /** A change of the chart that is part of the view. */
@@ -72,7 +148,8 @@ export class Card {
 
   /** The series to draw, and what to say of the rest. */
   #content() {
-    const { store, view } = this.page;
+    const { page } = this;
+    const { store, view } = page;
     const { asks, kind } = this.spec;
     const notes = [];
     const found = [];
@@ -84,14 +161,13 @@ export class Card {
       else if (columns.length === 0 && nothing) notes.push({ name: ask.path, text: nothing, remove: () => this.#dropAsk(ask) });
       for (const { counter, text } of withoutTexts(without ?? [])) notes.push({ name: counter, text });
     }
-    const bounds = store.last === undefined ? [0, 0] : store.bounds(view.range(store.last));
+    const bounds = store.last === undefined ? [0, 0] : store.bounds(page.range);
     // A row more on both sides: lines begin and end outside.
     const range = [Math.max(0, bounds[0] - 1), Math.min(store.times.length, bounds[1] + 1)];
     const looked = JSON.stringify([kind, view.window, view.end, view.zoom, asks.map(askKey)]);
     const { columns, left } = this.#choice.lines(found, kind, looked, range);
     if (left) notes.push({ name: `${left} more`, text: "smaller than these, and not drawn" });
-    const scales = new Set(columns.map(column => scaleOf(column.series)));
-    return { kind: kind === "stack" && scales.size > 1 ? "lines" : kind, columns, notes };
+    return { kind, columns: ordered(kind, columns), notes };
   }
 
   #dropAsk(ask) {
@@ -101,16 +177,17 @@ export class Card {
   /** Draws what there is now. */
   draw() {
     if (!this.isSeen) return;
-    const { store, view, cursor } = this.page;
+    const { page } = this;
+    const { store, view, cursor } = page;
     const { last } = store;
     if (this.#ranking) {
-      const time = cursor.at === null ? last === undefined ? 0 : view.range(last)[1] : store.times[cursor.at];
       const isNow = cursor.at === null && view.isLive;
-      this.spec.asks.forEach((ask, n) => this.#ranking[n].update(store.rankedAt(askKey(ask), time), isNow));
+      const time = cursor.at !== null ? store.times[cursor.at] : view.isLive ? last ?? 0 : page.range[1];
+      this.spec.asks.forEach((ask, n) => this.#ranking[n].update(page.rankedAt(ask, time), isNow));
       return;
     }
     const { kind, columns, notes } = this.#content();
-    const state = JSON.stringify([kind, columns.map(column => column.key)]);
+    const state = JSON.stringify([kind, columns.map(column => column.key), columns.some(column => column.other)]);
     if (state !== this.#drawnFor) {
       this.#drawnFor = state;
       this.#notedFor = "";
@@ -123,37 +200,52 @@ export class Card {
     }
     this.#lines.forEach((line, n) => { line.column = columns[n]; });
     if (last === undefined) return;
-    const range = view.range(last);
-    this.#plot?.draw(store.times, range, store.bounds(range), n => this.#isHidden(n));
+    const { range } = page;
+    this.#panels.draw(store.times, range, store.bounds(range), n => this.#isHidden(n));
+    this.#panels.hold(cursor.held ?? null, range);
     this.drawLegend();
   }
 
   /** Writes the numbers for the place of the cursor. */
   drawLegend() {
-    const { store, view, cursor } = this.page;
+    const { store, range, cursor } = this.page;
     if (!this.isSeen || store.last === undefined) return;
     if (this.#ranking) this.draw();
-    else this.#legend.update(store, store.bounds(view.range(store.last)), cursor.at, n => this.#isHidden(n));
+    else this.#legend.update(store, store.bounds(range), cursor.at, n => this.#isHidden(n));
+  }
+
+  /** Shows the cursor that keys hold, and the numbers there. */
+  drawCursor() {
+    const { store, range, cursor } = this.page;
+    if (!this.isSeen || store.last === undefined) return;
+    this.#panels?.hold(cursor.held, range);
+    this.drawLegend();
+  }
+
+  /** What the lines say at the cursor, for those who hear it. */
+  reading() {
+    const { store, cursor } = this.page;
+    return `${clock(store.times[cursor.at])}: ${this.#legend.reading(n => this.#isHidden(n))}`;
   }
 
   #rebuild(kind, columns) {
-    this.#plot?.destroy();
-    this.#plot = null;
-    const names = columns.length ? labels(columns.map(column => column.series)) : [];
-    this.#lines = columns.map((column, n) => ({
-      label: names[n], unit: column.series.unit, scale: scaleOf(column.series), series: column.series, column,
-    }));
+    this.#lines = linesOf(kind, columns);
     this.element.dataset.drawn = kind;
-    this.#legend.show(this.#lines);
-    this.#host.setAttribute("aria-label", `${this.spec.title}: ${names.join(", ") || "nothing yet"}`);
-    this.#host.classList.toggle("bare", columns.length === 0);
-    if (columns.length) this.#plot = new Plot(this.#host, kind, this.#lines, this.page, n => this.#legend.mark(n));
+    this.#legend.show(this.#lines, kind === "lines");
+    this.#describe();
+    this.#panels.show(kind, this.#lines);
   }
 
   /** The colours have changed. */
   recolour() {
     this.#drawnFor = "";
     this.draw();
+  }
+
+  /** Times are written in another zone. */
+  rezone() {
+    this.#panels?.redraw();
+    this.drawLegend();
   }
 
   #isHidden(n) { return this.spec.hidden.has(this.#lines[n].series.path); }
@@ -184,9 +276,8 @@ export class Card {
   }
 
   async #copy() {
-    const { store, view } = this.page;
+    const { store, range } = this.page;
     if (store.last === undefined) return;
-    const range = view.range(store.last);
     const [from, to] = store.bounds(range);
     let text;
     if (this.#ranking) {
@@ -209,8 +300,8 @@ export class Card {
   }
 
   destroy() {
-    this.#size.disconnect();
-    this.#plot?.destroy();
+    this.#panels?.destroy();
+    this.#legend?.destroy();
     this.element.remove();
   }
 }

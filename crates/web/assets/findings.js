@@ -2,7 +2,7 @@
 
 import { problemOf, request } from "./api.js";
 import { copy, h, iconButton, setText } from "./dom.js";
-import { clock } from "./units.js";
+import { clock } from "./zone.js";
 
 /** How long the panel stays as high as it was, in ms: what comes and goes must not move the charts each time. */
 const CALM = 10_000;
@@ -24,6 +24,8 @@ export class Findings {
   #element;
   #summary = h("p", { class: "summary", role: "status" }, "Measuring the first interval");
   #time = h("small");
+  /** The time of what is shown, in ms since 1970; null: of none. */
+  #of = null;
   #list = h("ul");
   #unknown = h("ul");
   #details = h("details", { hidden: true }, h("summary"), this.#unknown);
@@ -74,7 +76,7 @@ export class Findings {
     let wait = RETRY;
     try {
       // A request that hangs would leave findings of the past as those of now.
-      const answer = await request(`/api/findings${this.#at === null ? "" : `?at=${this.#at}`}`, { signal: AbortSignal.timeout(10_000 + 3 * this.#interval) });
+      const answer = await request(`api/findings${this.#at === null ? "" : `?at=${this.#at}`}`, { signal: AbortSignal.timeout(10_000 + 3 * this.#interval) });
       if (answer.ok) {
         this.show(await answer.json());
         wait = 0;
@@ -95,9 +97,13 @@ export class Findings {
   fail(reason) {
     this.#draw([], []);
     setText(this.#summary, `Unknown: ${reason}`);
-    setText(this.#time, "");
+    this.#of = null;
+    this.clocks();
     this.#element.dataset.state = "unknown";
   }
+
+  /** Writes the time again: the zone may be another one. */
+  clocks() { setText(this.#time, this.#of === null ? "" : `at ${clock(this.#of)}`); }
 
   /** Shows a response of the server. */
   show({ time, summary, findings, more, rules, unchecked }) {
@@ -105,7 +111,8 @@ export class Findings {
     let text = SUMMARIES[summary] ?? `${findings.length + more} now`;
     if (more) text = `${text}, the first ${findings.length} are shown`;
     setText(this.#summary, text);
-    setText(this.#time, time === null ? "" : `at ${clock(time)}`);
+    this.#of = time;
+    this.clocks();
     this.#element.dataset.state = findings[0]?.severity ?? (summary === "nothing" ? "fine" : "unknown");
     setText(this.#details.firstChild, `Unknown: ${unchecked.length} of ${rules} rules lack a value`);
   }

@@ -1,4 +1,8 @@
-// The columns of a heat map: which samples each of them shows.
+// The columns of a heat map: which samples each of them shows; and the names of its rows.
+
+import { h } from "./dom.js";
+import { shortened } from "./names.js";
+import { FONT } from "./palette.js";
 
 /**
  * For each column of pixels of the range [min, max) the samples that it shows, as [first, end) of `times`; none where
@@ -39,4 +43,62 @@ export function greatest(values, from, to) {
     if (value !== null && (most === null || value > most)) most = value;
   }
   return most;
+}
+
+/** The widest room that names have, as a part of the width of the plot. */
+const NAMES_MOST = 0.34;
+
+/** The least height of a name, in pixels. */
+const NAME_HEIGHT = 13;
+
+const pen = new OffscreenCanvas(1, 1).getContext("2d");
+
+function widthOf(text) {
+  pen.font = FONT;
+  return pen.measureText(text).width;
+}
+
+/** The room that the names of rows need at the left of a plot of this width. */
+export function roomOf(names, width) {
+  const widest = Math.max(...names.map(widthOf));
+  return Math.ceil(Math.min(Math.max(40, widest + 16), Math.max(64, width * NAMES_MOST)));
+}
+
+/** The names of the rows at the left of a heat map, shortened where they are too long, and that of the row at the pointer. */
+export class RowNames {
+  #u;
+  #lines;
+  #element;
+  #spans;
+  #height = 0;
+
+  constructor(u, lines, left, onFocus) {
+    this.#u = u;
+    this.#lines = lines;
+    const names = shortened(lines.map(line => line.label), text => widthOf(text) <= left - 12);
+    this.#spans = lines.map((line, n) => h("span", { title: `${line.label}\n${line.series.path}` }, names[n]));
+    this.#element = h("div", { class: "rows" });
+    this.#element.style.width = `${left - 8}px`;
+    u.over.parentElement.append(this.#element);
+    u.over.addEventListener("mousemove", ({ offsetY }) => {
+      const row = Math.max(0, Math.min(lines.length - 1, Math.floor(offsetY / u.over.clientHeight * lines.length)));
+      u.over.title = lines[row].label;
+      onFocus(lines[row].n);
+    });
+    u.over.addEventListener("mouseleave", () => onFocus(null));
+  }
+
+  /** Puts the names beside their rows: as many as there is room for. */
+  place() {
+    const height = this.#u.over.clientHeight;
+    if (height === this.#height) return;
+    this.#height = height;
+    const every = Math.ceil(this.#lines.length * NAME_HEIGHT / height);
+    this.#element.style.top = this.#u.over.style.top;
+    this.#element.style.height = `${height}px`;
+    this.#element.replaceChildren(...this.#spans.filter((span, n) => {
+      span.style.top = `${(n + 0.5) / this.#lines.length * 100}%`;
+      return n % every === 0;
+    }));
+  }
 }

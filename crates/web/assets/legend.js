@@ -1,16 +1,18 @@
 // The table below a chart: of each line the last value, or that at the cursor, and average, minimum and maximum of
-// what is shown.
+// what is shown. Where not all columns have room, some are left out: no value ever lacks its unit.
 
 import { h, iconButton, setText } from "./dom.js";
-import { clock, unitOf, valueText } from "./units.js";
-import { colour, dashes, othersColour } from "./palette.js";
+import { unitOf, valueText } from "./units.js";
+import { clock } from "./zone.js";
+import { dashes, lineColour } from "./palette.js";
+import { rove } from "./rove.js";
 import { markText, reasonText } from "./names.js";
 
 /**
- * Average, minimum and maximum of the values in [from, to), null of none. Where values are means of several samples,
- * `low` and `high` have their ends and `counts` their numbers.
+ * Average, minimum and maximum of a column in [from, to), null of none. Where a row is a step with several samples, it
+ * has their least and greatest value, and their number if that is known.
  */
-export function figures(values, from, to, { low, high, counts } = {}) {
+export function figures({ values, least = values, greatest = values, counts }, from, to) {
   let [sum, count, min, max] = [0, 0, Infinity, -Infinity];
   for (let at = from; at < to; at++) {
     const value = values[at];
@@ -18,78 +20,174 @@ export function figures(values, from, to, { low, high, counts } = {}) {
     const samples = counts ? counts[at] : 1;
     sum += value * samples;
     count += samples;
-    min = Math.min(min, low ? low[at] : value);
-    max = Math.max(max, high ? high[at] : value);
+    if (least[at] < min) min = least[at];
+    if (greatest[at] > max) max = greatest[at];
   }
   return count ? { average: sum / count, min, max } : null;
 }
 
+/** The columns in which they stand. */
+const COLUMNS = ["last", "average", "min", "max"];
+
+/** Those that are left out first. */
+const LEFT_OUT = ["min", "average"];
+
+/** What stands in them, and beside another time. */
+const HEADS = ["Average", "Min", "Max"];
+const HEADS_COMPARED = ["Average", "Before", "Difference"];
+
+/** The most room that names are sure to have, in pixels: longer ones have two lines. */
+const NAME_ROOM = 136;
+
+/** Their swatch and edges, and a character of them on the average. */
+const NAME_EDGES = 40;
+const CHARACTER = 6.6;
+
+/** The room for the button that removes a line, and for the edges. */
+const REMOVE_ROOM = 22;
+const SIDES = 16;
+
+/** What is above and below the table. */
+const EDGES = 10;
+
+/** So many lines are read out at the cursor. */
+const READ = 8;
+
+/** The least room for a value, in characters. */
+const VALUE_LEAST = 8;
+
+/** How much a number is more or less than one before; "–" where either is not known. */
+function differenceText(now, before, unit) {
+  if (now === undefined || before === undefined) return "–";
+  const text = valueText(Math.abs(now - before), unit);
+  return now === before ? text : `${now > before ? "+" : "−"}${text}`;
+}
+
+/** Dashes of a swatch, in pixels, as they are drawn in a line. */
+const swatchOf = (colour, dash) => {
+  if (!dash.length) return colour;
+  let at = 0;
+  const stops = dash.map((length, n) => `${n % 2 ? "transparent" : colour} ${at}px ${at += length}px`);
+  return `repeating-linear-gradient(90deg, ${stops.join(", ")})`;
+};
+
 export class Legend {
   #rows = [];
+  /** The longest value so far, in characters: columns only grow, so that nothing moves with every sample. */
+  #longest = VALUE_LEAST;
+  #shown = COLUMNS.length;
+  #refresh;
+  #size = new ResizeObserver(() => this.#fit());
   #when = h("th", { scope: "col" }, "Last");
+  #heads;
   #body = h("tbody");
 
   /** `act` hears of clicks: `toggle(n)`, `focus(n or null)`, and `remove(n)` if lines can be removed. */
   constructor(act) {
     this.act = act;
-    const heads = ["Average", "Min", "Max"].map(text => h("th", { scope: "col" }, text));
+    const heads = this.#heads = HEADS.map(text => h("th", { scope: "col", class: text.toLowerCase() }, text));
     const name = h("th", { scope: "col" }, h("span", { class: "unseen" }, "Line"));
     const last = h("th", { scope: "col" }, act.remove && h("span", { class: "unseen" }, "Remove"));
     this.element = h("div", { class: "legend", tabindex: "-1" },
       h("table", {}, h("thead", {}, h("tr", {}, name, this.#when, heads, last)), this.#body));
+    this.#refresh = rove(this.element, () => [...this.#body.rows].map(row => [...row.querySelectorAll("button")]).filter(row => row.length));
+    this.#size.observe(this.element);
   }
 
-  /** Makes the rows anew: `lines` as the plot has them. */
-  show(lines) {
-    this.#rows = lines.map((line, n) => this.#row(line, n));
+  /** Shows as many columns as there is room for, and says how high all lines are. */
+  #fit() {
+    const width = this.element.clientWidth;
+    if (!width) return;
+    this.element.style.setProperty("--value", this.#longest);
+    const longest = Math.max(0, ...this.#rows.map(({ line }) => line.label.length));
+    const room = width - Math.min(NAME_ROOM, NAME_EDGES + CHARACTER * longest) - SIDES - (this.act.remove ? REMOVE_ROOM : 0);
+    this.#shown = Math.max(COLUMNS.length - LEFT_OUT.length, Math.min(COLUMNS.length, Math.floor(room / this.#when.offsetWidth)));
+    LEFT_OUT.forEach((name, n) => this.element.classList.toggle(`no-${name}`, n < COLUMNS.length - this.#shown));
+    for (const cell of this.#body.querySelectorAll(".note td:nth-child(2)")) cell.colSpan = this.#shown;
+    this.element.style.setProperty("--height", `${this.#body.parentElement.offsetHeight + EDGES}px`);
+  }
+
+  /** Makes the rows anew: `lines` as the plot has them; `hasDashes` if it draws their dashes, too. */
+  show(lines, hasDashes) {
+    const place = [...this.#body.rows].findIndex(row => row.contains(document.activeElement));
+    this.#longest = VALUE_LEAST;
+    this.#rows = lines.map((line, n) => this.#row(line, n, hasDashes));
     this.#body.replaceChildren(...this.#rows.map(row => row.element));
+    this.#fit();
+    this.#refresh();
+    // Who has removed a line by a key goes on with the next one.
+    if (place >= 0) this.#rows[Math.min(place, this.#rows.length - 1)]?.button.focus({ preventScroll: true });
   }
 
   /** Says what is not drawn: `{name, text, remove}`. */
   note(notes) {
     for (const row of this.#body.querySelectorAll(".note")) row.remove();
     this.#body.append(...notes.map(({ name, text, remove }) =>
-      h("tr", { class: "note" }, h("th", { scope: "row", title: name }, name), h("td", { colspan: "4", title: text }, text),
+      h("tr", { class: "note" }, h("th", { scope: "row", title: name }, name), h("td", { colspan: this.#shown, title: text }, text),
         h("td", {}, remove && iconButton("close", `Remove ${name}`, remove)))));
+    this.#fit();
+    this.#refresh();
   }
 
-  #row(line, n) {
+  #row(line, n, hasDashes) {
     const { act } = this;
     const swatch = h("span", { class: "swatch" });
     const button = h("button", {
       type: "button", class: "name", title: `${line.series.path}\nA click hides or shows it`,
       on: { click: () => act.toggle(n), focus: () => act.focus(n), blur: () => act.focus(null) },
     }, swatch, h("span", {}, line.label));
-    const cells = [0, 1, 2, 3].map(() => h("td"));
+    const cells = COLUMNS.map(name => h("td", { class: name }));
     const element = h("tr", { on: { mouseenter: () => act.focus(n), mouseleave: () => act.focus(null) } },
       h("th", { scope: "row" }, button), cells, h("td", {}, line.series.isOthers || !act.remove ? null : iconButton("close", `Remove ${line.label}`, () => act.remove(n))));
-    return { element, button, swatch, cells, line };
+    swatch.style.background = swatchOf(lineColour(line), hasDashes ? dashes(line.n) : []);
+    return { element, button, cells, line };
   }
 
   /** Writes the numbers. `at` is the row of the cursor, or null; `hidden(n)` says which lines are not shown. */
   update({ times }, [from, to], at, hidden) {
     setText(this.#when, at === null ? "Last" : clock(times[at] ?? 0));
-    this.#rows.forEach(({ element, button, swatch, cells, line }, n) => {
+    const isCompared = this.#rows.some(({ line }) => line.column.other);
+    this.#heads.forEach((head, n) => setText(head, (isCompared ? HEADS_COMPARED : HEADS)[n]));
+    let longest = this.#longest;
+    this.#rows.forEach(({ element, button, cells, line }, n) => {
       const { column } = line;
       const unit = unitOf(line.unit);
       const off = hidden(n);
       element.classList.toggle("off", off);
       button.setAttribute("aria-pressed", String(!off));
-      swatch.style.background = line.series.isOthers ? othersColour() : dashes(n).length
-        ? `repeating-linear-gradient(90deg, ${colour(n)} 0 4px, transparent 4px 6px)` : colour(n);
       const place = at ?? to - 1;
       const shown = at === null ? column.last ?? column.values : column.values;
       const value = place >= 0 ? shown[place] ?? null : null;
-      const stats = figures(column.values, from, to, column);
+      const stats = figures(column, from, to);
       cells[0].classList.toggle("reason", value === null);
+      // Where there is no value at all the reason has the whole row.
+      element.classList.toggle("nothing", !stats);
+      cells[0].colSpan = stats ? 1 : this.#shown;
       const mark = column.marks.get(times[place]);
       setText(cells[0], value === null ? reasonText(column.why.get(times[place])) : valueText(value, unit) + (mark ? " *" : ""));
       cells[0].title = mark ? markText(mark) : "";
-      [stats?.average, stats?.min, stats?.max].forEach((number, m) => {
+      const before = column.other && figures({ values: column.other }, from, to)?.average;
+      const numbers = column.other ? [stats?.average, before] : [stats?.average, stats?.min, stats?.max];
+      numbers.forEach((number, m) => {
         setText(cells[m + 1], number === undefined ? "–" : valueText(number, unit));
       });
+      if (column.other) setText(cells[3], differenceText(stats?.average, before, unit));
+      for (const cell of value === null ? cells.slice(1) : cells) longest = Math.max(longest, cell.textContent.length);
     });
+    if (longest === this.#longest) return;
+    this.#longest = longest;
+    this.#fit();
   }
+
+  /** What the lines say at the place of the cursor, for those who hear it. `hidden(n)` says which are not shown. */
+  reading(hidden) {
+    const shown = this.#rows.filter((_, n) => !hidden(n));
+    const texts = shown.slice(0, READ).map(({ cells, line }) => `${line.label} ${cells[0].textContent}`);
+    if (shown.length > READ) texts.push(`and ${shown.length - READ} more`);
+    return texts.join(", ");
+  }
+
+  destroy() { this.#size.disconnect(); }
 
   /** Marks the line that the pointer is near in the chart. */
   mark(n) {

@@ -2,53 +2,74 @@
 
 import { isLoggedIn, logIn, onLogin, problemOf, request } from "./api.js";
 import { byId, copy, h, setText } from "./dom.js";
-import { clock } from "./units.js";
 import { onSystemTheme } from "./palette.js";
 import { Browser } from "./browser.js";
-import { Card } from "./card.js";
+import { Charts } from "./charts.js";
+import { Cursor } from "./cursor.js";
 import { Findings } from "./findings.js";
-import { Store } from "./store.js";
+import { FILLED, Past } from "./past.js";
+import { askKey, Store } from "./store.js";
 import { Stream } from "./stream.js";
 import { asksOf, overviewCharts, View, WINDOWS } from "./view.js";
+import { clock, day, ownZone, usesUtc, useZone, zoneText } from "./zone.js";
 
 const STATES = { connecting: "Connecting", live: "Live", lost: "Connection lost", refused: "Refused", login: "Logged out" };
+
+/** What an earlier visit chose. A browser may keep nothing. */
+const kept = name => { try { return localStorage.getItem(name); } catch { return null; } };
+
+function keep(name, value) {
+  try {
+    if (value) localStorage.setItem(name, value); else localStorage.removeItem(name);
+  } catch { /* it is chosen for this visit only */ }
+}
+
+/** Windows up to so many times what was recorded are offered. */
+const WHOLE = 5;
 
 const textOf = ({ error, hints }) => [error, ...(hints ?? [])].join("; ");
 
 class Page {
-  cursor = { at: null };
+  cursor = new Cursor();
+  /** The samples as they come, with what came just before. */
+  #live;
+  /** What was recorded; null without a recording. */
+  #past = null;
   #about;
-  #cards = [];
+  #charts;
   #stream;
   #browser;
   #findings;
   #frame = 0;
   #legends = 0;
   #written = null;
-  #seen = new IntersectionObserver(entries => {
-    for (const { target, isIntersecting } of entries) {
-      const card = this.#cards.find(card => card.element === target);
-      if (!card) continue;
-      card.isSeen = isIntersecting;
-      if (isIntersecting) this.draw();
-    }
-  }, { rootMargin: "200px" });
 
   constructor(about) {
     this.#about = about;
     this.view = View.fromFragment(location.hash.slice(1));
-    this.store = new Store(about.interval_ms, about.history_s * 1000);
-    this.#stream = new Stream(this.store, Boolean(about.log));
+    this.#live = new Store(about.interval_ms, about.history_s * 1000);
+    const recorded = about.recording ?? about.log;
+    if (recorded) {
+      this.#past = new Past(recorded, about.interval_ms);
+      this.#past.addEventListener("data", () => {
+        this.#showState();
+        this.draw();
+      });
+    }
+    const fill = recorded ? (seconds, signal) => this.#past.fill(this.#live, this.#charts.specs, seconds, signal) : null;
+    this.#stream = new Stream(this.#live, Boolean(about.log), fill);
     this.#findings = new Findings(byId("findings"), about.machine, about.interval_ms);
     this.#stream.addEventListener("data", () => {
+      this.#look();
       this.draw();
       this.#findings.ask();
     });
     this.#stream.addEventListener("state", () => this.#showState());
     this.#stream.addEventListener("refused", () => this.#sieve());
+    this.#charts = new Charts({ element: byId("charts"), notice: byId("removed"), bare: byId("bare") }, this);
     this.#browser = new Browser(byId("browser"), {
-      targets: () => this.#charts().map((chart, n) => [n, chart.title, chart.kind]).filter(([, , kind]) => kind !== "rank"),
-      add: (n, spec) => this.#add(n, spec),
+      targets: () => this.#charts.specs.map((chart, n) => [n, chart.title, chart.kind]).filter(([, , kind]) => kind !== "rank"),
+      add: (n, spec) => this.#charts.add(n, spec),
       room: asks => this.#room(asks),
     });
     setText(byId("machine"), about.machine);
@@ -62,91 +83,95 @@ class Page {
     this.#findings.ask();
   }
 
-  #charts() { return this.view.charts ?? this.#overview; }
+  /** What the charts show: the samples as they come, or a range of what was recorded. */
+  get store() { return this.#past?.store ?? this.#live; }
 
-  #overview = [];
+  /** The newest time of all; now if nothing has come yet. */
+  get #now() { return this.#live.last ?? Date.now(); }
+
+  /** The time of the first sample that can be shown. */
+  get #first() { return this.#past?.first ?? this.#now - this.#about.history_s * 1000; }
+
+  /** What was written into the recording: `{time, text}`. */
+  get marks() { return this.#past?.marks ?? []; }
+
+  /** A ranking as it was at a time; null if nothing is known of it yet. */
+  rankedAt(ask, time) {
+    if (!time) return null;
+    return this.#live.rankedAt(askKey(ask), time) ?? this.#past?.ranked(ask, time) ?? null;
+  }
+
+  /** The range that is shown. */
+  get range() {
+    const { view } = this;
+    if (view.isLive && this.#past && (view.window > FILLED || view.compared !== null)) {
+      const end = this.#past.endOf(this.#now, view.window * 1000);
+      return [end - view.window * 1000, end];
+    }
+    return view.range(this.#now);
+  }
+
+  /** Reads what was recorded, where the samples that have come do not have it. */
+  #look() {
+    if (!this.#past) return;
+    const { view, range } = this;
+    const isNeeded = view.compared !== null || (view.isLive ? view.window > FILLED : range[0] < this.#live.oldest || range[1] - range[0] > FILLED * 1000);
+    const before = this.store;
+    this.#past.show(this.#charts.specs, isNeeded ? range : null, { earlier: view.compared, goesOn: view.isLive });
+    if (before !== this.store) this.cursor.release();
+  }
+
+  /** The charts of the view; without any of its own those of the server. */
+  #specs() { return this.view.charts ?? overviewCharts(this.#about.overview); }
 
   /** Shows the view, whatever it was before. */
   #restore() {
-    this.#overview = overviewCharts(this.#about.overview);
-    // Where the address says nothing, the theme stays as an earlier visit chose it.
+    // Where the address says nothing, theme and zone stay as an earlier visit chose them.
     this.#retheme(this.view.theme ?? document.documentElement.dataset.theme ?? null);
-    this.#rebuild();
+    this.#rezone(this.view.zone ?? kept("zone"));
+    this.#charts.show(this.#specs());
     this.#moved();
-  }
-
-  #rebuild() {
-    for (const card of this.#cards) {
-      this.#seen.unobserve(card.element);
-      card.destroy();
-    }
-    this.#cards = [];
-    for (const spec of this.#charts()) this.#place(spec);
-    this.#asked();
-  }
-
-  #place(spec, before = null) {
-    const card = new Card(spec, this);
-    byId("charts").insertBefore(card.element, before);
-    this.#cards.push(card);
-    this.#seen.observe(card.element);
-    return card;
   }
 
   /** A chart was changed: from now on the address has all of them. */
   changed() {
-    this.view.charts = this.#charts();
+    this.view.charts = this.#charts.specs;
+    this.#charts.changed();
     this.#asked();
     this.#write();
     this.draw();
   }
 
+  remove(card) { this.#charts.remove(card); }
+
+  move(card, by) { this.#charts.move(card, by); }
+
+  /** Back to the charts of the server. */
+  #showOverview() {
+    this.view.charts = null;
+    this.#restore();
+    byId("charts").focus({ preventScroll: true });
+  }
+
   #asked() {
-    const charts = this.#charts();
-    byId("charts").classList.toggle("bare", charts.length === 0);
-    const now = this.store.last ?? Date.now();
-    const seconds = Math.max(this.view.window, (now - this.view.range(now)[0]) / 1000);
-    this.#stream.ask(asksOf(charts), Math.min(seconds, this.#about.history_s));
+    const seconds = Math.max(this.view.window, (this.#now - this.range[0]) / 1000);
+    this.#stream.ask(asksOf(this.#charts.specs), Math.min(seconds, this.#past ? FILLED : this.#about.history_s));
+    this.#look();
   }
 
   /** How many more paths the server takes if these come too; negative if they are too many. */
   #room(asks) {
-    return this.#about.limits.paths - asksOf([...this.#charts(), { asks }]).length;
-  }
-
-  #add(n, spec) {
-    this.view.charts = this.#charts();
-    let card = this.#cards.find(card => card.spec === this.view.charts[n]);
-    if (card) {
-      const known = new Set(card.spec.asks.map(ask => ask.path));
-      card.spec.asks.push(...spec.asks.filter(ask => !known.has(ask.path)));
-    } else {
-      this.view.charts.unshift(spec);
-      card = this.#place(spec, byId("charts").firstChild);
-    }
-    this.changed();
-    card.element.scrollIntoView({ block: "nearest" });
-    card.element.classList.add("fresh");
-    setTimeout(() => card.element.classList.remove("fresh"), 1500);
-  }
-
-  remove(card) {
-    this.view.charts = this.#charts().filter(spec => spec !== card.spec);
-    this.#cards = this.#cards.filter(other => other !== card);
-    this.#seen.unobserve(card.element);
-    card.destroy();
-    this.changed();
-    byId("charts").focus({ preventScroll: true });
+    return this.#about.limits.paths - asksOf([...this.#charts.specs, { asks }]).length;
   }
 
   /** The server refused the stream: which paths it does not like is asked one by one, a few at a time. */
   async #sieve() {
-    const paths = [...new Set(asksOf(this.#charts()).map(ask => ask.path))];
+    const paths = [...new Set(asksOf(this.#charts.specs).map(ask => ask.path))];
     const test = async path => {
-      const answer = await request(`/api/query?${new URLSearchParams({ path })}`).catch(() => null);
+      const answer = await request(`api/query?${new URLSearchParams({ path })}`).catch(() => null);
       if (!answer || answer.ok || answer.status >= 500 || [401, 429].includes(answer.status)) return;
       const { error } = await problemOf(answer);
-      for (const ask of this.#charts().flatMap(chart => chart.asks)) if (ask.path === path) ask.error = error;
+      for (const ask of this.#charts.specs.flatMap(chart => chart.asks)) if (ask.path === path) ask.error = error;
     };
     while (paths.length) await Promise.all(paths.splice(0, 8).map(test));
     this.#asked();
@@ -156,7 +181,7 @@ class Page {
   // Time
 
   zoomTo(from, to) {
-    if (to - from < 2 * this.store.interval) return;
+    if (to - from < 2 * this.#live.interval) return;
     this.view.zoom = [from, to];
     this.#moved();
   }
@@ -166,7 +191,7 @@ class Page {
     this.#moved();
   }
 
-  #pause(end = this.store.last ?? Date.now()) {
+  #pause(end = this.#now) {
     this.view.end = end;
     this.view.zoom = null;
     this.#moved();
@@ -181,18 +206,22 @@ class Page {
 
   /** Earlier or later by a part of what is shown, within what is known. */
   #step(direction) {
-    const { last } = this.store;
-    if (last === undefined) return;
-    const [from, to] = this.view.range(last);
+    if (this.#live.last === undefined && !this.#past) return;
+    const [from, to] = this.range;
     const length = to - from;
-    const oldest = last - this.#about.history_s * 1000;
-    const end = Math.min(last, Math.max(oldest + length, to + direction * length / 3));
+    const end = Math.min(this.#now, Math.max(this.#first + length, to + direction * length / 3));
     if (this.view.zoom) {
       this.view.zoom = [end - length, end];
       this.#moved();
     } else if (!this.view.isLive || direction < 0) {
       this.#pause(end);
     }
+  }
+
+  /** Compares with the time that is so many ms before; 0 with the time just before, null with none. */
+  #compare(earlier) {
+    this.view.compared = earlier === 0 ? Math.round(this.range[1] - this.range[0]) : earlier;
+    this.#moved();
   }
 
   #setWindow(seconds) {
@@ -209,8 +238,11 @@ class Page {
     setText(toggle.querySelector("span"), view.isLive ? "Pause" : "Resume");
     toggle.querySelector("use").setAttribute("href", view.isLive ? "#i-pause" : "#i-play");
     byId("past").hidden = view.isLive;
-    // A log has findings of any time.
-    if (this.#about.log) this.#findings.at = view.isLive ? null : Math.round(view.range(this.store.last ?? Date.now())[1]);
+    const select = byId("compare");
+    const known = [...select.options].map(option => option.value);
+    select.value = view.compared === null ? "" : known.includes(String(view.compared)) ? String(view.compared) : "0";
+    // What was recorded has findings of any time.
+    if (this.#past) this.#findings.at = view.isLive ? null : Math.round(this.range[1]);
     else this.#findings.isLive = view.isLive;
     this.#asked();
     this.#write();
@@ -219,24 +251,19 @@ class Page {
   }
 
   #showPast() {
-    const { last } = this.store;
-    if (this.view.isLive || last === undefined) return;
-    const [from, to] = this.view.range(last);
-    const day = new Date(from).toDateString() === new Date().toDateString() ? "" : `${new Date(from).toLocaleDateString()} `;
-    setText(byId("range-text"), `${day}${clock(from)} – ${clock(to)}${this.view.zoom ? ", zoomed" : ""}`);
+    if (this.view.isLive) return;
+    const [from, to] = this.range;
+    const ofDay = day(from) === day(Date.now()) ? "" : `${day(from)} `;
+    setText(byId("range-text"), `${ofDay}${clock(from)} – ${clock(to)} ${zoneText(to)}${this.view.zoom ? ", zoomed" : ""}`);
     const position = byId("position");
-    const span = this.#about.history_s * 1000;
-    const oldest = last - span;
-    if (document.activeElement !== position) position.value = Math.round((to - oldest) / span * 1000);
+    const [first, span] = [this.#first, Math.max(1, this.#now - this.#first)];
+    if (document.activeElement !== position) position.value = Math.round((to - first) / span * 1000);
   }
 
   #slid(part) {
-    const { last } = this.store;
-    if (last === undefined) return;
-    const span = this.#about.history_s * 1000;
-    const [from, to] = this.view.range(last);
+    const [from, to] = this.range;
     const length = to - from;
-    const end = Math.max(last - span + length, last - span + part * span);
+    const end = Math.max(this.#first + length, this.#first + part * (this.#now - this.#first));
     if (this.view.zoom) this.view.zoom = [end - length, end]; else this.view.end = end;
     this.#moved();
   }
@@ -248,21 +275,45 @@ class Page {
     if (this.#frame || document.hidden) return;
     this.#frame = requestAnimationFrame(() => {
       this.#frame = 0;
-      for (const card of this.#cards) card.draw();
+      if (this.store.last !== undefined) this.cursor.follow(this.store, this.range);
+      this.#charts.draw();
       this.#showPast();
+      this.#showZone();
     });
   }
 
   /** The pointer is at this row of the store in one of the charts, or in none. */
   cursorAt(at) {
-    if (at === this.cursor.at) return;
+    if (at === this.cursor.at || this.cursor.held !== null) return;
     this.cursor.at = at;
+    this.#drawLegends();
+  }
+
+  #drawLegends() {
     if (this.#legends) return;
     this.#legends = requestAnimationFrame(() => {
       this.#legends = 0;
-      for (const card of this.#cards) card.drawLegend();
+      this.#charts.drawLegends();
     });
   }
+
+  /** Keys move the cursor of all charts by so many samples; of one its values are read out. */
+  moveCursor(card, by) {
+    if (this.store.last === undefined || !this.cursor.move(this.store, this.range, by)) return;
+    this.#charts.drawCursor();
+    this.say(card.reading());
+  }
+
+  /** Takes the cursor away that keys have put somewhere. False if there is none. */
+  releaseCursor() {
+    if (this.cursor.held === null) return false;
+    this.cursor.release();
+    this.#charts.drawCursor();
+    return true;
+  }
+
+  /** Says something to those who hear the page. */
+  say(text) { setText(byId("said"), text); }
 
   #showState() {
     const { state, since, reason } = this.#stream;
@@ -275,12 +326,13 @@ class Page {
     if (state === "lost") {
       texts.push(h("b", {}, "Connection lost"), ` ${since ? `at ${clock(since)}` : ""}: ${reason?.error ?? "trying again"}`);
     }
+    if (this.#past?.problem) texts.push(h("b", {}, "Past: "), textOf(this.#past.problem));
     if (state === "refused") texts.push(h("b", {}, "The server refuses: "), textOf(reason));
     if (state === "login") texts.push(h("b", {}, "Log in again: "), textOf(reason));
     notices.replaceChildren(...texts);
   }
 
-  // The address, the theme
+  // The address, the theme, the time zone
 
   #write() {
     const fragment = this.view.toFragment();
@@ -292,10 +344,34 @@ class Page {
   #retheme(theme) {
     this.view.theme = theme;
     if (theme) document.documentElement.dataset.theme = theme; else delete document.documentElement.dataset.theme;
-    try {
-      if (theme) localStorage.setItem("theme", theme); else localStorage.removeItem("theme");
-    } catch { /* a browser may keep nothing */ }
-    for (const card of this.#cards) card.recolour();
+    keep("theme", theme);
+    this.#charts.recolour();
+  }
+
+  /** Times are in UTC, or in the browser's zone: `utc`, `local`, or null for what is usual. */
+  #rezone(zone) {
+    this.view.zone = zone;
+    useZone(zone === "utc" ? 0 : null);
+    keep("zone", zone);
+    this.#showZone();
+    this.#charts.rezone();
+    this.#findings.clocks();
+    this.#showState();
+    this.draw();
+  }
+
+  #switchZone() {
+    this.#rezone(usesUtc() ? "local" : "utc");
+    this.#write();
+  }
+
+  /** A zone has another distance from UTC in summer: the label is of the times that are shown. */
+  #showZone() {
+    const button = byId("zone");
+    setText(button, zoneText(this.range[1]));
+    const [now, other] = usesUtc() ? ["UTC", ownZone()] : [ownZone(), "UTC"];
+    button.title = `Times are in ${now}; show ${other} (u)`;
+    button.setAttribute("aria-label", `Times are in ${now}, ${button.textContent}; show ${other}`);
   }
 
   #nextTheme() {
@@ -311,7 +387,7 @@ class Page {
   async #showMetrics(event) {
     if (!isLoggedIn()) return;
     event.preventDefault();
-    const answer = await request("/metrics").catch(() => null);
+    const answer = await request("metrics").catch(() => null);
     if (!answer?.ok) {
       setText(byId("notices"), answer ? textOf(await problemOf(answer)) : "The server cannot be reached");
       return;
@@ -329,6 +405,9 @@ class Page {
     click("add", () => this.#browser.open());
     click("help", () => byId("keys").showModal());
     click("theme-switch", () => this.#nextTheme());
+    click("zone", () => this.#switchZone());
+    click("overview", () => this.#showOverview());
+    click("add-first", () => this.#browser.open());
     click("metrics", event => this.#showMetrics(event));
     click("link", async () => {
       if (await copy(location.href, "A link to this view")) {
@@ -337,10 +416,12 @@ class Page {
       }
     });
     for (const [seconds, text] of WINDOWS) {
-      if (seconds > this.#about.history_s && seconds > 60) continue;
+      if (seconds > 60 && seconds > (this.#past ? WHOLE * (this.#now - this.#first) / 1000 : this.#about.history_s)) continue;
       const input = h("input", { type: "radio", name: "window", value: seconds, id: `window-${seconds}`, on: { change: () => this.#setWindow(seconds) } });
       byId("windows").append(input, h("label", { for: `window-${seconds}` }, text));
     }
+    byId("compare").hidden = !this.#past;
+    byId("compare").addEventListener("change", ({ target }) => this.#compare(target.value === "" ? null : Number(target.value)));
     byId("position").addEventListener("input", event => this.#slid(event.target.value / 1000));
     document.addEventListener("visibilitychange", () => {
       this.draw();
@@ -351,7 +432,7 @@ class Page {
       this.#written = null;
       this.#restore();
     });
-    onSystemTheme(() => { for (const card of this.#cards) card.recolour(); });
+    onSystemTheme(() => this.#charts.recolour());
     document.addEventListener("keydown", event => this.#key(event));
     // Sideways: through time.
     document.addEventListener("wheel", event => {
@@ -370,6 +451,8 @@ class Page {
       "/": () => this.#browser.open(),
       "?": () => byId("keys").showModal(),
       t: () => this.#nextTheme(),
+      u: () => this.#switchZone(),
+      z: () => this.#charts.undo(),
       Escape: () => { if (this.view.zoom) this.unzoom(); },
       " ": isButton ? null : () => this.#toggle(),
       ArrowLeft: target.matches("input") ? null : () => this.#step(-1),
@@ -387,7 +470,7 @@ async function about() {
   for (let wait = 500; ; wait = Math.min(wait * 2, 8000)) {
     try {
       await logIn();
-      const answer = await request("/api/about");
+      const answer = await request("api/about");
       if (answer.ok) return await answer.json();
       setText(byId("notices"), textOf(await problemOf(answer)));
       if (answer.status === 401) {

@@ -1,5 +1,7 @@
 // How lines are called, why they have no value, and what of them is copied.
 
+import { scaleOf } from "./units.js";
+
 // The keywords of docs/output.md, in few words: a legend has little room.
 const REASONS = {
   needs_two_samples: "needs a second sample",
@@ -54,6 +56,65 @@ export function labels(many) {
 /** Whether it is no part of anything: it adds up others, or is the time in which nothing ran. The server says so. */
 export const isTotal = series => series.total === true;
 
+const are = n => n === 1 ? "is" : "are";
+
+// How many instances have no value for a reason.
+const COUNTED = {
+  denied: n => `the system refuses ${n} (denied)`,
+  late: n => `${n} came too late`,
+  failed: n => `${n} could not be read`,
+  new_instance: n => `${n} ${are(n)} new`,
+  replaced: n => `${n} ${n === 1 ? "was" : "were"} replaced`,
+  unavailable: n => `${n} ${are(n)} not available here`,
+};
+
+// Counters of what is left of a whole: memory that is free, time in which nothing was done.
+const RESTS = /^(?:% Idle Time|% Free Space|\w*Free|Free .+|nr_free_pages)$/;
+
+/** Whether instances only lack a value because they are new: the next sample has one. */
+export const isUsual = without => without.every(({ status }) => ["needs_two_samples", "new_instance", "replaced"].includes(status));
+
+/** Whether a part of a whole is what is left of it. */
+export const isRest = ({ counter, instance }) => RESTS.test(counter) || instance === "Idle";
+
+/** The columns of a chart in the order of its lines: what is left of a whole is the last of a stack, above what is used. */
+export const ordered = (kind, columns) => kind === "stack" ? [...columns].sort((a, b) => isRest(a.series) - isRest(b.series)) : columns;
+
+/** The lines of a chart with these columns, as panels draw and legends list them. */
+export function linesOf(kind, columns) {
+  const names = columns.length ? labels(columns.map(column => column.series)) : [];
+  const hasParts = kind === "stack" && columns.some(column => !isRest(column.series));
+  return columns.map((column, n) => ({
+    n, label: names[n], unit: column.series.unit, scale: scaleOf(column.series), series: column.series, column,
+    isRest: hasParts && isRest(column.series),
+  }));
+}
+
+/**
+ * Names that fit into little room, `fits` says whether one does. What all of them begin with tells nothing, so their
+ * ends stay; where that is not enough, both ends of the rest.
+ */
+export function shortened(names, fits) {
+  if (names.every(fits)) return names;
+  let same = 0;
+  while (names.length > 1 && names.every(name => same < name.length - 1 && name[same] === names[0][same])) same++;
+  const cut = text => {
+    for (let keep = text.length - 1; keep > 1; keep--) {
+      const short = `${text.slice(0, Math.ceil(keep / 2))}…${text.slice(text.length - Math.floor(keep / 2))}`;
+      if (fits(short)) return short;
+    }
+    return "…";
+  };
+  return names.map(name => {
+    if (fits(name)) return name;
+    for (let from = 1; from <= same; from++) {
+      const end = `…${name.slice(from)}`;
+      if (fits(end)) return end;
+    }
+    return cut(name);
+  });
+}
+
 /** How many instances have no value, and why: a text a counter, of `{counter, status, instances, of}` for each reason. */
 export function withoutTexts(without) {
   // All are so at first.
@@ -61,7 +122,7 @@ export function withoutTexts(without) {
   return [...new Set(told.map(({ counter }) => counter))].map(counter => {
     const reasons = told.filter(reason => reason.counter === counter);
     const all = reasons.reduce((sum, { instances }) => sum + instances, 0);
-    const why = reasons.map(({ status, instances }) => `${reasons.length > 1 ? `${instances} ` : ""}${status.replaceAll("_", " ")}`);
+    const why = reasons.map(({ status, instances }) => COUNTED[status]?.(instances) ?? `${instances} ${status.replaceAll("_", " ")}`);
     return { counter, text: `${all} of ${reasons[0].of} instance${reasons[0].of === 1 ? " has" : "s have"} no value: ${why.join(", ")}` };
   });
 }

@@ -1,9 +1,13 @@
 // Colours that people with any colour vision tell apart (after Okabe and Ito), for light and for dark; with dashes
 // for more lines than colours.
 
-const LIGHT = ["#0b63a5", "#c95f0a", "#00805f", "#b0459a", "#3f95cf", "#8f7200", "#6a4fc0", "#70767e"];
-const DARK = ["#58a6e8", "#f08f3e", "#36c39b", "#e18bcd", "#a3d6f7", "#dcc44f", "#ab97f5", "#a9b0b9"];
-const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
+// In an order in which neighbours differ most for whoever sees them worst, normal vision included.
+const LIGHT = ["#0b5394", "#d9730d", "#00916e", "#8e2f7d", "#7a6000", "#5b3fb5", "#3f95cf", "#7b828b"];
+const DARK = ["#3d8fdc", "#e6d36a", "#ef9fda", "#1fa37e", "#8f78ec", "#a9dbfa", "#f5a35c", "#b4bbc4"];
+const DASHES = [[], [7, 3], [2, 2], [9, 2, 2, 2]];
+
+/** The font of texts in drawings. */
+export const FONT = '11px -apple-system, "Segoe UI", Roboto, "Noto Sans", Cantarell, "Liberation Sans", Arial, system-ui, sans-serif';
 
 const system = matchMedia("(prefers-color-scheme: dark)");
 
@@ -22,8 +26,14 @@ export const colour = n => (isDark() ? DARK : LIGHT)[n % LIGHT.length];
 /** The colour of the line of all that have none of their own. */
 export const othersColour = () => isDark() ? "#6b737c" : "#b4bac1";
 
-/** Its dashes; none for the first lines. */
-export const dashes = n => DASHES[Math.floor(n / LIGHT.length) % DASHES.length];
+/** What is left of a whole, such as free memory: it must not look as if it were much of something. */
+const restColour = () => isDark() ? "#3a434d" : "#dfe4e9";
+
+/** The colour of a line of a chart: `{n, isRest, series}`. */
+export const lineColour = ({ n, isRest, series }) => isRest ? restColour() : series.isOthers ? othersColour() : colour(n);
+
+/** Its dashes: other ones than those of its neighbours, and after all colours once more others. */
+export const dashes = n => DASHES[(n + Math.floor(n / LIGHT.length)) % DASHES.length];
 
 /** A colour with an opacity, 0 to 1. */
 export const faded = (hex, opacity) => hex + Math.round(opacity * 255).toString(16).padStart(2, "0");
@@ -36,6 +46,9 @@ const RAMPS = {
   light: [[236, 241, 246], [160, 203, 232], [66, 146, 198], [8, 81, 156], [4, 34, 82]],
   dark: [[28, 35, 43], [22, 66, 110], [44, 123, 190], [88, 160, 220], [136, 196, 242]],
 };
+
+/** The colours of the heat map as a background: from the left little, to the right much. */
+export const rampBackground = () => `linear-gradient(90deg, ${RAMPS[isDark() ? "dark" : "light"].map(stop => `rgb(${stop})`)})`;
 
 /** 256 colours of the heat map, as [red, green, blue]. */
 export function ramp() {

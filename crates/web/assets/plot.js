@@ -1,12 +1,13 @@
-// The drawing of a chart: lines, stacked areas, or a heat map with a row an instance. uPlot draws; data are not copied
-// but where they are stacked.
+// The drawing of lines of one unit: lines, stacked areas, or a heat map with a row an instance. uPlot draws; data are
+// not copied except where they are stacked.
 
-import { axisClock, axisSteps, axisTexts, dateOf, gapOf, unitOf } from "./units.js";
-import { columns, greatest } from "./heat.js";
-import { colour, dashes, faded, othersColour, ramp, styled } from "./palette.js";
+import { axisSteps, axisTexts, gapOf, unitOf } from "./units.js";
+import { axisClock, zoned } from "./zone.js";
+import { columns, greatest, RowNames } from "./heat.js";
+import { dashes, faded, FONT, lineColour, ramp, styled } from "./palette.js";
 
-const FONT = '11px -apple-system, "Segoe UI", Roboto, "Noto Sans", Cantarell, "Liberation Sans", Arial, system-ui, sans-serif';
-const LEFT = 64;
+/** Room for the texts of an axis. */
+export const LEFT = 64;
 
 // From so many points to draw on the lines are thin.
 const DENSE = 12000;
@@ -14,6 +15,18 @@ const DENSE = 12000;
 // Distances between the marks of the time axis, in ms.
 const STEPS = [1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400, 172800, 604800, 2592000]
   .map(s => s * 1000);
+
+/** The height of a mark of the recorder itself, in pixels. */
+const TICK = 5;
+
+/** The longest text of a mark, in characters. */
+const MARK_MOST = 28;
+
+/** A place where no cursor is. */
+const NOWHERE = { left: -10, top: -10 };
+
+/** Further above a plot than a pointer is near a line. */
+const ABOVE = -100;
 
 /** Where values stand alone, between others that are missing: no line leads to them, so they are points. */
 export function lone(values, [from, to]) {
@@ -26,28 +39,37 @@ export class Plot {
   #u;
   #kind;
   #lines;
+  #left;
+  #hasTimes;
+  #names = null;
   #sums = [];
   #heat = null;
-  #gap;
-  #marks;
-  /** What was drawn last: `{times, bounds, hidden}`. */
-  #drawn = null;
+  #page;
+  #isHeld = false;
+  /** Whether each line has one of an earlier time beside it. */
+  #isCompared;
+  /** The least and the greatest value of the steps that are shown; null where each row is a sample. */
+  #ends = null;
+  #hidden = () => false;
+  #bounds = [0, 0];
 
   /**
-   * Lines are `{label, unit, scale, series, column}`, `unit` as the server says it, `scale` the key of the axis. Where
-   * values of a column are means of several samples, it has their least and greatest as `low` and `high`. `page` hears
-   * of zoom and cursor, and may have `marks`, `{time, text}`; `onFocus` hears which line the pointer is near, or null.
+   * Lines are `{n, label, unit, scale, series, column, isRest}`: `n` is the place in the chart, `unit` as the server says
+   * it, `scale` the key of the axis. `left` is the room at the left; without `hasTimes` the times are written below
+   * another plot. `page` hears of zoom and cursor, `onFocus` which line the pointer is near, as its `n`, or null.
    */
-  constructor(host, kind, lines, page, onFocus) {
+  constructor(host, { kind, lines, left, hasTimes }, page, onFocus) {
     this.#kind = kind;
     this.#lines = lines;
-    this.#gap = gapOf(page.store.interval);
-    this.#marks = page.marks ?? [];
+    this.#isCompared = kind === "lines" && lines.some(line => line.column.other);
+    this.#left = left;
+    this.#hasTimes = hasTimes;
+    this.#page = page;
     const options = {
       width: Math.max(100, host.clientWidth),
       height: Math.max(80, host.clientHeight),
       ms: 1,
-      tzDate: dateOf,
+      tzDate: zoned,
       legend: { show: false },
       padding: [8, 8, 0, 0],
       focus: { alpha: kind === "stack" ? 1 : 0.25 },
@@ -70,16 +92,18 @@ export class Plot {
           u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
         }],
         setCursor: [u => page.cursorAt(u.cursor.idx ?? null)],
-        setSeries: [(_, index, change) => { if ("focus" in change) onFocus(index ? index - 1 : null); }],
+        setSeries: [(_, index, change) => { if ("focus" in change) onFocus(index ? lines[(index - 1) % lines.length].n : null); }],
         drawAxes: [u => { if (kind === "heat") this.#drawHeat(u); else if (kind === "lines") this.#drawBands(u); }],
         draw: [u => this.#drawMarks(u)],
       },
     };
     this.#u = new uPlot(options, this.#empty(), host);
+    if (kind === "heat") this.#names = new RowNames(this.#u, lines, left, onFocus);
   }
 
   #empty() {
-    return [[], ...(this.#kind === "heat" ? [[]] : this.#lines.map(() => []))];
+    const others = this.#isCompared ? this.#lines : [];
+    return [[], ...(this.#kind === "heat" ? [[]] : [...this.#lines, ...others].map(() => []))];
   }
 
   #scales() {
@@ -88,20 +112,19 @@ export class Plot {
       scales.y = { range: [0, this.#lines.length] };
       return scales;
     }
-    for (const { unit, scale } of this.#lines) {
-      const { prefixes } = unitOf(unit);
-      const floor = unit === "%" ? (this.#kind === "stack" ? 100 : 1) : prefixes === "binary" ? 1024 / unitOf(unit).factor : 1e-9;
-      scales[scale] = {
-        range: (_, min, max) => {
-          const [least, greatest] = this.#ends(scale);
-          const low = Math.min(0, min ?? 0, least);
-          const high = Math.max(max ?? 0, low, greatest);
-          if (high === low) return [low, low + Math.max(floor, prefixes === "time" ? 1e-3 : 1)];
-          const top = high + (high - low) * 0.06;
-          return [low, Math.max(floor, unit === "%" && high <= 100 ? Math.min(top, 100) : top)];
-        },
-      };
-    }
+    const [{ unit, scale }] = this.#lines;
+    const { factor, prefixes } = unitOf(unit);
+    const floor = unit === "%" ? (this.#kind === "stack" ? 100 : 1) : prefixes === "binary" ? 1024 / factor : 1e-9;
+    scales[scale] = {
+      range: (_, min, max) => {
+        const [least, greatest] = this.#ends ?? [0, 0];
+        const low = Math.min(0, min ?? 0, least);
+        const high = Math.max(max ?? 0, low, greatest);
+        if (high === low) return [low, low + Math.max(floor, prefixes === "time" ? 1e-3 : 1)];
+        const top = high + (high - low) * 0.06;
+        return [low, Math.max(floor, unit === "%" && high <= 100 ? Math.min(top, 100) : top)];
+      },
+    };
     return scales;
   }
 
@@ -110,78 +133,72 @@ export class Plot {
     const common = { stroke: paint("--faint"), font: FONT, ticks: { show: false }, gap: 6 };
     const time = {
       ...common,
-      size: 24,
+      size: this.#hasTimes ? 24 : 6,
       space: 64,
       incrs: STEPS,
-      grid: { stroke: paint("--grid"), width: 1 },
+      grid: { show: this.#kind !== "heat", stroke: paint("--grid"), width: 1 },
       // A text that would not fit at the right is left out.
-      values: (u, splits, axis, space, step) => splits.map(split =>
-        u.valToPos(split, "x") > u.bbox.width / devicePixelRatio - (step < 60000 ? 18 : 8) ? "" : axisClock(split, step)),
+      values: (u, splits, axis, space, step) => splits.map(split => !this.#hasTimes
+        || u.valToPos(split, "x") > u.bbox.width / devicePixelRatio - (step < 60000 ? 18 : 8) ? "" : axisClock(split, step)),
     };
     if (this.#kind === "heat") {
-      const every = Math.max(1, Math.ceil(this.#lines.length / 10));
-      const rows = this.#lines.map((_, n) => n).filter(n => n % every === 0);
-      const short = text => text.length > 10 ? `${text.slice(0, 9)}…` : text;
-      return [{ ...time, grid: { show: false } }, {
-        ...common,
-        scale: "y",
-        size: LEFT,
-        grid: { show: false },
-        splits: () => rows.map(n => this.#lines.length - n - 0.5),
-        values: () => rows.map(n => short(this.#lines[n].label)),
-      }];
+      return [time, { ...common, scale: "y", size: this.#left, grid: { show: false }, values: (_, splits) => splits.map(() => "") }];
     }
-    const firsts = this.#lines.filter(({ scale }, n) => this.#lines.findIndex(line => line.scale === scale) === n);
-    return [time, ...firsts.slice(0, 2).map(({ unit, scale }, n) => ({
+    const [{ unit, scale }] = this.#lines;
+    return [time, {
       ...common,
       scale,
-      side: n === 0 ? 3 : 1,
-      size: LEFT,
+      size: this.#left,
       space: 28,
       incrs: axisSteps(unitOf(unit)),
-      grid: n === 0 ? { stroke: paint("--grid"), width: 1 } : { show: false },
+      grid: { stroke: paint("--grid"), width: 1 },
       values: (_, splits) => axisTexts(splits, unitOf(unit)),
-    }))];
+    }];
   }
 
   #series() {
     const time = {};
     if (this.#kind === "heat") return [time, { scale: "y", paths: () => null, points: { show: false } }];
-    const paint = n => this.#lines[n].series.isOthers ? othersColour() : colour(n);
-    return [time, ...this.#lines.map(({ label, scale }, n) => ({
-      label,
-      scale,
-      stroke: this.#kind === "stack" ? undefined : () => paint(n),
-      fill: this.#kind === "stack" ? () => faded(paint(n), 0.7)
-        : this.#lines.length === 1 ? () => faded(paint(n), 0.12) : undefined,
+    // What was before is behind, and thinner.
+    const others = !this.#isCompared ? [] : this.#lines.map(line => ({
+      scale: line.scale, stroke: () => faded(lineColour(line), 0.75), width: 1, dash: [2, 3], points: { show: false },
+    }));
+    return [time, ...this.#lines.map(line => ({
+      label: line.label,
+      scale: line.scale,
+      stroke: this.#kind === "stack" ? undefined : () => lineColour(line),
+      fill: this.#kind === "stack" ? () => faded(lineColour(line), line.isRest ? 0.45 : 0.8)
+        : this.#lines.length === 1 ? () => faded(lineColour(line), 0.12) : undefined,
       points: {
         show: (u, at, from, to) => to - from < 3,
         filter: (u, at, isShown) => isShown || this.#kind === "stack" ? null : lone(u.data[at], u.series[0].idxs),
-        fill: this.#kind === "stack" ? undefined : () => paint(n),
+        fill: this.#kind === "stack" ? undefined : () => lineColour(line),
       },
-    }))];
+    })), ...others];
   }
 
   /** Wide lines with dashes, as long as they are few: without a graphics card they cost fifteen times a hairline. */
   #dress(points) {
     const u = this.#u;
     const isDense = this.#lines.length * Math.min(points, u.bbox.width) > DENSE;
-    this.#lines.forEach((_, n) => {
-      u.series[n + 1].width = isDense ? 1 / devicePixelRatio : 1.5;
-      u.series[n + 1].dash = isDense ? [] : dashes(n);
+    this.#lines.forEach(({ n }, at) => {
+      u.series[at + 1].width = isDense ? 1 / devicePixelRatio : 1.5;
+      u.series[at + 1].dash = isDense ? [] : dashes(n);
     });
   }
 
   /** Draws the range, [from, to] in ms; `hidden(n)` says which lines are not shown. */
   draw(times, [min, max], bounds, hidden) {
     const u = this.#u;
-    this.#drawn = { times, bounds, hidden };
+    this.#hidden = hidden;
+    this.#bounds = bounds;
+    this.#ends = this.#kind === "lines" ? this.#endsOfSteps(bounds, hidden) : null;
     u.batch(() => {
       u.setData(this.#data(times, bounds, hidden), false);
       if (this.#kind !== "heat") {
         this.#dress(bounds[1] - bounds[0]);
-        this.#lines.forEach((_, n) => {
-          if (u.series[n + 1].show === hidden(n)) u.setSeries(n + 1, { show: !hidden(n) }, false);
+        this.#lines.forEach(({ n }, at) => {
+          if (u.series[at + 1].show === hidden(n)) u.setSeries(at + 1, { show: !hidden(n) }, false);
         });
       }
       u.setScale("x", { min, max });
@@ -193,16 +210,19 @@ export class Plot {
       this.#heat = { times, bounds };
       return [times, this.#lines[0]?.column.values ?? times.map(() => null)];
     }
-    if (this.#kind !== "stack") return [times, ...this.#lines.map(line => line.column.values)];
+    if (this.#kind !== "stack") {
+      const others = this.#isCompared ? this.#lines.map(({ n, column }) => hidden(n) ? new Array(times.length).fill(null) : column.other ?? []) : [];
+      return [times, ...this.#lines.map(line => line.column.values), ...others];
+    }
     // Of a stack every line is drawn on the sum of those below; only the rows that are shown are added up.
     const [from, to] = [Math.max(0, bounds[0] - 1), Math.min(times.length, bounds[1] + 1)];
     // Where one line has a value, those below that have none are 0 high; else the area between them would be a hole.
-    const shown = this.#lines.filter((_, n) => !hidden(n));
+    const shown = this.#lines.filter(({ n }) => !hidden(n));
     const ground = new Array(times.length).fill(null);
     for (let at = from; at < to; at++) if (shown.some(({ column }) => column.values[at] != null)) ground[at] = 0;
     let below = ground;
-    this.#sums = this.#lines.map(({ column }, n) => {
-      const sums = this.#sums[n] ?? [];
+    this.#sums = this.#lines.map(({ n, column }, place) => {
+      const sums = this.#sums[place] ?? [];
       sums.length = times.length;
       for (let at = from; at < to; at++) {
         sums[at] = below[at] === null ? null : below[at] + (hidden(n) ? 0 : column.values[at] ?? 0);
@@ -213,24 +233,109 @@ export class Plot {
     return [times, ...this.#sums];
   }
 
+  /** The least and the greatest value of all steps, of the lines that are shown. */
+  #endsOfSteps([from, to], hidden) {
+    let ends = null;
+    for (const { n, column: { least, greatest } } of this.#lines) {
+      if (!least || hidden(n)) continue;
+      ends ??= [0, 0];
+      for (let at = from; at < to; at++) {
+        if (least[at] < ends[0]) ends[0] = least[at];
+        if (greatest[at] > ends[1]) ends[1] = greatest[at];
+      }
+    }
+    return ends;
+  }
+
+  /** Where a row is a step with several samples: an area from its least to its greatest value, behind its mean. */
+  #drawBands(u) {
+    const times = u.data[0];
+    const [from, to] = [Math.max(0, this.#bounds[0] - 1), Math.min(times.length, this.#bounds[1] + 1)];
+    u.ctx.save();
+    u.ctx.beginPath();
+    u.ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
+    u.ctx.clip();
+    for (const line of this.#lines) {
+      const { least, greatest } = line.column;
+      if (!least || this.#hidden(line.n)) continue;
+      u.ctx.fillStyle = faded(lineColour(line), 0.22);
+      // A single large sample is narrow: without an edge nobody would see it.
+      u.ctx.strokeStyle = faded(lineColour(line), 0.35);
+      u.ctx.lineWidth = 1;
+      for (let begin = from; begin < to;) {
+        if (least[begin] == null) {
+          begin++;
+          continue;
+        }
+        let end = begin;
+        while (end < to && least[end] != null) end++;
+        const place = (at, value) => [u.valToPos(times[at], "x", true), u.valToPos(value, line.scale, true)];
+        u.ctx.beginPath();
+        for (let at = begin; at < end; at++) u.ctx.lineTo(...place(at, greatest[at]));
+        for (let at = end - 1; at >= begin; at--) u.ctx.lineTo(...place(at, least[at]));
+        u.ctx.closePath();
+        u.ctx.fill();
+        u.ctx.stroke();
+        begin = end;
+      }
+    }
+    u.ctx.restore();
+  }
+
+  /** Marks of the recording: a line each, with its text where there is room for it. */
+  #drawMarks(u) {
+    const { min, max } = u.scales.x;
+    const marks = this.#page.marks.filter(({ time }) => time >= min && time <= max);
+    if (!marks.length) return;
+    const { ctx, bbox: { left, top, width, height } } = u;
+    ctx.save();
+    ctx.font = FONT.replace(/\d+px/, size => `${parseInt(size, 10) * devicePixelRatio}px`);
+    ctx.textBaseline = "top";
+    ctx.textAlign = "left";
+    ctx.lineWidth = devicePixelRatio;
+    let end = -Infinity;
+    for (const { time, text, is_of_recorder } of marks) {
+      const x = Math.round(u.valToPos(time, "x", true)) + 0.5;
+      ctx.strokeStyle = styled(is_of_recorder ? "--faint" : "--accent");
+      ctx.fillStyle = ctx.strokeStyle;
+      ctx.setLineDash(is_of_recorder ? [] : [3 * devicePixelRatio, 3 * devicePixelRatio]);
+      ctx.beginPath();
+      // What the recorder says of itself is less than what somebody wanted to be found.
+      ctx.moveTo(x, is_of_recorder ? top + height - TICK * devicePixelRatio : top);
+      ctx.lineTo(x, top + height);
+      ctx.stroke();
+      if (is_of_recorder) continue;
+      const short = text.length > MARK_MOST ? `${text.slice(0, MARK_MOST - 1)}…` : text;
+      const room = ctx.measureText(short).width + 8 * devicePixelRatio;
+      // At the right edge it is before its line.
+      const begin = x + room > left + width ? x - room : x;
+      if (begin < end || begin < left || height < 60 * devicePixelRatio) continue;
+      ctx.fillText(short, begin + 4 * devicePixelRatio, top + 2 * devicePixelRatio);
+      end = begin + room;
+    }
+    ctx.restore();
+  }
+
   /**
    * A picture with a row a line, and a column for each column of pixels: its colour is that of the greatest sample of
    * its time. Where nothing was, nothing is drawn.
    */
   #drawHeat(u) {
+    this.#names?.place();
     const { times, bounds } = this.#heat ?? {};
     const rows = this.#lines.length;
     const { left, top: y, width: w, height } = u.bbox;
     const width = Math.round(w);
     if (!times || rows === 0 || width < 1) return;
     const { min, max } = u.scales.x;
-    const shown = columns(times, bounds, [min, max], width, this.#gap);
+    const shown = columns(times, bounds, [min, max], width, gapOf(this.#page.store.interval));
     const picture = new ImageData(width, rows);
-    const top = this.#highest(...bounds);
+    const [, top] = this.ends(bounds);
     const colours = ramp();
-    this.#lines.forEach(({ column: { values, high } }, row) => {
+    this.#lines.forEach(({ column }, row) => {
+      const values = column.greatest ?? column.values;
       for (let x = 0; x < width; x++) {
-        const value = greatest(high ?? values, shown[2 * x], shown[2 * x + 1]);
+        const value = greatest(values, shown[2 * x], shown[2 * x + 1]);
         if (value === null) continue;
         const [red, green, blue] = colours[Math.max(0, Math.min(255, Math.round(value / top * 255)))];
         picture.data.set([red, green, blue, 255], (row * width + x) * 4);
@@ -247,110 +352,40 @@ export class Plot {
     u.ctx.restore();
   }
 
-  /** What the last colour stands for: 100 of percentages, else the largest value shown. */
-  #highest(from, to) {
-    let top = this.#lines.every(line => line.unit === "%") ? 100 : 0;
-    for (const { column: { values, high } } of this.#lines) {
-      for (let at = from; at < to; at++) top = Math.max(top, (high ?? values)[at] ?? top);
+  /**
+   * What the first and the last colour of a heat map stand for: 0, or less where a value is; and 100 of percentages,
+   * else the largest value shown.
+   */
+  ends([from, to]) {
+    let [low, top] = [0, this.#lines.every(line => line.unit === "%") ? 100 : 0];
+    for (const { column: { values, least = values, greatest = values } } of this.#lines) {
+      for (let at = from; at < to; at++) {
+        if (greatest[at] > top) top = greatest[at];
+        if (least[at] < low) low = least[at];
+      }
     }
-    return top || 1;
+    return [low, top || 1];
   }
 
-  /** Least and greatest of the samples behind means, on one scale; 0 if every value is one sample. */
-  #ends(scale) {
-    let [least, greatest] = [0, 0];
-    if (this.#kind !== "lines" || !this.#drawn) return [least, greatest];
-    const { bounds, hidden } = this.#drawn;
-    this.#lines.forEach(({ scale: own, column: { low, high } }, n) => {
-      if (own !== scale || !low || hidden(n)) return;
-      for (let at = bounds[0]; at < bounds[1]; at++) {
-        least = Math.min(least, low[at] ?? least);
-        greatest = Math.max(greatest, high[at] ?? greatest);
-      }
-    });
-    return [least, greatest];
+  /** Puts the cursor at a part of the width, 0 to 1, or takes it away that was put there before. */
+  hold(part) {
+    if (part === null && !this.#isHeld) return;
+    this.#isHeld = part !== null;
+    // Above all lines: none of them is near it.
+    this.#u.setCursor(part === null ? NOWHERE : { left: part * this.#u.over.clientWidth, top: ABOVE });
   }
 
-  /** Behind lines of means, areas from the least to the greatest sample. */
-  #drawBands(u) {
-    const { times, bounds, hidden } = this.#drawn ?? {};
-    if (!times) return;
-    const [from, to] = [Math.max(0, bounds[0] - 1), Math.min(times.length, bounds[1] + 1)];
-    u.ctx.save();
-    u.ctx.beginPath();
-    u.ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
-    u.ctx.clip();
-    this.#lines.forEach(({ scale, series, column: { low, high } }, n) => {
-      if (!low || hidden(n)) return;
-      const paint = series.isOthers ? othersColour() : colour(n);
-      u.ctx.fillStyle = faded(paint, 0.28);
-      // A single large sample is narrow: without an outline nobody would see it.
-      u.ctx.strokeStyle = faded(paint, 0.35);
-      u.ctx.lineWidth = 1;
-      const point = (at, values) => [u.valToPos(times[at], "x", true), u.valToPos(values[at], scale, true)];
-      for (let first = from; first < to;) {
-        if (low[first] == null) { first++; continue; }
-        let end = first;
-        while (end < to && low[end] != null) end++;
-        u.ctx.beginPath();
-        for (let at = first; at < end; at++) u.ctx.lineTo(...point(at, high));
-        for (let at = end - 1; at >= first; at--) u.ctx.lineTo(...point(at, low));
-        u.ctx.closePath();
-        u.ctx.fill();
-        u.ctx.stroke();
-        first = end;
-      }
-    });
-    u.ctx.restore();
-  }
-
-  /** A dashed line at the time of each mark, with its text where there is room for it. */
-  #drawMarks(u) {
-    if (!this.#marks.length) return;
-    const { ctx, bbox: { left, top, width, height } } = u;
-    const pixel = devicePixelRatio;
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(left, top, width, height);
-    ctx.clip();
-    const [ink, ground] = [styled("--muted"), styled("--panel")];
-    ctx.fillStyle = ink;
-    ctx.font = `${10 * pixel}px system-ui, sans-serif`;
-    ctx.textAlign = "left";
-    ctx.textBaseline = "top";
-    ctx.lineJoin = "round";
-    // On any colour of a chart: with an edge in the colour of the ground.
-    const edged = draw => {
-      for (const [style, wide, dash] of [[ground, 3, []], [ink, 1, [3 * pixel, 3 * pixel]]]) {
-        [ctx.strokeStyle, ctx.lineWidth] = [style, wide * pixel];
-        ctx.setLineDash(dash);
-        draw(style === ground);
-      }
-    };
-    let free = -Infinity;
-    for (const { time, text } of this.#marks) {
-      const x = Math.round(u.valToPos(time, "x", true));
-      if (x < left || x > left + width) continue;
-      ctx.beginPath();
-      ctx.moveTo(x, top);
-      ctx.lineTo(x, top + height);
-      edged(() => ctx.stroke());
-      const short = text.length > 24 ? `${text.slice(0, 23)}…` : text;
-      if (x < free) continue;
-      edged(isGround => isGround ? ctx.strokeText(short, x + 4 * pixel, top + pixel) : ctx.fillText(short, x + 4 * pixel, top + pixel));
-      free = x + 9 * pixel + ctx.measureText(short).width;
-    }
-    ctx.restore();
-  }
-
-  /** Highlights a line, or none. */
+  /** Highlights a line by its `n`, or none. */
   focus(n) {
-    if (this.#kind === "lines") this.#u.setSeries(n === null ? null : n + 1, { focus: n !== null }, false);
+    if (this.#kind !== "lines") return;
+    const at = this.#lines.findIndex(line => line.n === n);
+    this.#u.setSeries(at < 0 ? null : at + 1, { focus: at >= 0 }, false);
   }
 
   resize(width, height) { this.#u.setSize({ width, height }); }
 
-  redraw() { this.#u.redraw(); }
+  /** Draws the same with the clocks of another zone. */
+  redraw() { this.#u.redraw(false, true); }
 
   destroy() { this.#u.destroy(); }
 }

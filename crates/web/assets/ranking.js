@@ -1,8 +1,9 @@
 // The table of those with the largest values: a bar each. It follows the cursor of the charts.
 
 import { h, setText } from "./dom.js";
-import { clock, unitOf, valueText } from "./units.js";
-import { withoutTexts } from "./names.js";
+import { unitOf, valueText } from "./units.js";
+import { clock } from "./zone.js";
+import { isUsual, withoutTexts } from "./names.js";
 
 /** How many rows a ranking has. */
 export const RANKED = 10;
@@ -31,11 +32,14 @@ export class Ranking {
 
   /** Shows a row of the store; null if nothing is known of that time. `isNow`: it is the last. */
   update(row, isNow) {
-    this.#table.hidden = !row;
-    this.#empty.hidden = Boolean(row);
+    const isEmpty = !row?.list.length;
+    this.#table.hidden = isEmpty;
+    this.#empty.hidden = !isEmpty;
     setText(this.#without, withoutTexts(row?.without ?? []).map(({ text }) => text).join("; "));
-    if (!row) {
-      setText(this.#empty, isNow ? "Waiting for the first sample" : "Nothing is known of that time: rankings begin when the page is opened");
+    this.#without.classList.toggle("usual", isUsual(row?.without ?? []));
+    if (isEmpty) {
+      const waits = isNow ? "Waiting for the first sample" : "Nothing is known of that time yet";
+      setText(this.#empty, row ? `Nothing to rank: ${row.nothing ?? "no instance has a value"}` : waits);
       return;
     }
     const [first] = row.list;

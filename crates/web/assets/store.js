@@ -15,6 +15,8 @@ export const askKey = ({ path, top }) => top ? `${path}\ttop=${top}` : path;
 export class Store {
   /** Times in ms since 1970, rising. Columns are as long. */
   times = [];
+  /** The time since which all is known that is asked; infinite until the recording has been read. */
+  oldest = Infinity;
   /**
    * Key of a series → `{key, series, values, why, marks}`: `why` has the reasons of values that are missing, by time,
    * `marks` what is special about others. The key is the path, with a number where two series have the same.
@@ -22,7 +24,7 @@ export class Store {
   columns = new Map();
   /**
    * Key of a question → `{top, members, rows, nothing, without}`: keys of its series; of a ranking,
-   * `{time, list, without}` for each sample; why the last sample had nothing of it; how many instances had no value.
+   * `{time, list, without, nothing}` for each sample; why the last sample had nothing of it; how many instances had no value.
    */
   asks = new Map();
   #ids = new Map();
@@ -39,6 +41,7 @@ export class Store {
   /** What is asked from now on, in the order of the request; what nobody asks any more is forgotten. */
   request(asks) {
     this.#requested = asks.map(askKey);
+    this.oldest = Infinity;
     const before = this.asks;
     this.asks = new Map(asks.map(ask => {
       const key = askKey(ask);
@@ -49,9 +52,69 @@ export class Store {
     for (const key of this.columns.keys()) if (!wanted.has(key)) this.columns.delete(key);
   }
 
+  /**
+   * A range in steps, which is all that this store is of: `{times, series, errors}`. The `ask` of a series is its path.
+   * Columns have the least, the greatest and the last value of each step, too.
+   */
+  steps({ times, series, errors }) {
+    const described = this.#described(series);
+    this.series(described);
+    this.history({ ids: described.map(({ id }) => id), times, values: series.map(({ mean }) => mean) });
+    series.forEach(({ least, greatest, last, missing }, n) => {
+      const column = this.columns.get(this.#ids.get(described[n].id)?.key);
+      if (!column) return;
+      Object.assign(column, { least, greatest, last });
+      for (const [at, reason] of missing) column.why.set(times[at], reason);
+    });
+    for (const { ask, error } of errors) {
+      const asked = this.asks.get(ask);
+      if (asked) asked.nothing = error;
+    }
+  }
+
+  /** The same steps of an earlier time, or of another log: a column has the means of its path as `other`. */
+  compare(series) {
+    const nothing = new Array(this.times.length).fill(null);
+    // The newest of a path: processes of one name and number are not at the same time.
+    const means = new Map(series.map(({ path, mean }) => [path, mean]));
+    for (const column of this.columns.values()) column.other = means.get(column.series.path) ?? nothing;
+  }
+
+  /** What was recorded before the first sample, in steps as long as the interval. From then on nothing is unknown. */
+  fill({ times, series }, length) {
+    const first = this.times[0] ?? Infinity;
+    const end = times.findIndex(time => time > first - this.interval / 2);
+    const before = end < 0 ? times : times.slice(0, end);
+    this.#insert(before);
+    const place = new Map(this.times.map((time, at) => [time, at]));
+    const last = new Map(series.map((one, n) => [one.path, n]));
+    const described = this.#described(series);
+    series.forEach(({ path, mean, missing }, n) => {
+      const ask = this.asks.get(series[n].ask);
+      if (!ask) return;
+      // The newest of a path goes on with the samples that come; an earlier one of the same name is another line.
+      const key = last.get(path) === n ? path : `${path}\tbefore ${n}`;
+      const column = this.columns.get(key) ?? { key, series: described[n], values: new Array(this.times.length).fill(null), why: new Map(), marks: new Map() };
+      this.columns.set(key, column);
+      ask.members.add(key);
+      before.forEach((time, at) => { column.values[place.get(time)] = mean[at]; });
+      for (const [at, reason] of missing) if (at < before.length) column.why.set(times[at], reason);
+    });
+    this.oldest = (before[0] ?? first) - this.interval;
+    // The newest step is not there yet, and the oldest may be before the recording.
+    if (Number.isFinite(length) && before.length * this.interval < length * 0.9) this.oldest = -Infinity;
+  }
+
+  /** The series of a range as the server describes those of a stream, with numbers of their own. */
+  #described(series) {
+    return series.map(({ least, mean, greatest, last, missing, marks, ask, ...about }, n) =>
+      ({ ...about, id: -1 - n, ask: this.#requested.indexOf(ask) }));
+  }
+
   /** Nothing has come yet, but what is asked remains. */
   forget() {
     this.times = [];
+    this.oldest = Infinity;
     this.#gaps.clear();
     this.columns.clear();
     for (const ask of this.asks.values()) {
@@ -112,9 +175,11 @@ export class Store {
     for (const { ask, ...reason } of without ?? []) {
       this.asks.get(this.#requested[ask])?.without.push(reason);
     }
-    for (const { ask, reason } of nothing ?? []) {
+    const waiting = new Set();
+    for (const { ask, status, reason } of nothing ?? []) {
       const asked = this.asks.get(this.#requested[ask]);
       if (asked) asked.nothing = reason;
+      if (status === "needs_two_samples") waiting.add(asked);
     }
     const at = this.times.at(-1) === time ? this.times.length - 1 : this.times.indexOf(time);
     const ranked = new Map();
@@ -136,9 +201,13 @@ export class Store {
         ranked.get(ask).push({ series, value: values[n] });
       }
     });
-    for (const [ask, list] of ranked) {
+    for (const ask of this.asks.values()) {
+      const list = ranked.get(ask) ?? [];
+      // Where all have no value the reason is a row too: it must not look as if nothing had come.
+      const isKnown = list.length || ask.top && !waiting.has(ask) && (ask.nothing || ask.without.length);
+      if (!isKnown || ask.rows.at(-1)?.time >= time) continue;
       list.sort((a, b) => b.value - a.value);
-      if (!(ask.rows.at(-1)?.time >= time)) ask.rows.push({ time, list, without: ask.without });
+      ask.rows.push({ time, list, without: ask.without, nothing: ask.nothing });
     }
     this.#trim();
     if (this.columns.size > COLUMNS_MAX) this.#makeRoom(at);

@@ -10,6 +10,9 @@ const REACH = [600, 1800, 3600, 7200, 14400, 43200, 86400];
 // Numbers of series that came and went are forgotten by connecting anew.
 const KNOWN_MAX = 20000;
 
+// From so many samples that did not come on, what was recorded meanwhile is read.
+const LOST = 5;
+
 // How long to wait before the connection is tried again: twice as long each time, up to the last.
 const RETRY_FIRST = 1000;
 const RETRY_LAST = 15000;
@@ -30,11 +33,15 @@ export class Stream extends EventTarget {
   #attempt = 0;
   #watch = 0;
 
-  /** With `isLog`, nothing may come for long: a log that does not grow has no new samples. */
-  constructor(store, isLog) {
+  /**
+   * With `isLog`, nothing may come for long: a log that does not grow has no new samples. `fill(seconds, signal)` reads
+   * what was recorded before the stream, and answers whether it could; it is null without a recording.
+   */
+  constructor(store, isLog, fill) {
     super();
     this.store = store;
     this.isLog = isLog;
+    this.fill = fill;
     onLogin(() => { if (this.state === "login") this.#open(); });
   }
 
@@ -57,8 +64,9 @@ export class Stream extends EventTarget {
       if (top) query.append("top", top);
       else if (isSeveral(path)) query.append("sum", 1);
     }
-    query.append("history", this.#reach);
-    return `/api/stream?${query}`;
+    // What was recorded has steps that are equally long for all charts.
+    query.append("history", this.fill ? 0 : this.#reach);
+    return `api/stream?${query}`;
   }
 
   async #open() {
@@ -71,6 +79,7 @@ export class Stream extends EventTarget {
     const { signal } = current;
     const isCurrent = () => current === this.#current;
     this.#heard();
+    if (this.fill && this.#last === null) this.#fill(signal);
     try {
       const headers = this.#last === null ? {} : { "Last-Event-ID": this.#last };
       const response = await request(this.#address(), { signal, headers });
@@ -94,6 +103,16 @@ export class Stream extends EventTarget {
     }
   }
 
+  async #fill(signal) {
+    if (await this.fill(this.#reach, signal)) {
+      if (!signal.aborted) this.#changed();
+      return;
+    }
+    // Without what was recorded there is what the server remembers.
+    this.fill = null;
+    this.#anew();
+  }
+
   /** Ends what is under way, and is not tried again. */
   #stop() {
     this.#current?.abort();
@@ -114,6 +133,12 @@ export class Stream extends EventTarget {
     this.#attempt = 0;
     if (data.time < this.store.last) {
       // The machine's clock was set back, and the server's history with it.
+      this.store.forget();
+      this.#anew();
+      return;
+    }
+    if (this.fill && !this.isLog && data.time - this.store.last > LOST * this.store.interval) {
+      // The server was away, and its recorder may have gone on.
       this.store.forget();
       this.#anew();
       return;

@@ -105,48 +105,6 @@ export function axisSteps(unit) {
   return binary;
 }
 
-const two = n => String(n).padStart(2, "0");
-
-/** Minutes east of UTC of the times that are shown; null: the browser's own zone. */
-let zone = null;
-
-/** Shows times of another zone from now on. */
-export function setZone(minutes) { zone = minutes; }
-
-/** Year, month, day, hour, minute, second of a time in the zone. */
-function fields(ms) {
-  const date = new Date(zone === null ? ms : ms + zone * 60_000);
-  return zone === null
-    ? [date.getFullYear(), date.getMonth() + 1, date.getDate(), date.getHours(), date.getMinutes(), date.getSeconds()]
-    : [date.getUTCFullYear(), date.getUTCMonth() + 1, date.getUTCDate(), date.getUTCHours(), date.getUTCMinutes(), date.getUTCSeconds()];
-}
-
-/** A date whose local fields are those of a time in the zone, for the marks of an axis. */
-export function dateOf(ms) {
-  if (zone === null) return new Date(ms);
-  const [year, month, ...rest] = fields(ms);
-  return new Date(year, month - 1, ...rest, ((ms % 1000) + 1000) % 1000);
-}
-
-/** Time of day: 14:03:05, or 14:03. */
-export function clock(ms, seconds = true) {
-  const [, , , hour, minute, second] = fields(ms);
-  const text = `${two(hour)}:${two(minute)}`;
-  return seconds ? `${text}:${two(second)}` : text;
-}
-
-/** Day: 2026-11-28. */
-export function day(ms) {
-  const [year, month, date] = fields(ms);
-  return `${year}-${two(month)}-${two(date)}`;
-}
-
-/** The text at a mark of a time axis, whose marks are `step` ms apart: a time, or a day where one begins. */
-export function axisClock(ms, step) {
-  const [, month, date, hour, minute, second] = fields(ms);
-  return hour === 0 && minute === 0 && second === 0 ? `${two(month)}-${two(date)}` : clock(ms, step < 60_000);
-}
-
 /** How far samples are apart if there was something between them that did not come. */
 export const gapOf = interval => 2.5 * interval;
 

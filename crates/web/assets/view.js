@@ -3,7 +3,9 @@
 import { RANKED_ASKED } from "./ranking.js";
 
 /** Time windows to choose from, in seconds. */
-export const WINDOWS = [[60, "1 m"], [300, "5 m"], [600, "10 m"], [1800, "30 m"], [3600, "1 h"]];
+export const WINDOWS = [
+  [60, "1 m"], [300, "5 m"], [600, "10 m"], [1800, "30 m"], [3600, "1 h"], [21600, "6 h"], [86400, "24 h"], [604800, "7 d"],
+];
 
 export const KINDS = { lines: "Lines", stack: "Stacked", heat: "Heat map", rank: "Ranking" };
 
@@ -20,8 +22,12 @@ export class View {
   end = null;
   /** A part that was zoomed into, [from, to] in ms; null without. */
   zoom = null;
+  /** How much earlier the time is with which all is compared, in ms; null without. */
+  compared = null;
   /** `light`, `dark`, or null: as the system. */
   theme = null;
+  /** `utc`, `local`, or null: as chosen before, else the browser's. */
+  zone = null;
   /** Specifications of the charts; null: the server's overview. */
   charts = null;
 
@@ -40,7 +46,9 @@ export class View {
     query.append("w", this.window);
     if (this.end !== null) query.append("end", Math.round(this.end));
     if (this.zoom) query.append("zoom", this.zoom.map(Math.round).join("-"));
+    if (this.compared) query.append("compare", this.compared);
     if (this.theme) query.append("theme", this.theme);
+    if (this.zone) query.append("tz", this.zone);
     for (const chart of this.charts ?? []) {
       query.append("chart", chart.title);
       query.append("kind", chart.kind);
@@ -67,7 +75,9 @@ export class View {
         const [from, to] = value.split("-").map(time);
         if (from !== null && to > from) view.zoom = [from, to];
       }
+      if (key === "compare") view.compared = time(value) || null;
       if (key === "theme" && (value === "light" || value === "dark")) view.theme = value;
+      if (key === "tz" && (value === "utc" || value === "local")) view.zone = value;
       if (key === "none") view.charts ??= [];
       if (key === "chart") {
         chart = { title: value, kind: "lines", wide: false, asks: [], hidden: new Set() };

@@ -2,16 +2,19 @@
 // the file, and can be read without this script.
 
 import { byId, copy, h, iconButton, setText } from "./dom.js";
-import { clock, day, scaleOf, setZone } from "./units.js";
-import { labels } from "./names.js";
+import { clock, day, useZone } from "./zone.js";
+import { linesOf, ordered } from "./names.js";
 import { onSystemTheme } from "./palette.js";
+import { Cursor } from "./cursor.js";
 import { Legend } from "./legend.js";
-import { Plot } from "./plot.js";
+import { Panels } from "./panels.js";
 
 const DAY = 86_400_000;
 
-/** Width and height of a chart on paper, in pixels of the style sheet. */
-const PAPER = [344, 150];
+/** Width of a chart on paper, and height of its drawing if it has one and if it has several, in pixels of the style sheet. */
+const PAPER = 344;
+const PAPER_ONE = 150;
+const PAPER_MANY = 104;
 
 const data = JSON.parse(byId("data").textContent);
 // A single sample has a time around it too.
@@ -59,18 +62,23 @@ const columns = data.lines.map(({ values, rows, why, marks, ...series }) => ({
   series, values, ...rows, why: new Stretches(why, "no sample"), marks: new Stretches(marks),
 }));
 
+/** The rows, as panels, legends and cursor read them. */
+const store = {
+  times: data.times,
+  interval: data.interval,
+  bounds: ([min, max]) => [place(data.times, min), place(data.times, max + 1)],
+};
+
 /** What is looked at, and what all charts share. */
 class Page {
-  store = { times: data.times, interval: data.interval };
+  store = store;
   marks = data.marks;
   range = whole;
-  at = null;
+  cursor = new Cursor();
   cards = [];
   #frame = 0;
 
-  get bounds() {
-    return [place(data.times, this.range[0]), place(data.times, this.range[1] + 1)];
-  }
+  get bounds() { return store.bounds(this.range); }
 
   zoomTo(from, to) {
     // A little more than one interval, so that something is left to see.
@@ -99,9 +107,10 @@ class Page {
     if (factor > 1 && 2 * half >= whole[1] - whole[0]) this.unzoom(); else this.zoomTo(middle - half, middle + half);
   }
 
+  /** The pointer is at this row in one of the charts, or in none. */
   cursorAt(at) {
-    if (at === this.at) return;
-    this.at = at;
+    if (at === this.cursor.at || this.cursor.held !== null) return;
+    this.cursor.at = at;
     cancelAnimationFrame(this.#frame);
     this.#frame = requestAnimationFrame(() => {
       for (const card of this.cards) card.drawLegend();
@@ -109,7 +118,28 @@ class Page {
     });
   }
 
+  /** Keys move the cursor of all charts by so many rows; of one its values are read out. */
+  moveCursor(card, by) {
+    if (!this.cursor.move(store, this.range, by)) return;
+    this.#drawCursor();
+    setText(byId("said"), card.reading());
+  }
+
+  /** Takes the cursor away that keys have put somewhere. False if there is none. */
+  releaseCursor() {
+    if (this.cursor.held === null) return false;
+    this.cursor.release();
+    this.#drawCursor();
+    return true;
+  }
+
+  #drawCursor() {
+    for (const card of this.cards) card.drawCursor();
+    this.say();
+  }
+
   draw() {
+    this.cursor.follow(store, this.range);
     for (const card of this.cards) card.draw();
     this.say();
   }
@@ -119,8 +149,9 @@ class Page {
     const isZoomed = this.range !== whole;
     const [from, to] = this.range;
     const range = `${day(from)} ${clock(from)} – ${day(to) === day(from) ? "" : `${day(to)} `}${clock(to)}`;
-    const time = data.times[this.at];
-    setText(byId("shown"), this.at === null || time === undefined ? `${range}, ${lengthText(to - from)}`
+    const { at } = this.cursor;
+    const time = data.times[at];
+    setText(byId("shown"), at === null || time === undefined ? `${range}, ${lengthText(to - from)}`
       : `${day(time)} ${clock(time)}`);
     byId("whole").disabled = byId("wider").disabled = byId("earlier").disabled = byId("later").disabled = !isZoomed;
   }
@@ -133,58 +164,54 @@ class Card {
   #hidden = new Set();
   #lines;
   #legend;
-  #plot = null;
-  #host;
-  #paper = false;
+  #panels;
 
   constructor(chart, page) {
     this.#chart = chart;
     this.#page = page;
-    const all = chart.lines.map(at => columns[at]);
-    const names = all.length ? labels(all.map(column => column.series)) : [];
-    this.#lines = all.map((column, n) => ({
-      label: names[n], unit: column.series.unit, scale: scaleOf(column.series), series: column.series, column,
-    }));
-    // Lines with different scales cannot be added.
-    this.kind = chart.kind === "stack" && new Set(this.#lines.map(line => line.scale)).size > 1 ? "lines" : chart.kind;
-    this.#host = h("div", { class: "plot", role: "img", "aria-label": `${chart.title}: ${names.join(", ") || "nothing to draw"}` });
-    this.#legend = new Legend({ toggle: n => this.#toggle(n), focus: n => this.#plot?.focus(n) });
-    this.element = h("section", { class: "card", "aria-label": chart.title, "data-drawn": this.kind },
-      h("header", {}, h("h2", { title: [chart.title, ...chart.paths].join("\n") }, chart.title)), this.#host, this.#legend.element);
-    this.#host.classList.toggle("bare", all.length === 0);
-    this.#legend.show(this.#lines);
-    this.#legend.note(chart.notes);
-    new ResizeObserver(() => this.#fit()).observe(this.#host);
+    this.#lines = linesOf(chart.kind, ordered(chart.kind, chart.lines.map(at => columns[at])));
+    this.#legend = new Legend({ toggle: n => this.#toggle(n), focus: n => this.#panels.focus(n) });
+    this.#panels = new Panels(page, {
+      near: n => this.#legend.mark(n), move: by => page.moveCursor(this, by), release: () => page.releaseCursor(),
+    });
+    this.#panels.describe(`${chart.title}: ${this.#lines.map(line => line.label).join(", ") || "nothing to draw"}`);
+    this.element = h("section", { class: "card", "aria-label": chart.title, "data-drawn": chart.kind },
+      h("header", {}, h("h2", { title: [chart.title, ...chart.paths].join("\n") }, chart.title)), this.#panels.element, this.#legend.element);
   }
 
-  #fit() {
-    const { clientWidth, clientHeight } = this.#host;
-    if (clientWidth && clientHeight && !this.#paper) this.#plot?.resize(clientWidth, clientHeight);
-  }
-
-  /** Draws with the colours of now. */
+  /** Draws with the colours and the zone of now. */
   rebuild() {
-    this.#plot?.destroy();
-    this.#plot = this.#lines.length
-      ? new Plot(this.#host, this.kind, this.#lines, this.#page, n => this.#legend.mark(n)) : null;
+    const { kind, notes } = this.#chart;
+    this.#legend.show(this.#lines, kind === "lines");
+    this.#legend.note(notes);
+    this.#panels.show(kind, this.#lines);
     this.draw();
   }
 
   /** Changes the size to that on paper, or back. */
   set paper(paper) {
-    this.#paper = paper;
-    if (paper) this.#plot?.resize(...PAPER); else this.#fit();
+    const isOne = new Set(this.#lines.map(line => line.scale)).size < 2;
+    this.#panels.paper = paper ? [PAPER, isOne ? PAPER_ONE : PAPER_MANY] : null;
   }
 
   draw() {
     const { range, bounds } = this.#page;
-    this.#plot?.draw(data.times, range, bounds, n => this.#hidden.has(n));
-    this.drawLegend();
+    this.#panels.draw(data.times, range, bounds, n => this.#hidden.has(n));
+    this.drawCursor();
   }
 
   drawLegend() {
-    this.#legend.update(this.#page.store, this.#page.bounds, this.#page.at, n => this.#hidden.has(n));
+    this.#legend.update(store, this.#page.bounds, this.#page.cursor.at, n => this.#hidden.has(n));
   }
+
+  /** Shows the cursor that keys hold, and the numbers there. */
+  drawCursor() {
+    this.#panels.hold(this.#page.cursor.held, this.#page.range);
+    this.drawLegend();
+  }
+
+  /** What the lines say at the cursor, for those who hear it. */
+  reading() { return `${clock(data.times[this.#page.cursor.at])}: ${this.#legend.reading(n => this.#hidden.has(n))}`; }
 
   #toggle(n) {
     if (!this.#hidden.delete(n)) this.#hidden.add(n);
@@ -209,7 +236,7 @@ function writeTimes() {
 
 function showZone() {
   const { value } = document.querySelector("input[name=zone]:checked");
-  setZone(value === "" ? null : Number(value));
+  useZone(value === "" ? null : Number(value));
   writeTimes();
   page.cards.forEach(card => card.rebuild());
   page.say();
@@ -228,8 +255,8 @@ addEventListener("beforeprint", () => {
   if (before) return;
   before = { theme: document.documentElement.dataset.theme ?? null, open: [...document.querySelectorAll("details:not([open])")] };
   for (const details of before.open) details.open = details.dataset.print !== "no";
-  showTheme("light");
   for (const card of page.cards) card.paper = true;
+  showTheme("light");
 });
 addEventListener("afterprint", () => {
   if (!before) return;

@@ -16,9 +16,6 @@ use crate::answer::{ApiError, to_json};
 use crate::request::without;
 use crate::token::{Token, TokenError};
 
-/// Path of the login request.
-pub const LOGIN: &str = "/api/login";
-
 /// Page for a browser that is not logged in. It explains the login, and contains nothing about this machine.
 const NO_LOGIN: &str = "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>perfset: log in</title>\n\
     <h1>Log in</h1>\n\
@@ -124,21 +121,20 @@ impl Access {
         self.check_form(asked).map_err(|problem| Box::new(problem.into_response()))?;
         let Some(guard) = &self.guard else { return Ok(Permit { is_trusted: true, cookie: None }) };
         let path = asked.uri.path();
-        let cookie = || guard.login_cookie(asked.local);
         if path == "/" {
-            // The page logs in with the token of its address: its scripts need the cookie to be loaded.
+            // The page logs in with the token of its address: its scripts need the cookie to be loaded. No other
+            // address sets it, because the browser derives its path from that of the page.
             let (_, given) = without(asked.uri.query().unwrap_or_default(), "token");
             if let Some(given) = given.first() {
                 return match guard.token.is(given) {
-                    true => Ok(Permit { is_trusted: true, cookie: cookie() }),
+                    true => Ok(Permit { is_trusted: true, cookie: guard.login_cookie(asked.local) }),
                     false => Err(Box::new(no_token(asked))),
                 };
             }
         }
         // The token in a header is for programs, and is sufficient by itself: no browser sends it unasked.
         if guard.has_token(asked) {
-            let cookie = if path == LOGIN { cookie() } else { None };
-            return Ok(Permit { is_trusted: true, cookie });
+            return Ok(Permit { is_trusted: true, cookie: None });
         }
         // Cookie and key: the cookie alone is also sent to, and known by, servers on other ports of the host.
         let has_cookie = guard.has_cookie(asked);
@@ -250,9 +246,10 @@ impl Guard {
 
     /// Returns the header that gives a browser the cookie.
     fn login_cookie(&self, local: SocketAddr) -> Option<HeaderValue> {
-        // Without `Secure`: this server has no TLS, and browsers send such a cookie over TLS only.
-        let text =
-            format!("{}={}; Path=/; HttpOnly; SameSite=Strict", cookie_name(local), self.cookie.secret());
+        // Without `Secure`: this server has no TLS, and browsers send such a cookie over TLS only. Without `Path`:
+        // the browser then takes the directory of the page's address, which a proxy may have below a path of its own,
+        // beside that of another server with the same port.
+        let text = format!("{}={}; HttpOnly; SameSite=Strict", cookie_name(local), self.cookie.secret());
         let mut cookie = HeaderValue::from_str(&text).ok()?;
         // Keeps the secret out of the `Debug` output of headers.
         cookie.set_sensitive(true);
@@ -476,11 +473,11 @@ mod tests {
             let headers: Vec<_> = [&[("host", "localhost")], more].concat();
             assert_eq!(status(&access, uri, &headers).0, want, "{uri} {more:?}");
         }
-        let want = format!("perfset-9182={cookie}; Path=/; HttpOnly; SameSite=Strict");
+        let want = format!("perfset-9182={cookie}; HttpOnly; SameSite=Strict");
         let bearer = ("authorization", "Bearer 0123456789abcdef");
         for (uri, more, has_cookie) in [
             ("/?token=0123456789abcdef", accept, true),
-            ("/api/login", bearer, true),
+            ("/api/login", bearer, false),
             ("/", bearer, false),
             ("/metrics", bearer, false),
         ] {

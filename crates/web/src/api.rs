@@ -15,13 +15,14 @@ use perfset_export::ExpositionFormat;
 use serde::Serialize;
 use tokio::sync::Semaphore;
 
-use crate::access::{Access, LOGIN, Permit, RequestParts, say};
+use crate::access::{Access, Permit, RequestParts, say};
 use crate::answer::{ApiError, json, to_json, with_type};
 use crate::assets::{Assets, PAGE};
+use crate::compress::{accepts_gzip, compressed};
 use crate::limits::Limits;
 use crate::overview::Chart;
 use crate::places::Place;
-use crate::request::{self, BadRequest};
+use crate::request::{self, BadRequest, RangeFormat, TimeRange};
 use crate::sampler::{Handle, Sampler, SamplerStats as Sampled};
 use crate::scrape::Scrapes;
 use crate::server::Local;
@@ -33,6 +34,8 @@ pub struct App {
     pub access: Access,
     pub assets: Assets,
     pub sampler: Handle,
+    /// Recording that a server shows besides its machine.
+    pub recording: Option<Handle>,
     pub scrapes: Scrapes,
     pub unread: UnreadBytes,
     /// Permits for streams: one for each stream that may be open at the same time.
@@ -50,25 +53,43 @@ pub struct App {
     pub trusted_connections: usize,
 }
 
+/// Address of this version of the API.
+const API: &str = "/api/v1";
+/// Description of the API for programs.
+const OPENAPI: &str = include_str!("../openapi.json");
+
+impl App {
+    /// Returns the thread that answers requests about a time of the past.
+    fn past(&self) -> &Handle {
+        self.recording.as_ref().unwrap_or(&self.sampler)
+    }
+}
+
 type Shared = State<Arc<App>>;
 type Answer = Result<Response, ApiError>;
 
 /// Returns the router with all routes.
 pub fn router(app: Arc<App>) -> Router {
+    let api = Router::new()
+        .route("/login", get(login))
+        .route("/about", get(about))
+        .route("/countersets", get(countersets))
+        .route("/countersets/{name}", get(counterset))
+        .route("/find", get(find))
+        .route("/findings", get(findings))
+        .route("/openapi.json", get(openapi))
+        .route("/query", get(query))
+        .route("/range", get(range))
+        .route("/stream", get(stream));
     Router::new()
         .route("/", get(page))
         .route("/assets/{name}", get(unversioned))
         .route("/assets/{version}/{name}", get(asset))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/metrics", get(metrics))
-        .route(LOGIN, get(login))
-        .route("/api/about", get(about))
-        .route("/api/countersets", get(countersets))
-        .route("/api/countersets/{name}", get(counterset))
-        .route("/api/find", get(find))
-        .route("/api/findings", get(findings))
-        .route("/api/query", get(query))
-        .route("/api/stream", get(stream))
+        .nest(API, api.clone())
+        // The newest version, for people who type an address.
+        .nest("/api", api)
         .fallback(nothing)
         .method_not_allowed_fallback(no_such_method)
         // Added last: a layer covers only the routes and fallbacks that the router has at that time.
@@ -79,13 +100,15 @@ pub fn router(app: Arc<App>) -> Router {
 /// Handles permitted requests, and adds the headers that browsers must receive with every response.
 async fn guarded(State(app): Shared, request: Request, next: Next) -> Response {
     let mut cookie = None;
-    let mut answer = match permit(&app, &request) {
+    let accepts_gzip = accepts_gzip(request.headers());
+    let answer = match permit(&app, &request) {
         Ok(permit) => {
             cookie = permit.cookie;
             next.run(request).await
         }
         Err(answer) => *answer,
     };
+    let mut answer = compressed(answer, accepts_gzip, &app.unread).await;
     if let Some(cookie) = cookie {
         answer.headers_mut().insert(SET_COOKIE, cookie);
     }
@@ -119,7 +142,7 @@ fn permit(app: &App, request: &Request) -> Result<Permit, Box<Response>> {
 
 async fn nothing(uri: Uri) -> ApiError {
     ApiError::new(StatusCode::NOT_FOUND, format!("there is nothing at {}", uri.path()))
-        .hint("/ is the page, /api/about says what there is, /metrics is for Prometheus")
+        .hint("/ is the page, /api/v1/about says what there is, /metrics is for Prometheus")
 }
 
 async fn no_such_method() -> ApiError {
@@ -176,6 +199,9 @@ async fn about(State(app): Shared) -> Answer {
         /// Times of the first and the last sample in milliseconds since 1970, if a log is shown.
         #[serde(skip_serializing_if = "Option::is_none")]
         log: Option<[i64; 2]>,
+        /// The same times of the machine's recording, if there is one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        recording: Option<[i64; 2]>,
     }
     #[derive(Serialize)]
     struct AboutLimits {
@@ -185,6 +211,11 @@ async fn about(State(app): Shared) -> Answer {
     }
     let state = |sampler: &mut Sampler| (sampler.state(), sampler.not_shown(), sampler.log_limits_ms());
     let (now, not_shown, log) = app.sampler.ask(state).await?;
+    // A recording that cannot be read at this moment takes nothing else away.
+    let recording = match &app.recording {
+        Some(recording) => recording.ask(|sampler| sampler.log_limits_ms()).await.ok().flatten(),
+        None => None,
+    };
     let Limits { series, streams, .. } = app.limits;
     Ok(json(to_json(&About {
         version: env!("CARGO_PKG_VERSION"),
@@ -197,6 +228,7 @@ async fn about(State(app): Shared) -> Answer {
         not_shown,
         overview: &app.charts,
         log,
+        recording,
     })))
 }
 
@@ -224,12 +256,27 @@ async fn find(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
 
 async fn findings(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
     let at = request::text(&query.unwrap_or_default(), "at")?;
-    app.sampler.findings(at).await.map(json)
+    let source = if at.is_some() { app.past() } else { &app.sampler };
+    source.findings(at).await.map(json)
+}
+
+async fn openapi() -> Response {
+    with_type("application/json", Body::from(OPENAPI))
+}
+
+async fn range(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
+    let request = request::range(&query.unwrap_or_default())?;
+    let content_type = match request.format {
+        RangeFormat::Json => "application/json",
+        RangeFormat::Csv => "text/csv; charset=utf-8",
+    };
+    app.past().range(request).await.map(|text| with_type(content_type, Body::from(text)))
 }
 
 async fn query(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
     let (paths, at) = request::values(&query.unwrap_or_default())?;
-    app.sampler.values(paths, at).await.map(json)
+    let source = if at.is_some() { app.past() } else { &app.sampler };
+    source.values(paths, at).await.map(json)
 }
 
 async fn stream(State(app): Shared, RawQuery(query): RawQuery, headers: HeaderMap) -> Answer {
@@ -242,11 +289,13 @@ async fn stream(State(app): Shared, RawQuery(query): RawQuery, headers: HeaderMa
     // A client that reconnects continues at its last event.
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse::<i64>().ok());
     let history_ms = i64::from(request.history_s).saturating_mul(1_000);
-    let events = app
-        .sampler
-        .ask(move |sampler| sampler.join(&request.asks, &request.range, last, history_ms))
-        .await??;
-    Ok(with_type("text/event-stream", Body::new(events.with_permit(place))))
+    let source = if request.range == TimeRange::default() { &app.sampler } else { app.past() };
+    let events =
+        source.ask(move |sampler| sampler.join(&request.asks, &request.range, last, history_ms)).await??;
+    let mut answer = with_type("text/event-stream", Body::new(events.with_permit(place)));
+    // A proxy that collects a response before it sends it on would hold the samples back.
+    answer.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    Ok(answer)
 }
 
 impl From<BadRequest> for ApiError {

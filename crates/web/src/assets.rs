@@ -47,7 +47,9 @@ impl Assets {
             "api.js",
             "browser.js",
             "card.js",
+            "charts.js",
             "choice.js",
+            "cursor.js",
             "dom.js",
             "events.js",
             "findings.js",
@@ -55,10 +57,15 @@ impl Assets {
             "icon.svg",
             "legend.js",
             "main.js",
+            "menu.js",
             "names.js",
             "palette.js",
+            "panels.js",
+            "past.js",
             "plot.js",
+            "ranges.js",
             "ranking.js",
+            "rove.js",
             "store.js",
             "stream.js",
             "style.css",
@@ -68,6 +75,7 @@ impl Assets {
             "uplot.css",
             "uplot.js",
             "view.js",
+            "zone.js",
         ])
     }
 
@@ -79,9 +87,9 @@ impl Assets {
         let asset = |(name, bytes): &(&'static str, &'static [u8])| match *name {
             PAGE => {
                 let page = String::from_utf8_lossy(bytes);
-                // Only the page names absolute addresses. Scripts import each other relatively and so inherit
-                // the version.
-                let page = page.replace("\"/assets/", &format!("\"/assets/{version}/"));
+                // Addresses are relative, because a proxy may have the page below a path. Scripts import each
+                // other from their own folder and so inherit the version.
+                let page = page.replace("\"assets/", &format!("\"assets/{version}/"));
                 (PAGE, Asset::new(PAGE, page.into()))
             }
             name => (name, Asset::new(name, Bytes::from_static(bytes))),
@@ -165,10 +173,10 @@ mod tests {
     fn the_page_names_versions_and_files_are_kept() {
         const APP: &[u8] = b"let x = 1; let x = 1; let x = 1; let x = 1; let x = 1; let x = 1; let x = 1;";
         let assets =
-            Assets::from_files(&[(PAGE, b"<script src=\"/assets/app.js\"></script>"), ("app.js", APP)]);
+            Assets::from_files(&[(PAGE, b"<script src=\"assets/app.js\"></script>"), ("app.js", APP)]);
         let page = String::from_utf8(assets.by_name[PAGE].plain.to_vec()).unwrap();
         let version = assets.version.clone();
-        assert_eq!(page, format!("<script src=\"/assets/{version}/app.js\"></script>"));
+        assert_eq!(page, format!("<script src=\"assets/{version}/app.js\"></script>"));
 
         let none = HeaderMap::new();
         let header =

@@ -46,6 +46,8 @@ pub(crate) struct LogSpan {
     pub interval: Duration,
     /// Length of the time before the newest sample that the page shows.
     pub history: Duration,
+    /// Usual time between two recorded samples.
+    pub recorded: Duration,
 }
 
 impl ServedLog {
@@ -77,7 +79,7 @@ impl ServedLog {
             interval = step.saturating_mul(u32::try_from(steps).unwrap_or(u32::MAX));
         }
         let history = history.max(interval);
-        Ok(LogSpan { times, interval, history })
+        Ok(LogSpan { times, interval, history, recorded })
     }
 
     /// Returns the interval of the recorder; if it is unknown, the mean time between two samples.

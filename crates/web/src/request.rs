@@ -1,6 +1,7 @@
 //! Query strings of requests and their parameters.
 
 use std::fmt;
+use std::time::Duration;
 
 use perfset::path::CounterPath;
 
@@ -9,6 +10,8 @@ use perfset::path::CounterPath;
 pub const PATHS_MOST: usize = 64;
 /// Maximum number of instances that `top` may request.
 pub const TOP_MOST: u32 = 1_000;
+/// Maximum length of a step of a range.
+const STEP_MOST: Duration = Duration::from_secs(86_400 * 366);
 /// Maximum length of the words of a search, in bytes.
 const WORDS_LEN_MOST: usize = 200;
 
@@ -32,6 +35,40 @@ pub struct StreamRequest {
     pub history_s: u32,
     /// Requested part of a log.
     pub range: TimeRange,
+}
+
+/// Request for the values of a range of time, summarized in steps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RangeRequest {
+    /// Requested paths, in order.
+    pub asks: Vec<RangeAsk>,
+    /// Beginning and end of the range, as the request names them.
+    pub range: TimeRange,
+    /// Length of a step; `None` lets the server choose it.
+    pub step: Option<Duration>,
+    /// Format of the response.
+    pub format: RangeFormat,
+}
+
+/// Requested path of a range, which has an error of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RangeAsk {
+    /// Path as the request has it.
+    pub text: String,
+    /// Parsed path with the selection of its instances, or the reason why the text is no path.
+    pub request: Result<PathRequest, String>,
+    /// Name that the client gives to the path.
+    pub alias: Option<String>,
+}
+
+/// Format of a range.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RangeFormat {
+    /// Arrays of numbers, one for each statistic of a series.
+    #[default]
+    Json,
+    /// Table with a row for each step, and four columns for each series.
+    Csv,
 }
 
 /// Part of a log as a request names it, for a server that shows a log.
@@ -70,24 +107,7 @@ pub fn stream(query: &str) -> Result<StreamRequest, BadRequest> {
         let (name, value) = pair?;
         match name.as_str() {
             "path" => add(&mut request.asks, &value)?,
-            "top" => {
-                let top = number(&name, &value, 1, TOP_MOST)?;
-                match request.asks.last_mut() {
-                    Some(PathRequest { sum: true, .. }) => return bad("a path has top or sum, not both"),
-                    Some(ask) if ask.top.is_none() => ask.top = Some(top),
-                    Some(_) => return bad("top is there twice for one path"),
-                    None => return bad("top belongs behind the path that it is of"),
-                }
-            }
-            "sum" => {
-                number(&name, &value, 1, 1)?;
-                match request.asks.last_mut() {
-                    Some(PathRequest { top: Some(_), .. }) => return bad("a path has top or sum, not both"),
-                    Some(ask) if !ask.sum => ask.sum = true,
-                    Some(_) => return bad("sum is there twice for one path"),
-                    None => return bad("sum belongs behind the path that it is of"),
-                }
-            }
+            "top" | "sum" => select(request.asks.last_mut(), &name, &value, false)?,
             "history" => request.history_s = number(&name, &value, 0, u32::MAX)?,
             "begin" => set(&mut request.range.begin, &name, value)?,
             "end" => set(&mut request.range.end, &name, value)?,
@@ -95,6 +115,128 @@ pub fn stream(query: &str) -> Result<StreamRequest, BadRequest> {
         }
     }
     some(request.asks).map(|asks| StreamRequest { asks, ..request })
+}
+
+/// Parses the query string of `/api/v1/range`: `path=P[&alias=NAME][&top=N|&sum=1][&path=P...][&from=TIME][&to=TIME]
+/// [&step=SECONDS][&format=json|csv]`. A text that is no path is an error of that path alone.
+///
+/// # Errors
+/// Same as [`stream`].
+pub fn range(query: &str) -> Result<RangeRequest, BadRequest> {
+    let mut request = RangeRequest {
+        asks: Vec::new(),
+        range: TimeRange::default(),
+        step: None,
+        format: RangeFormat::default(),
+    };
+    for pair in pairs(query) {
+        let (name, value) = pair?;
+        match name.as_str() {
+            "path" if request.asks.len() >= PATHS_MOST => return bad(too_many_paths()),
+            "path" => request.asks.push(RangeAsk::new(value)),
+            "top" | "sum" => match request.asks.last_mut() {
+                // Without a path there is nothing to select from.
+                Some(RangeAsk { request: Err(_), .. }) => {}
+                ask => select(ask.and_then(|ask| ask.request.as_mut().ok()), &name, &value, true)?,
+            },
+            "alias" => match request.asks.last_mut() {
+                Some(ask) => set(&mut ask.alias, &name, value)?,
+                None => return bad("alias belongs behind the path that it is of"),
+            },
+            "from" => set(&mut request.range.begin, &name, value)?,
+            "to" => set(&mut request.range.end, &name, value)?,
+            "step" => request.step = Some(step(&value)?),
+            "format" => {
+                request.format = match value.as_str() {
+                    "json" => RangeFormat::Json,
+                    "csv" => RangeFormat::Csv,
+                    _ => return bad(format!("format is json or csv, not \"{value}\"")),
+                }
+            }
+            _ => return unknown(&name, "path, alias, top, sum, from, to, step and format"),
+        }
+    }
+    if request.asks.is_empty() { bad(NO_PATH) } else { Ok(request) }
+}
+
+impl RangeRequest {
+    /// Returns the address of the same request with another step in milliseconds, and with `top` for each path that
+    /// can have several instances and no selection.
+    pub fn address(&self, step_ms: i64, top: Option<usize>) -> String {
+        let mut parts = Vec::new();
+        for RangeAsk { text, request, alias } in &self.asks {
+            parts.push(format!("path={}", encoded(text)));
+            parts.extend(alias.iter().map(|alias| format!("alias={}", encoded(alias))));
+            let Ok(PathRequest { path, top: own, sum }) = request else { continue };
+            let is_several = path.instance.as_ref().is_some_and(|text| text.contains(['*', '?', '{', '!']));
+            match (own, top) {
+                (Some(own), _) => parts.push(format!("top={own}")),
+                (None, Some(top)) if is_several => parts.push(format!("top={top}")),
+                _ => {}
+            }
+            if *sum {
+                parts.push("sum=1".to_owned());
+            }
+        }
+        for (name, time) in [("from", &self.range.begin), ("to", &self.range.end)] {
+            parts.extend(time.iter().map(|time| format!("{name}={}", encoded(time))));
+        }
+        parts.push(format!("step={step_ms}ms"));
+        if self.format == RangeFormat::Csv {
+            parts.push("format=csv".to_owned());
+        }
+        format!("/api/v1/range?{}", parts.join("&"))
+    }
+}
+
+impl RangeAsk {
+    fn new(text: String) -> Self {
+        let parsed = text.parse::<CounterPath>().map_err(|error| error.to_string());
+        let request = parsed.map(|path| PathRequest { path, top: None, sum: false });
+        Self { text, request, alias: None }
+    }
+}
+
+/// Parses the length of a step: seconds, or a number with `ms`, `s`, `m`, `h` or `d`.
+fn step(text: &str) -> Result<Duration, BadRequest> {
+    let units = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3_600.0), ("d", 86_400.0), ("", 1.0)];
+    let found = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)));
+    let seconds = found.and_then(|(number, unit)| Some(number.parse::<f64>().ok()? * unit));
+    match seconds {
+        Some(seconds) if (0.001..=STEP_MOST.as_secs_f64()).contains(&seconds) => {
+            Ok(Duration::from_secs_f64(seconds))
+        }
+        _ => bad(format!(
+            "step is a number of seconds from 0.001 on, like 10, 500ms, 5m or 1h, not \"{text}\""
+        )),
+    }
+}
+
+/// Applies the parameter `top` or `sum` to the path before it. A path can have both if `allows_both` is `true`: of a
+/// range the sum has the instances that are not among the greatest.
+fn select(
+    ask: Option<&mut PathRequest>,
+    name: &str,
+    value: &str,
+    allows_both: bool,
+) -> Result<(), BadRequest> {
+    let most = if name == "top" { TOP_MOST } else { 1 };
+    let chosen = number(name, value, 1, most)?;
+    let Some(ask) = ask else { return bad(format!("{name} belongs behind the path that it is of")) };
+    match name {
+        "top" if ask.sum && !allows_both => bad(TOP_AND_SUM),
+        "top" if ask.top.is_some() => bad("top is there twice for one path"),
+        "top" => {
+            ask.top = Some(chosen);
+            Ok(())
+        }
+        _ if ask.top.is_some() && !allows_both => bad(TOP_AND_SUM),
+        _ if ask.sum => bad("sum is there twice for one path"),
+        _ => {
+            ask.sum = true;
+            Ok(())
+        }
+    }
 }
 
 /// Parses the query string of `/api/query`: `path=P[&path=P...]`, and for a log `[&at=TIME]`. Returns the paths and the
@@ -155,9 +297,18 @@ pub fn without(query: &str, name: &str) -> (String, Vec<String>) {
     (rest.join("&"), taken)
 }
 
+/// Error of a request without a path.
+const NO_PATH: &str = "no path is asked: path=\\Memory\\Available Bytes";
+/// Error of a path with two selections that exclude each other.
+const TOP_AND_SUM: &str = "a path has top or sum, not both";
+
+fn too_many_paths() -> String {
+    format!("more than {PATHS_MOST} paths")
+}
+
 fn add(asks: &mut Vec<PathRequest>, text: &str) -> Result<(), BadRequest> {
     if asks.len() >= PATHS_MOST {
-        return bad(format!("more than {PATHS_MOST} paths"));
+        return bad(too_many_paths());
     }
     match text.parse() {
         Ok(path) => asks.push(PathRequest { path, top: None, sum: false }),
@@ -167,7 +318,7 @@ fn add(asks: &mut Vec<PathRequest>, text: &str) -> Result<(), BadRequest> {
 }
 
 fn some(asks: Vec<PathRequest>) -> Result<Vec<PathRequest>, BadRequest> {
-    if asks.is_empty() { bad("no path is asked: path=\\Memory\\Available Bytes") } else { Ok(asks) }
+    if asks.is_empty() { bad(NO_PATH) } else { Ok(asks) }
 }
 
 fn unknown<T>(name: &str, known: &str) -> Result<T, BadRequest> {
@@ -189,6 +340,33 @@ fn pairs(query: &str) -> impl Iterator<Item = Result<(String, String), BadReques
 fn pair(part: &str) -> Result<(String, String), BadRequest> {
     let (name, value) = part.split_once('=').unwrap_or((part, ""));
     Ok((decoded(name)?, decoded(value)?))
+}
+
+/// Encodes a value of a query string.
+fn encoded(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z'
+            | b'A'..=b'Z'
+            | b'0'..=b'9'
+            | b'-'
+            | b'.'
+            | b'_'
+            | b'~'
+            | b'/'
+            | b':'
+            | b','
+            | b'('
+            | b')'
+            | b'*' => {
+                out.push(char::from(byte));
+            }
+            b' ' => out.push('+'),
+            byte => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
 }
 
 /// Decodes a name or value of a query string: `+` is a blank, `%41` a byte of UTF-8.

@@ -29,7 +29,7 @@ use crate::assets::Assets;
 use crate::connection::TimeoutStream;
 use crate::error::ServeError;
 use crate::limits::Limits;
-use crate::log::{LogSpan, ServedLog};
+use crate::log::{LogSpan, ServedLog, to_unix_ms};
 use crate::overview::charts;
 use crate::places::{Place, Places, Standing};
 use crate::sampler;
@@ -54,6 +54,8 @@ pub struct ServerOptions {
     pub metrics: Vec<CounterPath>,
     /// Options for the metrics of `/metrics`, such as their names.
     pub names: perfset_export::ExportOptions,
+    /// Recording of this machine, for requests about the past; a recorder may still write it.
+    pub recording: Option<ServedLog>,
 }
 
 impl ServerOptions {
@@ -71,6 +73,7 @@ impl Default for ServerOptions {
             limits: Limits::default(),
             metrics: perfset_export::default_paths(),
             names: perfset_export::ExportOptions::default(),
+            recording: None,
         }
     }
 }
@@ -84,6 +87,8 @@ pub struct Server {
     places: Places,
     sampler: std::thread::JoinHandle<()>,
     waiting: Vec<CounterPath>,
+    /// Times of the first and the last sample of the machine's recording.
+    recorded: Option<[i64; 2]>,
     stop: Arc<watch::Sender<bool>>,
 }
 
@@ -128,7 +133,8 @@ impl Server {
         (machine, log): (Machine, Option<(ServedLog, LogSpan)>),
         options: ServerOptions,
     ) -> Result<Self, ServeError> {
-        let ServerOptions { listen, mut interval, mut hosts, token, limits, metrics, names } = options;
+        let ServerOptions { listen, mut interval, mut hosts, token, limits, metrics, names, recording } =
+            options;
         let depth = if log.is_some() { 1 } else { limits.depth(interval)? };
         for path in &metrics {
             // Another machine's name must not stand for this one's values.
@@ -168,6 +174,8 @@ impl Server {
             own_limits.history = None;
         }
         let source = (machine, log);
+        let recording = recording.map(|log| past(log, interval, own_limits, &unread)).transpose()?;
+        let (recording, recorded) = recording.unzip();
         let (sampler, thread) = sampler::start(source, exporter, pinned, look, own_limits, unread.clone())
             .map_err(ServeError::Start)?;
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
@@ -175,6 +183,7 @@ impl Server {
             access: Access::new(hosts, token).map_err(ServeError::Login)?,
             assets: Assets::new(),
             sampler,
+            recording,
             scrapes: Scrapes::default(),
             unread,
             streams: Arc::new(Semaphore::new(limits.streams)),
@@ -188,7 +197,16 @@ impl Server {
             trusted_connections: places.trusted_most(),
         };
         let stop = Arc::new(watch::Sender::new(false));
-        Ok(Self { listeners, addresses, app: Arc::new(app), places, sampler: thread, waiting, stop })
+        Ok(Self {
+            listeners,
+            addresses,
+            app: Arc::new(app),
+            places,
+            sampler: thread,
+            waiting,
+            recorded,
+            stop,
+        })
     }
 
     /// Returns the addresses on which the server listens.
@@ -221,6 +239,13 @@ impl Server {
             true => format!("http://{}:{}", self.app.host, address.port()),
             false => format!("http://{address}"),
         })
+    }
+
+    /// Returns the times of the first and the last sample of the recording of this machine, in milliseconds since 1970;
+    /// `None` if the server has no recording.
+    #[must_use]
+    pub fn recorded(&self) -> Option<[i64; 2]> {
+        self.recorded
     }
 
     /// Returns a handle that stops the server.
@@ -267,6 +292,25 @@ impl Server {
         let _ = timeout(FINISH, finished).await; // who has not got its answer by then gets none
         if died { Err(ServeError::Ended) } else { Ok(()) }
     }
+}
+
+/// Starts the thread that answers requests about the past of the machine. Returns its handle, and the times of the
+/// first and the last sample. The thread ends when no handle is left.
+fn past(
+    log: ServedLog,
+    interval: Duration,
+    limits: Limits,
+    unread: &UnreadBytes,
+) -> Result<(sampler::Handle, [i64; 2]), ServeError> {
+    let span = log.span(interval, &limits).map_err(|error| ServeError::Log(error.to_string()))?;
+    let ends = [span.times.first(), span.times.last()];
+    let ends = ends.map(|time| time.copied().map_or(0, to_unix_ms));
+    let machine = log.logs.machine().clone();
+    let exporter = Exporter::open(machine.clone(), &[], perfset_export::ExportOptions::default())?;
+    let source = (machine, Some((log, span)));
+    let limits = Limits { history: None, ..limits };
+    let started = sampler::start(source, exporter, Vec::new(), interval, limits, unread.clone());
+    started.map(|(handle, _)| (handle, ends)).map_err(ServeError::Start)
 }
 
 fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {

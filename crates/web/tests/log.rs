@@ -8,116 +8,16 @@
     reason = "a test may panic"
 )]
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use perfset::log::Logs;
-use perfset::log::recording::{RecordingAbout, RecordingWriter, TableDefinition, TickPart, WriterOptions};
-use perfset::testing::{FixedClock, Scripted};
-use perfset::{
-    Counter, CounterId, CounterType, Counterset, Entry, Guid, InstanceType, Machine, Query, Snapshot, Window,
-};
-use perfset_web::{ServedLog, Server, ServerOptions};
+use perfset::Window;
+use perfset_web::{Server, ServerOptions};
 use serde_json::{Value, json};
 
 mod running;
 
-use running::{Running, get, shop};
-
-/// Recorder of a shop, and of weather that is read less often: second `n` has `10 n` orders of tea, and
-/// `100 + n` of them in stock.
-struct Recorder {
-    folder: PathBuf,
-    writer: RecordingWriter,
-    query: Query,
-    providers: [Scripted; 2],
-    second: u64,
-    /// Seconds between two readings of the weather.
-    every: u64,
-}
-
-impl Drop for Recorder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
-}
-
-impl Recorder {
-    fn new(name: &str, seconds: u64) -> Self {
-        Self::with(name, seconds, 5, 0)
-    }
-
-    /// Records with other seconds between two readings of the weather, and a clock that is so much later, in 100 ns.
-    fn with(name: &str, seconds: u64, every: u64, later: i64) -> Self {
-        let folder = std::env::temp_dir().join(format!("perfset-web-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
-        let (_, shop) = shop();
-        let rain = Counter::new(CounterId(1), CounterType::PERF_COUNTER_BULK_COUNT).name("Drops/sec");
-        let weather = Counterset::new(Guid::from_u128(6), "Weather", InstanceType::Multiple)
-            .provider(Guid::NIL, "Test")
-            .counters([rain]);
-        let weather = Scripted::new(vec![weather]);
-        let mut clock = FixedClock::default();
-        clock.0.time_100ns += later;
-        let machine = Machine::bare(Box::new(clock));
-        let mut query = machine.query();
-        for (n, provider) in [(5, &shop), (6, &weather)] {
-            machine.register(Box::new(provider.clone()));
-            assert!(query.add(&Entry::all(Guid::from_u128(n)).instance("*")).is_success());
-        }
-        let mut first = Snapshot::default();
-        query.collect(&mut first).unwrap();
-        let about = RecordingAbout::default()
-            .with(RecordingAbout::MACHINE, "web1")
-            .with(RecordingAbout::SYSTEM, "Linux 6.1")
-            .with(RecordingAbout::INTERVAL_MS, "1000");
-        let options = WriterOptions::default().ticks_per_file(7);
-        let mut writer = RecordingWriter::create(&folder, first.clocks(), about, options).unwrap();
-        for (entry, interval_ms) in first.entries().iter().zip([1_000, 1_000 * every]) {
-            writer.add_table(TableDefinition::of(entry, interval_ms).unwrap()).unwrap();
-        }
-        let mut recorder = Self { folder, writer, query, providers: [shop, weather], second: 0, every };
-        (0..seconds).for_each(|_| recorder.tick());
-        recorder
-    }
-
-    fn tick(&mut self) {
-        self.second += 1;
-        let n = self.second;
-        let [shop, weather] = &self.providers;
-        shop.with(|script| {
-            script.rows = vec![("tea", 3, vec![Ok(10 * n), Ok(100 + n)]), ("milk", 5, vec![Ok(0), Ok(1)])];
-        });
-        weather.with(|script| script.rows = vec![("here", 0, vec![Ok(1_000 * n)])]);
-        let mut snapshot = Snapshot::default();
-        self.query.collect(&mut snapshot).unwrap();
-        let is_due = |table: &usize| *table == 0 || (n - 1) % self.every == 0;
-        let tables = (0..2).filter(is_due);
-        let parts: Vec<_> =
-            tables.map(|table| TickPart { table, snapshot: &snapshot, entry: table }).collect();
-        self.writer.tick(snapshot.clocks(), &parts).unwrap();
-    }
-
-    fn served(&self, window: Window) -> ServedLog {
-        served(&self.folder, window)
-    }
-}
-
-/// Log of a directory, whose requests may name times as `+N`: N seconds after its first sample.
-fn served(folder: &Path, window: Window) -> ServedLog {
-    let parse = |logs: &Logs, text: &str| {
-        let seconds = text.strip_prefix('+').and_then(|text| text.parse::<i64>().ok());
-        let first = logs.times().unwrap().first().copied().unwrap();
-        seconds.map(|seconds| first + seconds * 10_000_000).ok_or_else(|| format!("{text} is no time"))
-    };
-    ServedLog {
-        logs: Logs::open(&[folder]).unwrap(),
-        files: vec![folder.to_owned()],
-        window,
-        parse_instant: Arc::new(parse),
-    }
-}
+use running::recorder::Recorder;
+use running::{Running, get};
 
 /// Path, value and seconds since 1970 of each value of a response.
 fn values(answer: &Value) -> Vec<(String, Value, i64)> {
@@ -337,5 +237,124 @@ fn a_live_server_has_no_past() {
         let answer = get(&server, target, &[]);
         assert_eq!(answer.status, 400, "{target}");
         assert!(answer.body.contains("at, begin and end are times of a log"), "{target}: {}", answer.body);
+    }
+}
+
+/// Steps of a series of a range, of one of its statistics.
+fn steps(range: &Value, series: usize, statistic: &str) -> Vec<Option<f64>> {
+    range["series"][series][statistic].as_array().unwrap().iter().map(Value::as_f64).collect()
+}
+
+#[test]
+fn a_range_has_what_was_recorded() {
+    let recorder = Recorder::new("range", 20);
+    let server = Running::of_log(recorder.served(Window::default()), |_| {});
+    let range = |query: &str| get(&server, &format!("/api/v1/range?{query}"), &[]);
+    // The ticks are at seconds 1 to 20; the stock is 100 more.
+    let got = range("path=/Shop(tea)/Stock&alias=tea&from=0&to=20000&step=5").json();
+    assert_eq!((&got["from"], &got["to"], &got["step_ms"]), (&json!(0), &json!(20_000), &json!(5_000)));
+    assert_eq!(got["times"], json!([0, 5_000, 10_000, 15_000, 20_000]));
+    let [series] = got["series"].as_array().unwrap().as_slice() else { panic!("{got}") };
+    assert_eq!((&series["alias"], &series["path"]), (&json!("tea"), &json!(r"\Shop(tea)\Stock")));
+    for (statistic, want) in [
+        ("least", [101.0, 105.0, 110.0, 115.0, 120.0]),
+        ("mean", [102.5, 107.0, 112.0, 117.0, 120.0]),
+        ("greatest", [104.0, 109.0, 114.0, 119.0, 120.0]),
+        ("last", [104.0, 109.0, 114.0, 119.0, 120.0]),
+    ] {
+        assert_eq!(steps(&got, 0, statistic), want.map(Some), "{statistic}");
+    }
+    // A rate needs two samples, and the first one is the first of all.
+    let got = range("path=/Shop(tea)/Orders/sec&from=0&to=4000&step=1").json();
+    assert_eq!(steps(&got, 0, "mean"), [None, None, Some(10.0), Some(10.0), Some(10.0)]);
+    assert_eq!(got["series"][0]["missing"], json!([[1, "needs_two_samples"]]));
+    // The weather was read each five seconds: at 1, 6, 11 and 16. Its rate is of the time before.
+    let got = range("path=/Weather(*)/Drops/sec&from=4000&to=13000&step=1").json();
+    assert_eq!(steps(&got, 0, "mean"), [Some(1_000.0); 10]);
+}
+
+#[test]
+fn a_range_tells_which_paths_it_has_not() {
+    let recorder = Recorder::new("range-errors", 20);
+    let server = Running::of_log(recorder.served(Window::default()), |_| {});
+    let range = |query: &str| get(&server, &format!("/api/v1/range?{query}"), &[]);
+    let answer = range("path=/Shop(tea)/Stok&path=/Shop(milk)/Stock&path=nonsense&step=5");
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let got = answer.json();
+    assert_eq!(got["series"].as_array().unwrap().len(), 1);
+    assert_eq!(got["series"][0]["ask"], 1);
+    let errors = got["errors"].as_array().unwrap();
+    let of: Vec<_> = errors.iter().map(|error| (error["ask"].as_u64(), error["status"].as_u64())).collect();
+    assert_eq!(of, [(Some(0), Some(404)), (Some(2), Some(400))], "{got}");
+    assert_eq!(errors[0]["hints"], json!(["nearest: Stock"]));
+    // Alone, each has the status of its error.
+    assert_eq!(range("path=/Shop(tea)/Stok").status, 404);
+    assert_eq!(range("path=nonsense").status, 400);
+    assert_eq!(range("path=/Shop(tea)/Stock&from=20000&to=1000").status, 400);
+    // A path that is known and was not recorded then.
+    let got = range("path=/Shop(tea)/Stock&from=100000000&to=100001000").json();
+    assert_eq!(got["errors"][0]["status"], 404, "{got}");
+    // A limit is named with a request that fits.
+    let answer = range("path=/Shop(*)/Stock&from=0&to=20000&step=1ms");
+    assert_eq!(answer.status, 400);
+    let hint = answer.json()["hints"][0].as_str().unwrap().to_owned();
+    let fits = hint.strip_prefix("this fits: ").unwrap();
+    assert_eq!(get(&server, fits, &[]).status, 200, "{fits}");
+}
+
+#[test]
+fn a_range_is_a_table_too() {
+    let recorder = Recorder::new("range-csv", 6);
+    let server = Running::of_log(recorder.served(Window::default()), |_| {});
+    let query = "path=/Shop(*)/Stock&alias=stock&path=/No/Such&from=0&to=5000&step=3&format=csv";
+    let answer = get(&server, &format!("/api/v1/range?{query}"), &[]);
+    assert_eq!(answer.header("content-type"), "text/csv; charset=utf-8");
+    let mut lines = answer.body.lines();
+    let head = lines.next().unwrap();
+    assert!(
+        head.starts_with("time,stock tea least,stock tea mean,stock tea greatest,stock tea last,stock milk"),
+        "{head}"
+    );
+    assert!(head.contains("No"), "{head}");
+    assert_eq!(lines.next().unwrap(), "1970-01-01T00:00:00.000Z,101.0,101.5,102.0,102.0,1.0,1.0,1.0,1.0,");
+}
+
+#[test]
+fn the_greatest_of_a_range_and_its_sum() {
+    let recorder = Recorder::new("range-top", 20);
+    let server = Running::of_log(recorder.served(Window::default()), |_| {});
+    let range = |query: &str| get(&server, &format!("/api/v1/range?{query}"), &[]).json();
+    let got = range("path=/Shop(*)/Stock&top=1&step=5");
+    let paths: Vec<_> = got["series"].as_array().unwrap().iter().map(|series| &series["path"]).collect();
+    assert_eq!(paths, [&json!(r"\Shop(tea)\Stock")]);
+    let got = range("path=/Shop(*)/Stock&sum=1&from=0&to=20000&step=5");
+    let sum = got["series"].as_array().unwrap().iter().find(|series| series["sum"] == true).unwrap();
+    assert_eq!(sum["last"], json!([105.0, 110.0, 115.0, 120.0, 121.0]));
+    // The sum has the instances that are not among the greatest, too.
+    let both = range("path=/Shop(*)/Stock&top=1&sum=1&from=0&to=20000&step=5");
+    assert_eq!(both["series"].as_array().unwrap().len(), 2);
+    assert_eq!(both["series"].as_array().unwrap().iter().find(|series| series["sum"] == true), Some(sum));
+}
+
+/// Checks that a series that is read alone, from its own columns, has the values of a reading of all instances.
+#[test]
+fn a_single_series_is_that_of_a_pattern() {
+    let recorder = Recorder::new("range-single", 30);
+    let server = Running::of_log(recorder.served(Window::default()), |_| {});
+    let read = |path: &str, rest: &str| {
+        get(&server, &format!("/api/v1/range?path={path}&{rest}"), &[]).json()["series"].take()
+    };
+    for (alone, pattern) in [
+        ("/Shop(tea)/Stock", "/Shop(t?a)/Stock"),
+        ("/Shop(milk)/Orders/sec", "/Shop(m*)/Orders/sec"),
+        ("/Weather(here)/Drops/sec", "/Weather(*)/Drops/sec"),
+    ] {
+        for rest in
+            ["", "from=0&to=30000&step=1", "from=2500&to=29000&step=700ms", "from=7000&to=8000&step=10"]
+        {
+            let got = read(alone, rest);
+            assert_eq!(got, read(pattern, rest), "{alone} {rest}");
+            assert_eq!(got.as_array().unwrap().len(), 1, "{alone} {rest}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The page of `perfset serve` in a browser: `xtask/browser/page.js` drives Chromium through it.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -13,7 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::disks::Image;
 use super::owned::{Folder, Running};
 use super::{faults, perfset};
-use crate::repository::{root, run as run_program};
+use crate::repository::{root, run as run_program, target};
 
 /// Maximum time for all checks in the browser.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -45,12 +46,27 @@ pub fn check() -> Result<String> {
     // The page must find it, by its name.
     let image = Image::mount(&folder)?;
     image.fill()?;
-    let mut server = Server::start(&run, &token, "127.0.0.1:0")?;
+    let mut server = Server::start(&run, &token, "127.0.0.1:0", &[])?;
+    // A second server, beside a recorder that is as quick as it can be.
+    let recording = folder.0.join("recording");
+    let mut recorder = perfset();
+    recorder.args(["record", "--cpu", "never", "--dir"]).arg(&recording).stderr(Stdio::null());
+    let _recorder = Running(recorder.stdout(Stdio::null()).spawn()?);
+    let begun = Instant::now();
+    while !perfset().args(["log", "info"]).arg(&recording).output()?.status.success() {
+        ensure!(begun.elapsed() < Duration::from_secs(10), "the recorder has no sample after 10 s");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let recorded =
+        Server::start(&run, &token, "127.0.0.1:0", &["--recording".as_ref(), recording.as_os_str()])?;
     let mut script = Running(
         Command::new("node")
             .args(["page.js", &format!("{}?token={TOKEN}", server.url)])
             .current_dir(&browser)
             .env("FULL_FILE_SYSTEM", &image.mount_point)
+            .env("RECORDED", format!("{}?token={TOKEN}", recorded.url))
+            .env("RECORDING", &recording)
+            .env("PERFSET", target().join("release/perfset"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -65,7 +81,7 @@ pub fn check() -> Result<String> {
             let address = server.address()?;
             drop(server);
             std::thread::sleep(Duration::from_secs(4)); // as long as the page needs to notice, and for a gap to see
-            server = Server::start(&run, &token, &address)?;
+            server = Server::start(&run, &token, &address, &[])?;
             writeln!(input, "done")?;
         } else if line == "please stand still" {
             server.signal("STOP")?;
@@ -108,9 +124,13 @@ struct Server {
 }
 
 impl Server {
-    fn start(run: &Path, token: &Path, address: &str) -> Result<Self> {
+    fn start(run: &Path, token: &Path, address: &str, more: &[&OsStr]) -> Result<Self> {
         let mut command = perfset();
-        command.args(["serve", "--listen", address, "--token-file"]).arg(token).stdout(Stdio::null());
+        command
+            .args(["serve", "--listen", address, "--token-file"])
+            .arg(token)
+            .args(more)
+            .stdout(Stdio::null());
         let mut child = Running(command.env("PERFSET_RUNTIME_DIR", run).spawn()?);
         let lines = lines_of(child.0.stderr.take().context("its messages")?);
         let mut said = String::new();

@@ -36,7 +36,7 @@ pub use get::{GetArgs, OutputFormat};
 pub use list::{DescribeArgs, FindArgs, InstancesArgs, ListArgs, ListFormat, ListOutput};
 pub use log::{LogArgs, LogCommand, LogConvertArgs, LogCutArgs, LogInfoArgs};
 #[cfg(feature = "plot")]
-pub use plot::{PictureFormat, PlotArgs, ThemeName};
+pub use plot::{PictureFormat, PlotArgs, ScaleName, ThemeName};
 pub use processes::ProcessArgs;
 #[cfg(feature = "publish")]
 pub use publish::*;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use perfset_plot::{Amount, Threshold};
 
 use super::{LogFiles, LogWindow};
 use crate::examples;
@@ -20,7 +21,8 @@ pub struct PlotArgs {
     pub operands: Vec<String>,
     /// File to write; the ending .svg or .png selects the format
     ///
-    /// The name - is standard output, as SVG.
+    /// The name - is standard output, as SVG. A PNG has letters of the system's fonts, unshaped; those that no font has
+    /// are code points such as U+4E2D.
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
     /// Output format, whatever the ending of the file
@@ -49,6 +51,30 @@ pub struct PlotArgs {
     /// _Total and Idle are left out if there are other instances.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub top: Option<u32>,
+    /// Scale of the value axes; zero and negative values have no place on a logarithmic one
+    ///
+    /// For values of very different sizes. Lines have gaps at zero and negative values, and the picture names these
+    /// lines. Areas of --stack have a linear scale only.
+    #[arg(long, value_enum, default_value = "linear")]
+    pub scale: ScaleName,
+    /// Lower end of the value axis, such as 20% or 1MiB/s [default: 0, or the least value]
+    ///
+    /// The unit selects the panel; with a single panel, none is needed. May be given once for each panel. Values below
+    /// are clipped: bars at the edge mark their times.
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
+    pub min: Vec<Amount>,
+    /// Upper end of the value axis, such as 100% or 2GiB [default: the greatest value]
+    ///
+    /// The unit selects the panel; with a single panel, none is needed. May be given once for each panel. Values above
+    /// are clipped: bars at the edge mark their times.
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
+    pub max: Vec<Amount>,
+    /// Draw a line at a value, with its name: 80%, limit=2GiB
+    ///
+    /// The unit selects the panel; with a single panel, none is needed. The axis includes the value, unless --min or
+    /// --max excludes it. May be given several times.
+    #[arg(long, value_name = "[NAME=]VALUE", allow_hyphen_values = true)]
+    pub threshold: Vec<Threshold>,
     /// Overwrite an existing file
     #[arg(long)]
     pub force: bool,
@@ -65,6 +91,15 @@ pub enum ThemeName {
     Light,
     /// Black background, for screens
     Dark,
+}
+
+/// Scale of the value axes of a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ScaleName {
+    /// Equal distances are equal differences; the axis includes 0
+    Linear,
+    /// Equal distances are equal ratios: powers of ten or, for bytes, of two
+    Log,
 }
 
 /// File format of a picture.

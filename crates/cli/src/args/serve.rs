@@ -36,6 +36,17 @@ pub struct ServeArgs {
     pub machine: Option<String>,
     #[command(flatten)]
     pub window: LogWindow,
+    /// Directory of a recording of this machine, for the past [default: that of this user's recorder]
+    ///
+    /// The page then has the past of every recorded counter, also of the time before the server started.
+    #[arg(long, value_name = "DIR", conflicts_with = "log", help_heading = "Past")]
+    pub recording: Option<PathBuf>,
+    /// Record while the server runs, unless a recorder runs in the directory already
+    #[arg(long, conflicts_with = "log", help_heading = "Past")]
+    pub record: bool,
+    /// Keep at most this size or time of the recording: 500MB, 7d; give it twice for both [default: 1GB]
+    #[arg(long, value_name = "LIMIT", requires = "record", help_heading = "Past")]
+    pub keep: Vec<String>,
     /// Interval between two samples; of a log, the least one
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     pub interval: Duration,

@@ -148,7 +148,7 @@ fn boot() -> String {
 }
 
 /// Returns the default directory for recordings of this user and machine.
-fn default_folder() -> Result<PathBuf, Failure> {
+pub fn default_folder() -> Result<PathBuf, Failure> {
     let host: String = perfset::own_name()
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '_' })

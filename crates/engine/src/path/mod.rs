@@ -30,7 +30,7 @@ pub use names::nearest;
 pub use perfset_core::pdh::{
     Calculation, CounterValue, Format, FormatKind, Number, PdhStatus, RawCounter, Scale, time_base,
 };
-pub use query::{PathQuery, PathValue};
+pub use query::{PathQuery, PathValue, sums_up};
 pub use query_file::{QueryFileError, query_file, query_paths};
 pub use read::CounterInfo;
 pub use select::Selector;

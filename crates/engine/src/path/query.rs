@@ -5,7 +5,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use perfset_core::pdh::Scale;
-use perfset_core::{Birth, CostClass, Counter, CounterId, Counterset, Guid, InstanceIdFilter};
+use perfset_core::{
+    Birth, CostClass, Counter, CounterId, Counterset, Guid, InstanceId, InstanceIdFilter, Name,
+};
 
 use super::bind::{BindError, ResolvedPath, resolve};
 use super::expand::{is_pattern, with_index};
@@ -88,11 +90,7 @@ impl PathValue<'_> {
     /// Returns `true` if the instance is a sum of others, or idle time: `_Total`, `0,_Total`, `Idle`, `Idle:0`.
     #[must_use]
     pub fn sums_up(&self) -> bool {
-        let name = self.value.instance.as_bytes();
-        // A program can be named Idle too; the idle process has the id 0.
-        names_sum(self.value.instance)
-            || matches!(name, b"I\0d\0l\0e\0" | b"I\0d\0l\0e\0:\x000\0")
-                && self.value.instance_id.is_some_and(|id| id.0 == 0)
+        sums_up(self.value.instance, self.value.instance_id)
     }
 
     /// Returns the position of the value's row in the result of its counterset. All values of a row are of one
@@ -110,6 +108,15 @@ impl PathValue<'_> {
             counter: self.value.counter.shown_name().into_owned(),
         }
     }
+}
+
+/// Returns `true` if an instance is a sum of others, or idle time: `_Total`, `0,_Total`, `Idle`, `Idle:0`.
+#[must_use]
+pub fn sums_up(name: Name<'_>, id: Option<InstanceId>) -> bool {
+    // A program can be named Idle too; the idle process has the id 0.
+    names_sum(name)
+        || matches!(name.as_bytes(), b"I\0d\0l\0e\0" | b"I\0d\0l\0e\0:\x000\0")
+            && id.is_some_and(|id| id.0 == 0)
 }
 
 /// Instance selection of an entry: counterset, name in capitals, and id filter.

@@ -21,10 +21,12 @@ mod entry_rows;
 mod index;
 mod inputs;
 mod pairing;
+mod series;
 
 pub(crate) use entry_rows::have_same_rows;
 pub(crate) use index::{EntryReader, RowPosition, SampleIndex, SamplePair, SampleReader};
 pub(crate) use inputs::{FormulaInputs, related, ticks};
+pub use series::SeriesValues;
 
 /// Value of one counter of one instance, formatted for users.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use perfset_core::{CounterId, Counterset, Identity, NoValue, Sample, Utf16};
+use perfset_core::{CounterId, Counterset, Identity, Mark, NoValue, Sample, Utf16};
 use perfset_engine::{CellState, Clock, Player, Provider, RecordedSample, Sampler, SourceError, Window};
 
 use super::budget::StepBudget;
@@ -47,8 +47,13 @@ impl<'a> SampleBatch<'_, 'a> {
     const LEN: usize = 256;
 
     #[inline]
-    fn push(&mut self, time: i64, sample: Result<Sample<'a>, NoValue>) -> ControlFlow<()> {
-        self.samples.push(RecordedSample { time, sample });
+    fn push(
+        &mut self,
+        time: i64,
+        sample: Result<Sample<'a>, NoValue>,
+        mark: Option<Mark>,
+    ) -> ControlFlow<()> {
+        self.samples.push(RecordedSample { time, sample, mark });
         if self.samples.len() < Self::LEN { ControlFlow::Continue(()) } else { self.flush() }
     }
 
@@ -185,15 +190,17 @@ impl<'r, 'e, 'a> SeriesReader<'r, 'e, 'a> {
             let time = tick.time;
             if let Some(reason) = before.and_then(|before| self.files.between(before, *place)) {
                 // Nothing is compared across it.
-                self.batch.push(time, Err(SourceError::from(reason.clone()).reason()))?;
+                self.batch.push(time, Err(SourceError::from(reason.clone()).reason()), None)?;
             }
             before = Some(*place);
+            let mut mark = None;
             let sample = match columns.columns.tick(tick.index_in_segment()) {
                 InstanceTick::Row(row) => {
                     let state = columns.state(&row);
                     let birth = state.and_then(CellState::counted_since).or_else(|| row.birth());
                     let number = |needed: usize| row.number(columns.slots.get(needed).copied().flatten()?);
                     let sample = self.sampler.sample_of(number, birth, row.clocks);
+                    mark = state.and_then(CellState::mark).filter(|_| sample.is_some());
                     sample.ok_or_else(|| match state {
                         Some(CellState::Missing(reason)) => reason.clone(),
                         _ => NoValue::NotGiven,
@@ -205,7 +212,7 @@ impl<'r, 'e, 'a> SeriesReader<'r, 'e, 'a> {
                 InstanceTick::Before(clocks) if holds(columns.definition, &clocks, &tick.clocks) => continue,
                 InstanceTick::Before(_) | InstanceTick::Never => Err(not_recorded().reason()),
             };
-            self.batch.push(time, sample)?;
+            self.batch.push(time, sample, mark)?;
         }
         ControlFlow::Continue(())
     }
@@ -226,7 +233,7 @@ impl<'r, 'e, 'a> SeriesReader<'r, 'e, 'a> {
         while player.step()? {
             let clocks = player.read();
             let sample = self.sampler.sample(&clocks, |want, rows| player.collect(want, rows));
-            if self.batch.push(clocks.utc_100ns(), sample).is_break() {
+            if self.batch.push(clocks.utc_100ns(), sample, self.sampler.mark()).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }

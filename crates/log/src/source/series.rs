@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use perfset_core::clock::ClockReading;
 use perfset_core::sample::Clocks;
-use perfset_core::{CounterId, Identity, NoValue, RawValue, Sample};
+use perfset_core::{CounterId, Identity, Mark, NoValue, RawValue, Sample};
 use perfset_engine::{Catalogue, RecordedSample, SampleForm, Sampler, SourceError};
 
 use super::merged::{MergedLogs, ONLY};
@@ -27,8 +27,8 @@ pub(super) fn series(
     let mut template = TemplateSlot::default();
     let mut batch: Vec<RecordedSample<'_>> = Vec::with_capacity(BATCH);
     while deck.step(ONLY)? {
-        let sample = match template.sample(deck) {
-            Some(sample) => sample,
+        let (sample, mark) = match template.sample(deck) {
+            Some(marked) => marked,
             None => {
                 let now = deck.catalogue(ONLY);
                 // A sample may bring an object with more counters; the sampler is bound to one registration.
@@ -36,11 +36,12 @@ pub(super) fn series(
                     (sampler, catalogue) = (find(&now)?, now);
                 }
                 let sample = sampler.sample(&deck.clocks(), |want, rows| deck.collect(ONLY, want, rows));
-                template.prepare(deck, &mut sampler, &sample);
-                sample
+                let mark = sampler.mark();
+                template.prepare(deck, &mut sampler, &sample, mark);
+                (sample, mark)
             }
         };
-        batch.push(RecordedSample { time: deck.time(), sample });
+        batch.push(RecordedSample { time: deck.time(), sample, mark });
         if batch.len() == BATCH {
             if each(&batch).is_break() {
                 return Ok(());
@@ -66,6 +67,7 @@ struct TemplateSlot<'a> {
 struct SampleTemplate<'a> {
     form: u64,
     model: Result<Sample<'a>, NoValue>,
+    mark: Option<Mark>,
     fields: [SampleField; FIELDS],
 }
 
@@ -86,14 +88,15 @@ enum SampleField {
 }
 
 impl<'a> TemplateSlot<'a> {
-    /// Returns the current sample, made from the template; `None` if no template fits the form of the log sample.
+    /// Returns the current sample with its mark, made from the template; `None` if no template fits the form of the log
+    /// sample.
     #[inline]
-    fn sample(&mut self, deck: &mut MergedLogs) -> Option<Result<Sample<'a>, NoValue>> {
+    fn sample(&mut self, deck: &mut MergedLogs) -> Option<(Result<Sample<'a>, NoValue>, Option<Mark>)> {
         let template = self.template.as_ref()?;
         let sample = template.sample(deck)?;
         let (left, next) = self.pause;
         self.pause = (left.saturating_sub(1), next.saturating_sub(1));
-        Some(sample)
+        Some((sample, template.mark))
     }
 
     /// Makes a template from the current sample, except during a pause between two attempts.
@@ -102,6 +105,7 @@ impl<'a> TemplateSlot<'a> {
         deck: &mut MergedLogs,
         sampler: &mut Sampler<'a>,
         read: &Result<Sample<'a>, NoValue>,
+        mark: Option<Mark>,
     ) {
         /// Maximum number of samples between two attempts; in many logs, no two samples have the same form.
         const LONGEST: u32 = 1 << 10;
@@ -111,7 +115,7 @@ impl<'a> TemplateSlot<'a> {
             return;
         }
         (*left, *next) = (*next, next.saturating_mul(2).clamp(1, LONGEST));
-        let template = SampleTemplate::new(deck, sampler, read);
+        let template = SampleTemplate::new(deck, sampler, read, mark);
         self.template = template.filter(|template| template.sample(deck).as_ref() == Some(read));
     }
 }
@@ -122,6 +126,7 @@ impl<'a> SampleTemplate<'a> {
         deck: &mut MergedLogs,
         sampler: &mut Sampler<'a>,
         read: &Result<Sample<'a>, NoValue>,
+        mark: Option<Mark>,
     ) -> Option<Self> {
         const FIRST: [u32; 2] = [1 << 30, 1 << 31];
         let SampleForm { number, places } = deck.form()?;
@@ -154,7 +159,7 @@ impl<'a> SampleTemplate<'a> {
             (Err(read), Err(a), Err(b)) if read == a && a == b => {}
             _ => return None,
         }
-        Some(Self { form: number, model: read.clone(), fields })
+        Some(Self { form: number, model: read.clone(), mark, fields })
     }
 
     fn sample(&self, deck: &mut MergedLogs) -> Option<Result<Sample<'a>, NoValue>> {

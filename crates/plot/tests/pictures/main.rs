@@ -3,6 +3,10 @@
 #![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 
+mod axes;
+mod fonts;
+mod pixels;
+
 use std::fs;
 use std::path::Path;
 

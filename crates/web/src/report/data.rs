@@ -74,8 +74,8 @@ struct LineJson {
 
 #[derive(Serialize)]
 struct RowsJson {
-    low: Vec<ShortNumber>,
-    high: Vec<ShortNumber>,
+    least: Vec<ShortNumber>,
+    greatest: Vec<ShortNumber>,
     last: Vec<ShortNumber>,
     counts: Vec<u32>,
 }
@@ -181,8 +181,8 @@ impl LineJson {
             total: series.is_total,
             values: numbers(|bucket| bucket.mean),
             rows: is_bucketed.then(|| RowsJson {
-                low: numbers(|bucket| bucket.least),
-                high: numbers(|bucket| bucket.greatest),
+                least: numbers(|bucket| bucket.least),
+                greatest: numbers(|bucket| bucket.greatest),
                 last: numbers(|bucket| bucket.last),
                 counts: all.iter().map(|bucket| bucket.count).collect(),
             }),

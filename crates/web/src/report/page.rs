@@ -55,6 +55,7 @@ const DIALOG: &str = r#"<dialog id="text" aria-labelledby="text-title">
 <h2 id="text-title">Copy this</h2>
 <textarea readonly rows="4" aria-labelledby="text-title"></textarea>
 </dialog>
+<div id="said" class="unseen" role="status"></div>
 "#;
 
 impl ReportPage<'_> {

@@ -3,12 +3,16 @@
 /// Modules of the page and of the report, each after those that it imports.
 const MODULES: &[(&str, &str)] = &[
     ("dom", include_str!("../../assets/dom.js")),
+    ("zone", include_str!("../../assets/zone.js")),
     ("units", include_str!("../../assets/units.js")),
     ("names", include_str!("../../assets/names.js")),
     ("palette", include_str!("../../assets/palette.js")),
+    ("rove", include_str!("../../assets/rove.js")),
+    ("cursor", include_str!("../../assets/cursor.js")),
     ("heat", include_str!("../../assets/heat.js")),
     ("legend", include_str!("../../assets/legend.js")),
     ("plot", include_str!("../../assets/plot.js")),
+    ("panels", include_str!("../../assets/panels.js")),
     ("report", include_str!("../../report/report.js")),
 ];
 

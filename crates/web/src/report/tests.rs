@@ -152,7 +152,7 @@ fn rows_of_a_long_log_agree_with_a_simple_calculation() {
             let greatest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let of = |what: &str| number(&line["rows"][what][row]);
             assert!(close(got, mean), "{column} {row}: {got:?} {mean}");
-            assert!(close(of("low"), least) && close(of("high"), greatest) && close(of("last"), *last));
+            assert!(close(of("least"), least) && close(of("greatest"), greatest) && close(of("last"), *last));
             assert_eq!(of("counts"), Some(values.len() as f64));
             compared += 1;
         }

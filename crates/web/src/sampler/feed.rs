@@ -78,17 +78,18 @@ struct Without {
 }
 
 /// Summary of the instances of one counter of a path in a sample. Instances that are totals of others are not counted.
-struct FeedColumn<'a> {
-    set: &'a Counterset,
-    counter: &'a Counter,
+pub struct FeedColumn<'a> {
+    pub set: &'a Counterset,
+    pub counter: &'a Counter,
     instances: usize,
     /// Sum of the values, `None` if no instance has one.
-    sum: Option<f64>,
+    pub sum: Option<f64>,
     reasons: BTreeMap<&'static str, usize>,
 }
 
 impl<'a> FeedColumn<'a> {
-    fn all<'b: 'a>(values: impl Iterator<Item = &'a PathValue<'b>>) -> Vec<Self> {
+    /// Summarizes the counters of a path's values.
+    pub fn all<'b: 'a>(values: impl Iterator<Item = &'a PathValue<'b>>) -> Vec<Self> {
         let mut columns: Vec<Self> = Vec::new();
         // A value without an instance id only carries the reason why the path has no instance.
         for v in values.filter(|v| v.value.instance_id.is_some() && !v.sums_up()) {
@@ -112,7 +113,7 @@ impl<'a> FeedColumn<'a> {
     }
 
     /// Returns `true` if the sum over the instances has a meaning.
-    fn adds_up(&self) -> bool {
+    pub fn adds_up(&self) -> bool {
         match self.counter.aggregate {
             Aggregate::Total => true,
             Aggregate::Undefined => catalogue::adds_up(self.set.guid, self.counter.id),
@@ -121,7 +122,7 @@ impl<'a> FeedColumn<'a> {
     }
 
     /// Returns the reasons for missing values, the most frequent first.
-    fn reasons(&self) -> Vec<(&'static str, usize)> {
+    pub fn reasons(&self) -> Vec<(&'static str, usize)> {
         let mut reasons: Vec<_> = self.reasons.iter().map(|(reason, count)| (*reason, *count)).collect();
         reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         reasons
@@ -276,12 +277,12 @@ fn is_hidden_counter(path: &CounterPath, counter: &Counter) -> bool {
 }
 
 /// Returns the keyword of the reason why a value is not a finite number.
-fn status(v: &PathValue<'_>) -> &'static str {
+pub fn status(v: &PathValue<'_>) -> &'static str {
     v.value.value.as_ref().map_or_else(NoValue::keyword, |_| NoValue::NotDisplayable.keyword())
 }
 
 /// Returns the number that clients receive; `None` if it is not finite.
-fn number(v: &PathValue<'_>) -> Option<f64> {
+pub fn number(v: &PathValue<'_>) -> Option<f64> {
     v.value.value.as_ref().ok().map(|value| value.nocap()).filter(|value| value.is_finite())
 }
 

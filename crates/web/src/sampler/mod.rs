@@ -9,19 +9,19 @@ use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
 use bytes::Bytes;
-use perfset::output::{MachineValues, Output, OutputSample, Record};
+use perfset::output::{MachineValues, Output, OutputSample};
 use perfset::path::{CounterPath, PathQuery, PathValue, resolve};
-use perfset::{CostClass, Machine, NoValue};
+use perfset::{CostClass, Machine};
 use perfset_export::{Exporter, ExpositionFormat};
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-use crate::answer::{ApiError, to_json};
+use crate::answer::ApiError;
 use crate::error::ServeError;
 use crate::limits::Limits;
 use crate::log::{LogSpan, ServedLog};
 use crate::overview::{Chart, ChartKind};
-use crate::request::{PathRequest, TimeRange};
+use crate::request::{PathRequest, RangeRequest, TimeRange};
 use crate::stream::{StreamBody, queue};
 use crate::unread::UnreadBytes;
 
@@ -29,15 +29,18 @@ mod feed;
 mod findings;
 mod past;
 mod processor_time;
+mod range;
+mod readings;
 mod series;
 #[cfg(test)]
 mod tests;
 
-use feed::{Feed, PathPoints, Sample, WatchedPath, is_hidden};
+use feed::{Feed, PathPoints, Sample, WatchedPath};
 use findings::FindingsCollector;
 pub use past::PastLog;
 use past::has_no_past;
 use processor_time::processor_time;
+use readings::PendingReading;
 use series::SeriesTable;
 
 /// Time for which a path without viewers is still collected, so that a client that comes back misses nothing.
@@ -46,8 +49,6 @@ const LINGER: Duration = Duration::from_secs(300);
 const LINGERING_MOST: usize = 64;
 /// Maximum number of jobs that wait for the collecting thread.
 const JOBS_MOST: usize = 256;
-/// Maximum number of separate readings for single requests that are in progress.
-const READINGS_MOST: usize = 32;
 /// Maximum number of values in a single response.
 const ANSWER_LEN_MOST: usize = 10_000;
 /// Minimum limit of the processor time of a sample, however short the interval is.
@@ -100,6 +101,11 @@ impl Handle {
         let (sender, answer) = oneshot::channel();
         self.send(move |sampler| sampler.read(paths, at.as_deref(), sender))?;
         answer.await.map_err(|_| ApiError::busy())?
+    }
+
+    /// Returns the values of a range of a log.
+    pub async fn range(&self, request: RangeRequest) -> Answer {
+        self.ask(move |sampler| sampler.range(&request)).await?
     }
 
     /// Returns the findings of the machine as JSON, or those of a time in a log.
@@ -207,14 +213,6 @@ impl std::fmt::Debug for Sampler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sampler").field("watches", &self.watches).finish_non_exhaustive()
     }
-}
-
-/// Reading of values for waiting clients that needs a second sample.
-struct PendingReading {
-    paths: Vec<CounterPath>,
-    query: PathQuery,
-    due: Instant,
-    asked_by: Vec<oneshot::Sender<Answer>>,
 }
 
 /// Current state of the sampler.
@@ -333,7 +331,10 @@ impl Sampler {
             let until =
                 until.into_iter().chain(self.findings.due()).chain([next, silence]).min().unwrap_or(next);
             match jobs.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(job) => job(&mut self),
+                Ok(job) => {
+                    self.refresh();
+                    job(&mut self);
+                }
                 Err(RecvTimeoutError::Timeout) if Instant::now() >= silence => self.break_silence(),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -455,6 +456,14 @@ impl Sampler {
         }
         let text = format!("a sample takes {took:?} already: nothing else can be looked at");
         Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, text).hint("--interval gives it more time"))
+    }
+
+    /// Opens the log again if it has grown, before a request is answered from it.
+    fn refresh(&mut self) {
+        let Some(past) = &mut self.past else { return };
+        if past.refresh(Instant::now(), &self.limits) {
+            self.machine = past.machine().clone();
+        }
     }
 
     /// Takes a sample of all paths and sends it to the clients.
@@ -581,116 +590,13 @@ impl Sampler {
         self.findings.ask(&mut self.machine, self.interval, &self.unread, answer);
     }
 
-    /// Responds with the values of paths: from a log, from the last sample if it has all of them, or from a separate
-    /// reading.
-    fn read(&mut self, paths: Vec<CounterPath>, at: Option<&str>, answer: oneshot::Sender<Answer>) {
-        if let Some(past) = &self.past {
-            return drop(answer.send(past.values(&paths, at, &self.unread))); // who asked may be gone
-        }
-        if let Err(problem) = has_no_past(at) {
-            return drop(answer.send(Err(problem)));
-        }
-        if let Some(shared) = self.shared_values(&paths) {
-            let _ = answer.send(shared); // who asked may be gone
-            return;
-        }
-        // Equal requests share one reading, so that many clients cost no more than one.
-        if let Some(reading) = self.readings.iter_mut().find(|reading| reading.paths == paths) {
-            reading.asked_by.push(answer);
-            return;
-        }
-        match self.begin_reading(paths) {
-            Ok((reading, false)) => {
-                drop(answer.send(records(&reading.query, &reading.paths, &self.unread)));
-            }
-            Ok((mut reading, true)) => {
-                reading.asked_by.push(answer);
-                self.readings.push(reading);
-            }
-            Err(problem) => drop(answer.send(Err(problem))),
+    /// Returns the values of a range of the log.
+    fn range(&self, request: &RangeRequest) -> Answer {
+        match &self.past {
+            Some(past) => past.range(request, &self.limits, &self.unread),
+            None => Err(past::no_recording()),
         }
     }
-
-    /// Takes the first reading of paths. Returns it, and `true` if a second one is needed.
-    fn begin_reading(&mut self, paths: Vec<CounterPath>) -> Result<(PendingReading, bool), ApiError> {
-        if self.readings.len() >= READINGS_MOST {
-            return Err(ApiError::busy());
-        }
-        let mut query = PathQuery::open(&mut self.machine)?;
-        query.leave_out_above(CostClass::Moderate);
-        for path in &paths {
-            on_this_machine(path)?;
-            query.add(&mut self.machine, path)?;
-        }
-        query.collect()?;
-        let needs_two = query.values().iter().any(|v| v.value.counter.counter_type.needs_two_samples());
-        // Rates need two readings. A second apart they are exact enough, and a client waits no longer.
-        let due = Instant::now().checked_add(Duration::from_secs(1).min(self.interval));
-        Ok((
-            PendingReading { paths, query, due: due.unwrap_or_else(Instant::now), asked_by: Vec::new() },
-            needs_two,
-        ))
-    }
-
-    fn finish_readings(&mut self, now: Instant) {
-        let (due, waiting) =
-            std::mem::take(&mut self.readings).into_iter().partition(|reading| reading.due <= now);
-        self.readings = waiting;
-        let due: Vec<PendingReading> = due;
-        for mut reading in due {
-            let collected = reading.query.collect().map_err(ApiError::from);
-            let text = collected.and_then(|_| records(&reading.query, &reading.paths, &self.unread));
-            for asked in reading.asked_by {
-                let _ = asked.send(text.clone()); // who asked may be gone
-            }
-        }
-    }
-
-    /// Returns the values of these paths in the last sample; `None` if a path is not in it, or has had only one
-    /// reading.
-    fn shared_values(&self, paths: &[CounterPath]) -> Option<Answer> {
-        let mut positions = Vec::new();
-        for path in paths {
-            positions.push(self.watches.iter().find(|watch| watch.path == *path)?.position.get());
-        }
-        let values = self.query.values();
-        // A path that was added after the last sample has no value in it.
-        let is_there = |position: &usize| {
-            let mut of_path = values.iter().filter(|v| v.path == *position).peekable();
-            of_path.peek().is_some()
-                && of_path.all(|v| !matches!(v.value.value, Err(NoValue::NeedsTwoSamples)))
-        };
-        if !positions.iter().all(is_there) {
-            return None;
-        }
-        // In the order of the request.
-        let of_path = |(position, path): (&usize, &CounterPath)| {
-            values.iter().filter(|v| v.path == *position && !is_hidden(path, v)).collect::<Vec<_>>()
-        };
-        let asked: Vec<_> = positions.iter().zip(paths).flat_map(of_path).collect();
-        Some(answer_of(&self.query, &asked, &self.unread))
-    }
-}
-
-/// Returns the shown values of a query as JSON.
-fn records(query: &PathQuery, paths: &[CounterPath], unread: &UnreadBytes) -> Answer {
-    let values = query.values();
-    let shown = values.iter().filter(|v| paths.get(v.path).is_some_and(|path| !is_hidden(path, v)));
-    answer_of(query, &shown.collect::<Vec<_>>(), unread)
-}
-
-/// Returns values of the last sample as JSON.
-fn answer_of(query: &PathQuery, values: &[&PathValue<'_>], unread: &UnreadBytes) -> Answer {
-    #[derive(Serialize)]
-    struct ValuesJson<'a> {
-        values: Vec<Record<'a>>,
-    }
-    if values.len() > ANSWER_LEN_MOST {
-        let text = format!("these paths have {} values now, more than {ANSWER_LEN_MOST}", values.len());
-        return Err(ApiError::new(StatusCode::BAD_REQUEST, text).hint("name instances or counters"));
-    }
-    let clocks = query.snapshot().clocks();
-    unread.take(to_json(&ValuesJson { values: values.iter().map(|v| Record::new(clocks, v)).collect() }))
 }
 
 /// Returns an error if a path names another machine.

@@ -1,6 +1,6 @@
 //! Log behind a server: each request reads its own time, and followers of a growing log receive its new samples.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
@@ -12,7 +12,7 @@ use perfset::log::{Logs, Pick};
 use perfset::output::Record;
 use perfset::overview::Overview;
 use perfset::path::{CounterPath, PathQuery, PathValue, resolve};
-use perfset::{CostClass, Guid, Machine, NextOutcome, Window};
+use perfset::{CostClass, Guid, Instance, Machine, NextOutcome, Window};
 use serde::Serialize;
 
 use super::feed::{Feed, PathPoints, Sample, WatchedPath, is_hidden};
@@ -46,8 +46,8 @@ const RANGE_ENDS: &str = "the range ends here";
 /// Log, and the clients that receive its samples.
 #[derive(Debug)]
 pub struct PastLog {
-    served: ServedLog,
-    span: LogSpan,
+    pub(super) served: ServedLog,
+    pub(super) span: LogSpan,
     /// Size and modification time of each file when the log was last opened.
     stamp: Vec<(u64, Option<SystemTime>)>,
     /// Time of the last check for new samples, and its duration.
@@ -58,6 +58,8 @@ pub struct PastLog {
     next_id: Rc<Cell<SeriesId>>,
     /// Streams that receive nothing more, and stay open.
     ended: Vec<StreamSender>,
+    /// Instances of countersets of which one was looked up, as long as the log does not grow.
+    pub(super) instances: RefCell<HashMap<Guid, Rc<[Instance]>>>,
     /// Last response with findings, and the time of the sample that it is about.
     findings: Option<(i64, Answer)>,
     last_sent: Instant,
@@ -74,10 +76,10 @@ struct FollowedRequest {
 }
 
 /// Query of the paths of one counterset: ticks that lack it do not interrupt its rates.
-struct SetQuery {
-    query: PathQuery,
+pub(super) struct SetQuery {
+    pub query: PathQuery,
     /// Indexes of the paths in the request, in the order of the query.
-    paths: Vec<usize>,
+    pub paths: Vec<usize>,
 }
 
 impl PastLog {
@@ -93,6 +95,7 @@ impl PastLog {
             followed: Vec::new(),
             next_id: Rc::new(Cell::new(1)),
             ended: Vec::new(),
+            instances: RefCell::default(),
             findings: None,
             last_sent: now,
         }
@@ -123,7 +126,7 @@ impl PastLog {
     }
 
     /// Parses a time of a request: milliseconds since 1970, or whatever the server's parser knows.
-    fn parse(&self, name: &str, text: &str) -> Result<i64, ApiError> {
+    pub(super) fn parse(&self, name: &str, text: &str) -> Result<i64, ApiError> {
         // Not what begins with a sign, which is relative.
         if text.bytes().all(|byte| byte.is_ascii_digit()) {
             // Responses have the whole milliseconds of a time: a sample is in the one that it is named by.
@@ -152,7 +155,7 @@ impl PastLog {
     }
 
     /// Returns the time of the sample that a request means: the last one of the log if it has no time.
-    fn instant(&self, at: Option<&str>) -> Result<i64, ApiError> {
+    pub(super) fn instant(&self, at: Option<&str>) -> Result<i64, ApiError> {
         match at {
             Some(text) => self.sample_at(self.parse("at", text)?),
             None => self.span.times.last().copied().ok_or_else(|| self.nothing()),
@@ -161,7 +164,7 @@ impl PastLog {
 
     /// Returns the time at which reading begins for an instant: a number of samples before it, and at least a time in
     /// 100 ns before it.
-    fn before(&self, time: i64, (samples, span): (usize, i64)) -> i64 {
+    pub(super) fn before(&self, time: i64, (samples, span): (usize, i64)) -> i64 {
         let at = self.span.times.partition_point(|sample| *sample < time);
         let counted = self.span.times.get(at.saturating_sub(samples)).copied();
         counted.unwrap_or(time).min(time.saturating_sub(span))
@@ -183,7 +186,7 @@ impl PastLog {
     }
 
     /// Opens a query of some paths of a request over a part of the log.
-    fn open(
+    pub(super) fn open(
         &self,
         window: Window,
         pick: Pick,
@@ -435,6 +438,19 @@ impl PastLog {
                 one.feed.viewers.retain(|viewer| viewer.send(comment()));
             }
         }
+        if self.followed.is_empty() || !self.refresh(now, limits) {
+            return false;
+        }
+        for mut one in std::mem::take(&mut self.followed) {
+            self.send_new(&mut one, unread);
+            self.followed.push(one);
+        }
+        self.cost = now.elapsed();
+        true
+    }
+
+    /// Opens the log again if it has grown, unless that was done just before. Returns `true` if it was opened.
+    pub fn refresh(&mut self, now: Instant, limits: &Limits) -> bool {
         let pause = self.cost.saturating_mul(COST_SHARE);
         if self.served.window.end.is_some() || now.saturating_duration_since(self.looked) < pause {
             return false;
@@ -452,10 +468,7 @@ impl PastLog {
             self.span.times = span.times;
         }
         self.findings = None;
-        for mut one in std::mem::take(&mut self.followed) {
-            self.send_new(&mut one, unread);
-            self.followed.push(one);
-        }
+        self.instances.borrow_mut().clear();
         self.cost = now.elapsed();
         true
     }
@@ -558,14 +571,20 @@ pub fn has_no_past<T>(time: Option<T>) -> Result<(), ApiError> {
     }
 }
 
+/// Returns the error for a range of a server that has no log.
+pub fn no_recording() -> ApiError {
+    ApiError::new(StatusCode::NOT_FOUND, "this server shows no recording: it has values of now only")
+        .hint("perfset serve --log shows one")
+}
+
 /// Returns the time until which reading for a request must end.
-fn due() -> Instant {
+pub(super) fn due() -> Instant {
     let now = Instant::now();
     now.checked_add(READ_MOST).unwrap_or(now)
 }
 
 /// Returns an error if reading for a request has taken longer than [`READ_MOST`].
-fn in_time(due: Instant) -> Result<(), ApiError> {
+pub(super) fn in_time(due: Instant) -> Result<(), ApiError> {
     if Instant::now() < due {
         return Ok(());
     }

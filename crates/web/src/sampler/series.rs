@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use perfset::catalogue::value_range;
 use perfset::clock::ClockReading;
-use perfset::path::{CounterPath, PathValue};
+use perfset::path::{CounterPath, PathValue, sums_up};
 use perfset::{Birth, Counter, CounterId, Counterset, Guid, InstanceId, Name};
 use serde::Serialize;
 
@@ -41,6 +41,11 @@ impl SeriesKey {
         }
     }
 
+    /// Returns the counter of the series.
+    pub fn counter(&self) -> CounterId {
+        self.counter
+    }
+
     /// Returns the key of the sum over the instances of a path.
     pub fn for_sum(path: &CounterPath, counterset: Guid, counter: CounterId) -> Self {
         // Patterns ignore case: another spelling must not become another series.
@@ -60,6 +65,13 @@ impl SeriesKey {
 #[derive(Serialize)]
 struct SeriesJson<'a> {
     id: SeriesId,
+    #[serde(flatten)]
+    about: SeriesAbout<'a>,
+}
+
+/// Facts about a series: its names, its unit and its type.
+#[derive(Clone, Debug, Serialize)]
+pub struct SeriesAbout<'a> {
     path: String,
     counterset: &'a str,
     instance: String,
@@ -75,10 +87,9 @@ struct SeriesJson<'a> {
     sum: bool,
 }
 
-impl<'a> SeriesJson<'a> {
-    fn new(id: SeriesId, path: &CounterPath, counterset: &'a Counterset, counter: &'a Counter) -> Self {
+impl<'a> SeriesAbout<'a> {
+    fn new(path: &CounterPath, counterset: &'a Counterset, counter: &'a Counter) -> Self {
         Self {
-            id,
             path: path.to_string(),
             counterset: &counterset.name,
             instance: path.instance.clone().unwrap_or_default(),
@@ -90,6 +101,45 @@ impl<'a> SeriesJson<'a> {
             total: false,
             sum: false,
         }
+    }
+
+    /// Returns the path of the series.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Describes the series of a value.
+    pub fn of_value(v: &PathValue<'a>) -> Self {
+        let about = Self::new(&v.own_path(None), v.value.counterset, v.value.counter);
+        Self { instance: v.value.instance.to_string(), total: v.sums_up(), ..about }
+    }
+
+    /// Describes the series of an instance.
+    pub fn of_instance(name: Name<'_>, id: InstanceId, set: &'a Counterset, counter: &'a Counter) -> Self {
+        let instance = name.to_string();
+        let path = CounterPath {
+            machine: None,
+            counterset: set.name.to_string(),
+            instance: (!instance.is_empty()).then(|| instance.clone()),
+            counter: counter.shown_name().into_owned(),
+        };
+        Self { total: sums_up(name, Some(id)), ..Self::new(&path, set, counter) }
+    }
+
+    /// Returns the name of the instance.
+    pub fn instance(&self) -> &str {
+        &self.instance
+    }
+
+    /// Describes the sum over the instances of a path.
+    pub fn of_sum(path: &CounterPath, set: &'a Counterset, counter: &'a Counter) -> Self {
+        let own = CounterPath {
+            machine: None,
+            counterset: set.name.to_string(),
+            counter: counter.shown_name().into_owned(),
+            ..path.clone()
+        };
+        Self { sum: true, ..Self::new(&own, set, counter) }
     }
 }
 
@@ -200,8 +250,7 @@ impl SeriesTable {
     /// Returns the series of a value of the current sample; `None` if the table has no room for another series.
     pub fn series(&mut self, v: &PathValue<'_>, birth: Birth) -> Option<SeriesId> {
         self.numbered(SeriesKey::new(v, birth), |id| {
-            let about = SeriesJson::new(id, &v.own_path(None), v.value.counterset, v.value.counter);
-            to_json(&SeriesJson { instance: v.value.instance.to_string(), total: v.sums_up(), ..about })
+            to_json(&SeriesJson { id, about: SeriesAbout::of_value(v) })
         })
     }
 
@@ -212,14 +261,8 @@ impl SeriesTable {
         set: &Counterset,
         counter: &Counter,
     ) -> Option<SeriesId> {
-        let own = CounterPath {
-            machine: None,
-            counterset: set.name.to_string(),
-            counter: counter.shown_name().into_owned(),
-            ..path.clone()
-        };
         self.numbered(SeriesKey::for_sum(path, set.guid, counter.id), |id| {
-            to_json(&SeriesJson { sum: true, ..SeriesJson::new(id, &own, set, counter) })
+            to_json(&SeriesJson { id, about: SeriesAbout::of_sum(path, set, counter) })
         })
     }
 

@@ -11,6 +11,8 @@ use perfset::testing::{FixedClock, Scripted};
 use perfset::{Aggregate, Counter, CounterId, CounterType, Counterset, Guid, InstanceType, Machine};
 use perfset_web::{ServeError, ServedLog, Server, ServerOptions, Stopper};
 
+pub mod recorder;
+
 pub const SECRET: &str = "a-secret-of-enough-letters";
 
 /// A machine with one counterset: tea and milk.

@@ -1,6 +1,7 @@
 //! Recordings of a machine that does what a test says, compared with what that machine delivered.
 
-use std::num::NonZeroU64;
+use std::collections::HashMap;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -9,12 +10,12 @@ use perfset_core::clock::{ClockReading, SystemTime};
 use perfset_core::sample::Clocks;
 use perfset_core::v2::Block;
 use perfset_core::{
-    Counter, CounterId, CounterType, Counterset, Guid, Identity, InstanceId, InstanceType, Mark, Name,
-    NoValue, Owner,
+    Counter, CounterId, CounterType, Counterset, FormattedValue, Guid, Identity, InstanceId, InstanceType,
+    Mark, Name, NoValue, Owner,
 };
 use perfset_engine::{
     Catalogue, CellState, Clock, CollectRequest, Entry, Fact, FactKind, FactOptions, Machine, NextOutcome,
-    Provider, Query, RecordedSample, Rows, Snapshot, Source, SourceError, Window,
+    Provider, Query, RecordedSample, Rows, SeriesValues, Snapshot, Source, SourceError, Window,
 };
 use proptest::prelude::*;
 
@@ -50,7 +51,9 @@ fn sets() -> Vec<Arc<Counterset>> {
             CounterType::PERF_COUNTER_COUNTER,
             CounterType::PERF_100NSEC_TIMER,
         ];
-        (1..).zip(types).map(|(id, kind)| Counter::new(CounterId(id), kind).name(format!("Counter {id}")))
+        (1..)
+            .zip(types)
+            .map(|(id, kind)| Counter::new(CounterId(id), kind).name(format!("Counter {id}")).caps(id == 3))
     };
     let types = [InstanceType::Multiple, InstanceType::Single];
     (1..)
@@ -388,11 +391,74 @@ fn all_series(recording: &Recording) -> Vec<String> {
     all
 }
 
+/// Time, name, id and counter of a value.
+type ValueKey = (i64, String, u32, u32);
+
+/// Value and mark of a query; `None` if two instances have the key.
+type MarkedValue = Option<(Result<f64, NoValue>, Option<Mark>)>;
+
+/// Returns a value without what a query of one instance cannot know: whether the sample before had other instances.
+fn compared(value: Result<FormattedValue, NoValue>) -> Result<f64, NoValue> {
+    value.map(|value| value.raw).map_err(|reason| match reason {
+        NoValue::NewInstance => NoValue::NeedsTwoSamples,
+        reason => reason,
+    })
+}
+
+/// Checks that the values of each series are those that a query computes, marks included. An instance whose name and id
+/// are in a sample twice has no series of its own.
+fn assert_series_are_values(recording: &Recording) {
+    let guid = Guid::from_u128(1);
+    let set = Arc::clone(recording.countersets().iter().find(|set| set.guid == guid).unwrap());
+    let mut source = recording.clone();
+    let mut handle = source.open().unwrap();
+    assert!(handle.add(&Entry::all(guid).instance("*")).is_success());
+    let mut want: HashMap<ValueKey, MarkedValue> = HashMap::new();
+    let [mut old, mut new] = [Snapshot::default(), Snapshot::default()];
+    while handle.next(&mut new).unwrap() == NextOutcome::Sample {
+        let time = new.clocks().utc_100ns();
+        for v in new.values(Some(&old)).filter(|v| v.instance_id.is_some()) {
+            let key = (time, v.instance.to_string(), v.instance_id.unwrap().0, v.counter.id.0);
+            // A query of one instance does not know whether the sample before had others.
+            let value = (compared(v.value), v.mark);
+            want.entry(key).and_modify(|twice| *twice = None).or_insert(Some(value));
+        }
+        std::mem::swap(&mut old, &mut new);
+    }
+    for SeenInstance { instance, .. } in recording.seen_instances(&guid).unwrap() {
+        let units = instance.name.units().iter().chain(&[0]);
+        let name: Vec<u8> = units.flat_map(|unit| unit.to_le_bytes()).collect();
+        let name = Name::until_nul(&name);
+        let identity = Identity { counterset: guid, instance: name, instance_id: instance.id, birth: None };
+        for counter in set.counters.iter() {
+            let mut values = SeriesValues::new(&set, counter, identity);
+            let mut is_sure = true;
+            let mut each = |batch: &[RecordedSample<'_>]| {
+                for past in batch {
+                    let (value, mark) = values.next(&past.sample, past.mark);
+                    let key = (past.time, name.to_string(), instance.id.0, counter.id.0);
+                    let known = want.get(&key);
+                    // Which of two rows the sample is of, and then the next value, is not known.
+                    let was_sure = std::mem::replace(&mut is_sure, !matches!(known, Some(None)));
+                    if let (Some(Some(known)), true) = (known, was_sure) {
+                        assert_eq!((&compared(value), &mark), (&known.0, &known.1), "{key:?}");
+                    }
+                }
+                ControlFlow::Continue(())
+            };
+            recording.clone().series(counter.id, &identity, Window::default(), &mut each).unwrap();
+        }
+    }
+}
+
 fn any_row() -> impl Strategy<Value = ScriptedRow> {
     let state = prop_oneof![
         proptest::sample::select(reasons()).prop_map(CellState::Missing),
         Just(CellState::Marked(Mark::Held)),
-        any::<NonZeroU64>().prop_map(|since| CellState::Counted(since, None)),
+        any::<NonZeroU32>().prop_map(|missing| CellState::Marked(Mark::Partial(missing))),
+        (1..3_u64, any::<bool>()).prop_map(|(since, is_held)| {
+            CellState::Counted(NonZeroU64::new(since).unwrap(), is_held.then_some(Mark::Held))
+        }),
     ];
     let value = prop_oneof![3 => 0..4_u64, 1 => any::<u64>()];
     let cells = proptest::collection::vec((value, proptest::option::weighted(0.2, state)), COLUMNS);
@@ -449,6 +515,7 @@ proptest! {
         let recording = Recording::open(&folder.0).unwrap();
         // Of a segment only the rows of the instance are read, and of an instant only the ticks before it.
         prop_assert_eq!(all_series(&recording), series);
+        assert_series_are_values(&recording);
         for (time, want) in recording.times().zip(&want) {
             let instant = recording.within(Window { begin: Some(time), end: Some(time) });
             prop_assert_eq!(&play(&instant), std::slice::from_ref(want));

@@ -1,0 +1,549 @@
+//! Ranges of a log: the values of paths between two times, read for one request.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::time::Instant;
+
+use axum::http::StatusCode;
+use perfset::log::Pick;
+use perfset::log::recording::{Annotation, Recording};
+use perfset::path::{CounterPath, PathQuery, PathValue, Selector, resolve};
+use perfset::{
+    Birth, Counter, CounterId, Guid, Identity, Instance, Name, NextOutcome, NoValue, RecordedSample,
+    SeriesValues, Source, SourceKind, Window,
+};
+
+use super::feed::{FeedColumn, is_hidden, number, status};
+use super::past::{PastLog, due, in_time};
+use super::series::{SeriesAbout, SeriesKey};
+use super::{Answer, on_this_machine};
+use crate::answer::ApiError;
+use crate::limits::Limits;
+use crate::log::{in_100ns, to_unix_ms};
+use crate::range::{
+    CELLS_MOST, RangeMark, RangeResponse, RangeSample, RangeSeries, RangeSteps, RefusedPath, STEPS_MOST,
+    UsualDistance,
+};
+use crate::request::{PathRequest, RangeAsk, RangeFormat, RangeRequest};
+use crate::unread::UnreadBytes;
+
+/// Part of the log before the range that is read for its first values: number of samples, and time in 100 ns. After the
+/// range, at most this time is read.
+const BEFORE: (usize, i64) = (25, 1_300_000_000);
+/// Maximum number of instances among which the greatest are chosen.
+const RANKED_MOST: usize = 200_000;
+/// Maximum number of gaps and marks in a response, the first of the range.
+const MARKS_MOST: usize = 1_000;
+
+/// Path of a request that is bound to the log.
+struct BoundAsk<'r> {
+    /// Index in the request.
+    index: usize,
+    ask: &'r PathRequest,
+    set: Guid,
+}
+
+impl PastLog {
+    /// Returns the values of a range.
+    pub fn range(&self, request: &RangeRequest, limits: &Limits, unread: &UnreadBytes) -> Answer {
+        let due = due();
+        let steps = self.steps(request)?;
+        let (bound, mut refused) = self.bind(&request.asks);
+        if let (true, Some(first)) = (bound.is_empty(), refused.first()) {
+            let status = StatusCode::from_u16(first.status).unwrap_or(StatusCode::BAD_REQUEST);
+            let hints = first.hints.clone();
+            return Err(ApiError { hints, ..ApiError::new(status, first.error.clone()) });
+        }
+        let mut series = Vec::new();
+        let mut sets: Vec<Guid> = Vec::new();
+        for ask in &bound {
+            if !sets.contains(&ask.set) {
+                sets.push(ask.set);
+            }
+        }
+        for set in sets {
+            let of: Vec<_> = bound.iter().filter(|ask| ask.set == set).collect();
+            // A single counter of a single instance is read at a fraction of the cost, as long as none is left over.
+            if let [ask] = of.as_slice() {
+                if let Some(read) = self.single(ask, &steps, due)? {
+                    series.extend(read);
+                    continue;
+                }
+            }
+            let chosen = match of.iter().any(|ask| ask.ask.top.is_some()) {
+                true => Some(self.greatest(&of, &steps, due)?),
+                false => None,
+            };
+            let mut reader = SetReader::new(&steps, &of, chosen);
+            reader.room = limits.series.saturating_sub(series.len());
+            self.read_range(&of, &steps, due, |query| reader.take(query))?;
+            if reader.has_too_many {
+                return Err(too_many_series(request, &steps, limits.series));
+            }
+            // Those that ended before the range.
+            reader.series.retain(|series| !series.is_empty());
+            series.append(&mut reader.series);
+            let most = CELLS_MOST.checked_div(series.len()).unwrap_or(CELLS_MOST);
+            if steps.count > most {
+                return Err(too_many_cells(request, &steps, series.len()));
+            }
+        }
+        series.sort_by_key(|series| series.ask);
+        for BoundAsk { index, ask, .. } in &bound {
+            if !series.iter().any(|series| series.ask == *index) {
+                let error = "nothing of this path was recorded in this range".to_owned();
+                let path = ask.path.to_string();
+                refused.push(RefusedPath { ask: *index, path, status: 404, error, hints: Vec::new() });
+            }
+        }
+        let (gaps, marks) = (self.gaps(&steps), self.marks(&steps));
+        let range = RangeResponse { asks: &request.asks, steps, series, refused, gaps, marks };
+        unread.take(match request.format {
+            RangeFormat::Json => range.to_json(),
+            RangeFormat::Csv => range.to_csv(),
+        })
+    }
+
+    /// Returns the steps of a request.
+    fn steps(&self, request: &RangeRequest) -> Result<RangeSteps, ApiError> {
+        let newest = self.instant(None)?;
+        let parse =
+            |name, text: &Option<String>| text.as_ref().map(|text| self.parse(name, text)).transpose();
+        let to = parse("to", &request.range.end)?.unwrap_or(newest);
+        let from = parse("begin", &request.range.begin)?;
+        let from = from.unwrap_or_else(|| to.saturating_sub(in_100ns(self.span.history)));
+        if from > to {
+            let text = format!("from, {}, is later than to, {}", to_unix_ms(from), to_unix_ms(to));
+            return Err(ApiError::new(StatusCode::BAD_REQUEST, text));
+        }
+        let Some(length) = request.step else {
+            return Ok(RangeSteps::chosen(from, to, in_100ns(self.span.recorded)));
+        };
+        let steps = RangeSteps::new(from, to, in_100ns(length));
+        if steps.count > STEPS_MOST {
+            let text = format!("the range has {} steps, more than {STEPS_MOST}", steps.count);
+            let problem = ApiError::new(StatusCode::BAD_REQUEST, text);
+            return Err(problem.hint(fitting(request, &steps, STEPS_MOST, None)));
+        }
+        Ok(steps)
+    }
+
+    /// Binds the paths of a request; those that have an error are returned with it.
+    fn bind<'r>(&self, asks: &'r [RangeAsk]) -> (Vec<BoundAsk<'r>>, Vec<RefusedPath>) {
+        let mut machine = self.machine().clone();
+        let (mut bound, mut refused) = (Vec::new(), Vec::new());
+        for (index, ask) in asks.iter().enumerate() {
+            let of = match &ask.request {
+                Err(error) => Err(ApiError::new(StatusCode::BAD_REQUEST, error.clone())),
+                Ok(request) => on_this_machine(&request.path)
+                    .and_then(|()| Ok((request, resolve(&mut machine, &request.path)?.set.guid))),
+            };
+            match of {
+                Ok((ask, set)) => bound.push(BoundAsk { index, ask, set }),
+                Err(ApiError { status, error, hints }) => {
+                    let (path, status) = (ask.text.clone(), status.as_u16());
+                    refused.push(RefusedPath { ask: index, path, status, error, hints });
+                }
+            }
+        }
+        (bound, refused)
+    }
+
+    /// Returns the part of the log that is read for a range: from just before it, for the first values, until the first
+    /// sample after it, whose value can be of the end of the range.
+    fn around(&self, steps: &RangeSteps) -> Window {
+        let end = steps.to.saturating_add(BEFORE.1);
+        Window { begin: Some(self.before(steps.from, BEFORE)), end: Some(end) }
+    }
+
+    /// Reads the samples of a range, and those next to it, for paths of one counterset.
+    fn read_range(
+        &self,
+        of: &[&BoundAsk<'_>],
+        steps: &RangeSteps,
+        due: Instant,
+        mut take: impl FnMut(&PathQuery),
+    ) -> Result<(), ApiError> {
+        let paths: Vec<CounterPath> = of.iter().map(|ask| ask.ask.path.clone()).collect();
+        let window = self.around(steps);
+        let all: Vec<usize> = (0..paths.len()).collect();
+        let mut set = self.open(window, Pick::All, &paths, &all)?;
+        while set.query.collect()? == NextOutcome::Sample {
+            in_time(due)?;
+            take(&set.query);
+            if set.query.snapshot().clocks().utc_100ns() > steps.to {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns all instances that a counterset has in the log.
+    fn instances_of(&self, set: Guid) -> Result<Rc<[Instance]>, ApiError> {
+        if let Some(known) = self.instances.borrow().get(&set) {
+            return Ok(Rc::clone(known));
+        }
+        let all: Rc<[Instance]> = self.served.logs.clone().instances(&set)?.into();
+        self.instances.borrow_mut().insert(set, Rc::clone(&all));
+        Ok(all)
+    }
+
+    /// Reads the series of a path that means one counter of one instance of the log; returns `None` for another path.
+    fn single(
+        &self,
+        ask: &BoundAsk<'_>,
+        steps: &RangeSteps,
+        due: Instant,
+    ) -> Result<Option<Vec<RangeSeries>>, ApiError> {
+        let is_pattern = |text: &str| text.contains(['*', '?', '{', '!', '#']);
+        let PathRequest { path, top: None, sum: false } = ask.ask else { return Ok(None) };
+        if is_pattern(&path.counter) || path.instance.as_deref().is_some_and(is_pattern) {
+            return Ok(None);
+        }
+        let resolved = resolve(&mut self.machine().clone(), path)?;
+        let [counter] = resolved.counters.as_slice() else { return Ok(None) };
+        let Some(counter) = resolved.set.counter(*counter) else { return Ok(None) };
+        let instances = self.instances_of(ask.set)?;
+        let selector = resolved.instances.as_deref().map(Selector::new);
+        let is_meant = |instance: &&Instance| {
+            selector
+                .as_ref()
+                .is_none_or(|selector| selector.matches(instance.name.units().iter().copied(), 0))
+        };
+        let mut meant = instances.iter().filter(is_meant);
+        let (Some(instance), None) = (meant.next(), meant.next()) else { return Ok(None) };
+        let units = instance.name.units().iter().chain(&[0]);
+        let name: Vec<u8> = units.flat_map(|unit| unit.to_le_bytes()).collect();
+        let name = Name::until_nul(&name);
+        let identity =
+            Identity { counterset: ask.set, instance: name, instance_id: instance.id, birth: None };
+        let mut reader = SeriesReader {
+            steps: *steps,
+            ask: ask.index,
+            about: SeriesAbout::of_instance(name, instance.id, &resolved.set, counter),
+            covers_time: covers_time(counter),
+            values: SeriesValues::new(&resolved.set, counter, identity),
+            series: Vec::new(),
+            times: CollectionTimes::default(),
+        };
+        let window = self.around(steps);
+        let mut is_late = Ok(());
+        let mut each = |batch: &[RecordedSample<'_>]| {
+            let after = batch.iter().position(|sample| sample.time > steps.to).unwrap_or(batch.len());
+            batch.iter().take(after.saturating_add(1)).for_each(|sample| reader.take(sample));
+            is_late = in_time(due);
+            let goes_on = is_late.is_ok() && after == batch.len();
+            if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        let kind = self.served.logs.clone().series(counter.id, &identity, window, &mut each)?;
+        is_late?;
+        let mut series: Vec<_> = reader.series.into_iter().map(|(_, series)| series).collect();
+        series.retain(|series| !series.is_empty());
+        Ok((kind == SourceKind::Log).then_some(series))
+    }
+
+    /// Returns the instances with the greatest totals over the range, for the paths of which only some are requested.
+    fn greatest(
+        &self,
+        of: &[&BoundAsk<'_>],
+        steps: &RangeSteps,
+        due: Instant,
+    ) -> Result<HashSet<(usize, SeriesKey)>, ApiError> {
+        let mut totals: HashMap<(usize, SeriesKey), f64> = HashMap::new();
+        let mut last: Option<i64> = None;
+        let mut is_full = false;
+        self.read_range(of, steps, due, |query| {
+            let time = query.snapshot().clocks().utc_100ns();
+            let seconds = last.map_or(1.0, |last| real(time.saturating_sub(last)));
+            last = Some(time);
+            if !(steps.from..=steps.to).contains(&time) {
+                return;
+            }
+            for v in query.values() {
+                let wanted = of.get(v.path).filter(|ask| ask.ask.top.is_some() && !v.sums_up());
+                let (Some(ask), Some(value)) = (wanted, number(&v)) else { continue };
+                let weight = if covers_time(v.value.counter) { seconds } else { 1.0 };
+                let key = (ask.index, SeriesKey::new(&v, query.birth(&v)));
+                is_full |= totals.len() >= RANKED_MOST;
+                if !is_full || totals.contains_key(&key) {
+                    *totals.entry(key).or_default() += value * weight;
+                }
+            }
+        })?;
+        if is_full {
+            let text = format!("these paths have more than {RANKED_MOST} instances in this range");
+            return Err(ApiError::new(StatusCode::BAD_REQUEST, text).hint("ask for a shorter time"));
+        }
+        let mut chosen = HashSet::new();
+        for ask in of {
+            let Some(most) = ask.ask.top.and_then(|top| usize::try_from(top).ok()) else { continue };
+            // The greatest of each counter.
+            let mut by_counter: HashMap<CounterId, Vec<(&SeriesKey, f64)>> = HashMap::new();
+            for ((index, key), total) in &totals {
+                if *index == ask.index {
+                    by_counter.entry(key.counter()).or_default().push((key, *total));
+                }
+            }
+            for mut all in by_counter.into_values() {
+                all.sort_by(|a, b| b.1.total_cmp(&a.1));
+                chosen.extend(all.into_iter().take(most).map(|(key, _)| (ask.index, key.clone())));
+            }
+        }
+        Ok(chosen)
+    }
+
+    /// Returns the parts of a range in which nothing was recorded.
+    fn gaps(&self, steps: &RangeSteps) -> Vec<[i64; 2]> {
+        let times = &self.span.times;
+        let first = times.partition_point(|time| *time < steps.from).saturating_sub(UsualDistance::LEN);
+        let after = times.partition_point(|time| *time <= steps.to).saturating_add(1).min(times.len());
+        let mut usual = UsualDistance::default();
+        let mut gaps = Vec::new();
+        for pair in times.get(first..after).unwrap_or_default().windows(2) {
+            let [before, after] = pair else { continue };
+            let is_gap = usual.is_gap(after.saturating_sub(*before));
+            if is_gap && *after > steps.from && gaps.len() < MARKS_MOST {
+                gaps.push([to_unix_ms(*before), to_unix_ms(*after)]);
+            }
+        }
+        gaps
+    }
+
+    /// Returns the marks of a range.
+    fn marks(&self, steps: &RangeSteps) -> Vec<RangeMark> {
+        let all = self.served.logs.recording().map(Recording::annotations).unwrap_or_default();
+        let of_range = all.iter().filter(|mark| (steps.from..=steps.to).contains(&mark.time));
+        let mark = |mark: &&Annotation| RangeMark {
+            time: to_unix_ms(mark.time),
+            text: mark.text.clone(),
+            is_of_recorder: mark.is_of_recorder,
+        };
+        of_range.take(MARKS_MOST).map(mark).collect()
+    }
+}
+
+/// Summaries of the paths of one counterset, to which one sample after the other is added.
+struct SetReader<'r> {
+    steps: RangeSteps,
+    asks: Vec<(usize, &'r PathRequest)>,
+    /// Instances that are requested; `None` for all.
+    chosen: Option<HashSet<(usize, SeriesKey)>>,
+    series: Vec<RangeSeries>,
+    by_key: HashMap<(usize, SeriesKey), usize>,
+    times: CollectionTimes,
+    /// Number of series for which there is room.
+    room: usize,
+    has_too_many: bool,
+}
+
+impl<'r> SetReader<'r> {
+    fn new(steps: &RangeSteps, of: &[&BoundAsk<'r>], chosen: Option<HashSet<(usize, SeriesKey)>>) -> Self {
+        Self {
+            steps: *steps,
+            asks: of.iter().map(|ask| (ask.index, ask.ask)).collect(),
+            chosen,
+            series: Vec::new(),
+            by_key: HashMap::new(),
+            times: CollectionTimes::default(),
+            room: 0,
+            has_too_many: false,
+        }
+    }
+
+    fn take(&mut self, query: &PathQuery) {
+        let time = query.snapshot().clocks().utc_100ns();
+        let previous = self.times.next(time);
+        let values = query.values();
+        for found in values.chunk_by(|a, b| a.path == b.path) {
+            let of = found.first().and_then(|v| self.asks.get(v.path)).copied();
+            let Some((index, ask)) = of else { continue };
+            for v in found.iter().filter(|v| !is_hidden(&ask.path, v)) {
+                // A reason without an instance id is of the path, and of no series.
+                if v.value.instance_id.is_some() || v.value.value.is_ok() {
+                    self.take_value(index, ask, v, query, (time, previous));
+                }
+            }
+            if ask.sum {
+                self.take_sums(index, ask, found, (time, previous));
+            }
+        }
+    }
+
+    fn take_value(
+        &mut self,
+        index: usize,
+        ask: &PathRequest,
+        v: &PathValue<'_>,
+        query: &PathQuery,
+        (time, previous): (i64, Option<i64>),
+    ) {
+        let key = (index, SeriesKey::new(v, query.birth(v)));
+        if ask.top.is_some() && self.chosen.as_ref().is_some_and(|chosen| !chosen.contains(&key)) {
+            return;
+        }
+        let value = number(v).ok_or_else(|| status(v));
+        let sample = RangeSample {
+            time,
+            previous,
+            covers_time: covers_time(v.value.counter),
+            value,
+            mark: v.value.mark.and_then(|mark| mark.keyword()),
+        };
+        self.add(key, &sample, || (v.value.instance.to_string(), SeriesAbout::of_value(v)));
+    }
+
+    fn take_sums(
+        &mut self,
+        index: usize,
+        ask: &PathRequest,
+        found: &[PathValue<'_>],
+        (time, previous): (i64, Option<i64>),
+    ) {
+        let shown = found.iter().filter(|v| !is_hidden(&ask.path, v));
+        for column in FeedColumn::all(shown).iter().filter(|column| column.adds_up()) {
+            let key = (index, SeriesKey::for_sum(&ask.path, column.set.guid, column.counter.id));
+            let reason = column.reasons().first().map_or("not_given", |(reason, _)| *reason);
+            let is_partial = column.sum.is_some() && !column.reasons().is_empty();
+            let sample = RangeSample {
+                time,
+                previous,
+                covers_time: covers_time(column.counter),
+                value: column.sum.ok_or(reason),
+                mark: is_partial.then_some("partial"),
+            };
+            let about = || (String::new(), SeriesAbout::of_sum(&ask.path, column.set, column.counter));
+            self.add(key, &sample, about);
+        }
+    }
+
+    /// Adds a sample to its series, which begins with its first sample in the range.
+    fn add<'v>(
+        &mut self,
+        key: (usize, SeriesKey),
+        sample: &RangeSample,
+        about: impl FnOnce() -> (String, SeriesAbout<'v>),
+    ) {
+        let at = match self.by_key.get(&key) {
+            Some(at) => *at,
+            None if self.series.len() >= self.room => {
+                self.has_too_many = true;
+                return;
+            }
+            None => {
+                let (instance, about) = about();
+                let at = self.series.len();
+                self.series.push(RangeSeries::new(key.0, about.path().to_owned(), instance, &about));
+                self.by_key.insert(key, at);
+                at
+            }
+        };
+        if let Some(series) = self.series.get_mut(at) {
+            series.add(&self.steps, sample);
+        }
+    }
+}
+
+/// Summaries of one counter of one instance, with a series for each birth of the instance.
+struct SeriesReader<'r> {
+    steps: RangeSteps,
+    ask: usize,
+    /// Facts about each series.
+    about: SeriesAbout<'r>,
+    covers_time: bool,
+    values: SeriesValues<'r>,
+    series: Vec<(Birth, RangeSeries)>,
+    times: CollectionTimes,
+}
+
+impl SeriesReader<'_> {
+    fn take(&mut self, sample: &RecordedSample<'_>) {
+        let previous = self.times.next(sample.time);
+        let birth = sample.sample.as_ref().map(|sample| sample.identity.birth);
+        let (value, mark) = self.values.next(&sample.sample, sample.mark);
+        let at = match birth {
+            Ok(birth) => match self.series.iter().position(|(of, _)| *of == birth) {
+                Some(at) => at,
+                None => {
+                    let Self { ask, about, .. } = self;
+                    let series =
+                        RangeSeries::new(*ask, about.path().to_owned(), about.instance().to_owned(), about);
+                    self.series.push((birth, series));
+                    self.series.len().saturating_sub(1)
+                }
+            },
+            // Without the instance there is no series, and another reason is of the newest one.
+            Err(NoValue::NoInstance) => return,
+            Err(_) => self.series.len().saturating_sub(1),
+        };
+        let Some((_, series)) = self.series.get_mut(at) else { return };
+        let number = value.as_ref().ok().map(|value| value.nocap()).filter(|number| number.is_finite());
+        let reason = value.as_ref().map_or_else(NoValue::keyword, |_| NoValue::NotDisplayable.keyword());
+        let sample = RangeSample {
+            time: sample.time,
+            previous,
+            covers_time: self.covers_time,
+            value: number.ok_or(reason),
+            mark: mark.and_then(|mark| mark.keyword()),
+        };
+        series.add(&self.steps, &sample);
+    }
+}
+
+/// Times of the collections of a counterset, one after the other.
+#[derive(Default)]
+struct CollectionTimes {
+    usual: UsualDistance,
+    last: Option<i64>,
+}
+
+impl CollectionTimes {
+    /// Returns the time of the collection before one; `None` for the first one, and after a gap.
+    fn next(&mut self, time: i64) -> Option<i64> {
+        let last = self.last.replace(time)?;
+        let distance = time.saturating_sub(last);
+        let is_gap = distance <= 0 || self.usual.is_gap(distance);
+        (!is_gap).then_some(last)
+    }
+}
+
+/// Returns `true` if the values of a counter are of the time since the previous sample, and not of an instant.
+fn covers_time(counter: &Counter) -> bool {
+    counter.counter_type.needs_two_samples()
+}
+
+fn too_many_series(request: &RangeRequest, steps: &RangeSteps, most: usize) -> ApiError {
+    let text = format!("these paths have more than {most} instances in this range");
+    let top = CELLS_MOST.checked_div(steps.count).unwrap_or(1).clamp(1, 20);
+    ApiError::new(StatusCode::BAD_REQUEST, text).hint(fitting(request, steps, steps.count, Some(top)))
+}
+
+fn too_many_cells(request: &RangeRequest, steps: &RangeSteps, series: usize) -> ApiError {
+    let text = format!(
+        "{series} instances with {} steps are {} values, more than {CELLS_MOST}",
+        steps.count,
+        series.saturating_mul(steps.count)
+    );
+    let most = CELLS_MOST.checked_div(series.saturating_mul(2)).unwrap_or(1).max(1);
+    ApiError::new(StatusCode::BAD_REQUEST, text).hint(fitting(request, steps, most, None))
+}
+
+/// Returns a hint with a request that fits: with longer steps, and with a few instances of each path.
+fn fitting(request: &RangeRequest, steps: &RangeSteps, most: usize, top: Option<usize>) -> String {
+    let most = i64::try_from(most.max(1)).unwrap_or(i64::MAX);
+    let span = steps.to.saturating_sub(steps.from);
+    // One step less than fits, because the last one may be short.
+    let needed = span.checked_div(most.saturating_sub(1).max(1)).unwrap_or(span).saturating_add(1);
+    let length = if steps.count > usize::try_from(most).unwrap_or(usize::MAX) {
+        RangeSteps::new(0, 0, needed.div_euclid(10_000).saturating_add(1).saturating_mul(10_000)).length
+    } else {
+        steps.length
+    };
+    let address = request.address(length.div_euclid(10_000), top);
+    format!("this fits: {address}")
+}
+
+#[expect(clippy::as_conversions, reason = "distances between samples are far below 2^53")]
+fn real(number: i64) -> f64 {
+    number as f64
+}
