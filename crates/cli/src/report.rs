@@ -41,6 +41,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let options = ReportOptions {
         title: args.title.clone(),
         counters: counters.paths.into_iter().map(without_machine).collect(),
+        missing: Vec::new(),
         files: args.log.iter().map(|file| file.to_string_lossy().into_owned()).collect(),
         about: about(&args.log, &logs),
         machine,

@@ -4,8 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use axum::body::Body;
 use axum::http::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST,
-    REFERRER_POLICY, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, AUTHORIZATION, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
+    COOKIE, HOST, REFERRER_POLICY, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
@@ -40,6 +40,11 @@ const SAID: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     (HeaderName::from_static("x-frame-options"), "DENY"),
 ];
+
+/// Content security policy of files that a browser saves. One that shows a file nevertheless runs no script of it, and
+/// gives it an origin of its own.
+const SAVED: &str =
+    "default-src 'none'; sandbox; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Header with the second login number: the page sends it with every request for data.
 const KEY: HeaderName = HeaderName::from_static("perfset-key");
@@ -290,6 +295,9 @@ pub fn say(headers: &mut HeaderMap) {
     for (name, value) in SAID {
         headers.insert(name, HeaderValue::from_static(value));
     }
+    if headers.contains_key(CONTENT_DISPOSITION) {
+        headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(SAVED));
+    }
 }
 
 /// Returns `true` if this process has elevated privileges: it is root, or has capabilities. It may then show more
@@ -526,6 +534,24 @@ mod tests {
             let headers = status(&access, uri, &[("host", "localhost"), ("accept", accept)]).1.unwrap();
             assert_eq!(headers[CONTENT_TYPE], want, "{uri}");
         }
+    }
+
+    #[test]
+    fn files_to_be_saved_are_no_pages() {
+        for (is_saved, want) in [(false, SAID[0].1), (true, SAVED)] {
+            let mut headers = HeaderMap::new();
+            if is_saved {
+                headers.insert(CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
+            }
+            headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("script-src *"));
+            say(&mut headers);
+            let policies: Vec<_> = headers.get_all(CONTENT_SECURITY_POLICY).iter().collect();
+            assert_eq!(policies, [want]);
+            assert_eq!(headers[X_CONTENT_TYPE_OPTIONS], "nosniff");
+        }
+        let rules: Vec<&str> = SAVED.split("; ").collect();
+        assert!(rules.contains(&"sandbox") && rules.contains(&"default-src 'none'"));
+        assert!(!SAVED.contains("script-src"));
     }
 
     #[test]

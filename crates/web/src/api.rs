@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
-use axum::http::header::{ACCEPT, CONNECTION, SET_COOKIE};
+use axum::http::header::{ACCEPT, CONNECTION, CONTENT_DISPOSITION, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -80,6 +80,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/openapi.json", get(openapi))
         .route("/query", get(query))
         .route("/range", get(range))
+        .route("/report", get(report))
         .route("/stream", get(stream));
     Router::new()
         .route("/", get(page))
@@ -271,6 +272,17 @@ async fn range(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
         RangeFormat::Csv => "text/csv; charset=utf-8",
     };
     app.past().range(request).await.map(|text| with_type(content_type, Body::from(text)))
+}
+
+async fn report(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
+    let request = request::report(&query.unwrap_or_default())?;
+    let report = app.past().report(request).await?;
+    let mut answer = with_type("text/html; charset=utf-8", Body::from(report.html));
+    // To be saved: opened here, it would be a page with the rights of this one.
+    let disposition = HeaderValue::from_str(&format!("attachment; filename=\"{}\"", report.file_name));
+    let disposition = disposition.unwrap_or(HeaderValue::from_static("attachment"));
+    answer.headers_mut().insert(CONTENT_DISPOSITION, disposition);
+    Ok(answer)
 }
 
 async fn query(State(app): Shared, RawQuery(query): RawQuery) -> Answer {

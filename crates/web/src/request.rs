@@ -50,6 +50,15 @@ pub struct RangeRequest {
     pub format: RangeFormat,
 }
 
+/// Request for a report about a range of time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportRequest {
+    /// Counters with a chart of their own, in order.
+    pub paths: Vec<CounterPath>,
+    /// Beginning and end of the range, as the request names them.
+    pub range: TimeRange,
+}
+
 /// Requested path of a range, which has an error of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeAsk {
@@ -157,6 +166,24 @@ pub fn range(query: &str) -> Result<RangeRequest, BadRequest> {
         }
     }
     if request.asks.is_empty() { bad(NO_PATH) } else { Ok(request) }
+}
+
+/// Parses the query string of `/api/v1/report`: `[from=TIME][&to=TIME][&path=P...]`.
+///
+/// # Errors
+/// Same as [`stream`], except that a report needs no path.
+pub fn report(query: &str) -> Result<ReportRequest, BadRequest> {
+    let (mut asks, mut range) = (Vec::new(), TimeRange::default());
+    for pair in pairs(query) {
+        let (name, value) = pair?;
+        match name.as_str() {
+            "path" => add(&mut asks, &value)?,
+            "from" => set(&mut range.begin, &name, value)?,
+            "to" => set(&mut range.end, &name, value)?,
+            _ => return unknown(&name, "path, from and to"),
+        }
+    }
+    Ok(ReportRequest { paths: asks.into_iter().map(|ask| ask.path).collect(), range })
 }
 
 impl RangeRequest {

@@ -303,6 +303,54 @@ fn a_range_tells_which_paths_it_has_not() {
 }
 
 #[test]
+fn a_report_is_a_file_to_be_saved() {
+    let recorder = Recorder::new("report", 20);
+    let server = Running::of_log(recorder.served(Window::default()), |_| {});
+    let asked = "/api/v1/report?from=5000&to=11999&path=/Shop(tea)/Stock&path=/No/Such";
+    let answer = get(&server, asked, &[]);
+    assert_eq!((answer.status, answer.header("content-type")), (200, "text/html; charset=utf-8"));
+    let name = "attachment; filename=\"web1-1970-01-01T000011Z.html\"";
+    assert_eq!(answer.header("content-disposition"), name);
+    // Opened beside the page, no script of it would run.
+    let policy = answer.header("content-security-policy");
+    assert!(policy.contains("sandbox;") && !policy.contains("script-src"), "{policy}");
+    assert!(answer.body.contains("<!doctype html>") && answer.body.contains("script-src 'nonce-"));
+    let data = answer.body.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
+    let data: Value = serde_json::from_str(data).unwrap();
+    assert_eq!([&data["from"], &data["to"]], [5_000, 11_000]);
+    let titles: Vec<_> = data["charts"].as_array().unwrap().iter().map(|chart| &chart["title"]).collect();
+    assert_eq!(titles[..2], [r"\No\Such", "Shop: Stock"]);
+    assert_eq!(data["charts"][0]["notes"][0]["text"], "no counterset is named \"No\"");
+    let line = data["charts"][1]["lines"][0].as_u64().unwrap();
+    let stock = data["lines"][usize::try_from(line).unwrap()]["values"].as_array().unwrap();
+    assert_eq!(*stock, (105..=111).map(Value::from).collect::<Vec<_>>());
+    // The file is named, and not its directory.
+    let folder = recorder.folder.file_name().unwrap().to_str().unwrap();
+    assert!(answer.body.contains(&format!("--log {folder} ")));
+    assert!(!answer.body.contains(recorder.folder.to_str().unwrap()));
+    for (target, status, text) in [
+        ("from=1", 200, "20, one every 1 s, a part of the log"),
+        ("", 200, "19 s"),
+        ("from=30000", 400, "from, 30000, is later than to, 20000"),
+        ("from=30000&to=40000", 404, "no sample there: it is from 1000 to 20000"),
+        ("from=x", 400, "begin: x is no time"),
+        ("path=x", 400, "error"),
+        ("top=1", 400, "there is path, from and to"),
+    ] {
+        let answer = get(&server, &format!("/api/v1/report?{target}"), &[]);
+        assert_eq!(answer.status, status, "{target}: {:.300}", answer.body);
+        assert!(answer.body.contains(text), "{target}: {:.300}", answer.body);
+    }
+    // Of a log that is shown in part, the rest is no part of a report.
+    let ms = |ms: i64| Some(116_444_736_000_000_000 + ms * 10_000);
+    let server = Running::of_log(recorder.served(Window { begin: ms(8_000), end: ms(9_500) }), |_| {});
+    let part = get(&server, "/api/v1/report?from=0&to=20000", &[]);
+    assert!(part.body.contains("\"from\":8000,\"to\":9000"), "{:.300}", part.body);
+    let live = get(&Running::start(|_| {}), "/api/v1/report", &[]);
+    assert_eq!(live.status, 404);
+}
+
+#[test]
 fn a_range_is_a_table_too() {
     let recorder = Recorder::new("range-csv", 6);
     let server = Running::of_log(recorder.served(Window::default()), |_| {});

@@ -88,6 +88,20 @@ pub struct ChosenChart {
     pub is_requested: bool,
 }
 
+impl ChosenChart {
+    /// Returns the chart of a counter that the log does not have, with the reason.
+    pub fn missing((path, reason): &(String, String)) -> Self {
+        Self {
+            title: path.clone(),
+            kind: ChartKind::Lines,
+            paths: vec![path.clone()],
+            series: Vec::new(),
+            notes: vec![(path.clone(), reason.clone())],
+            is_requested: true,
+        }
+    }
+}
+
 impl ChartPlan {
     /// Plans the charts of a log: those of the overview, or a selection of its counters; and the requested ones.
     pub fn new(logs: &Logs, requested: &[CounterPath]) -> Self {

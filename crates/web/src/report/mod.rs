@@ -57,6 +57,8 @@ pub struct ReportOptions {
     pub title: Option<String>,
     /// Counters with a chart of their own, in addition to the usual charts.
     pub counters: Vec<CounterPath>,
+    /// Counters that were requested and that the log does not have, each with the reason: charts without a line.
+    pub missing: Vec<(String, String)>,
     /// Names of the log's files, as a reader of the report names them in commands.
     pub files: Vec<String>,
     /// What is known about each file, such as its format; can be shorter than `files`.
@@ -176,7 +178,8 @@ fn content(
     reader.each(&|_| true, &mut |sample| book.count(sample))?;
     let chosen = plan.charts.iter().map(|chart| chart.choose(&plan.paths, &book));
     let is_shown = |chart: &ChosenChart| !chart.series.is_empty() || chart.is_requested;
-    let (charts, without): (Vec<_>, Vec<_>) = chosen.partition(is_shown);
+    let (chosen, without): (Vec<_>, Vec<_>) = chosen.partition(is_shown);
+    let charts: Vec<_> = options.missing.iter().map(ChosenChart::missing).chain(chosen).collect();
     let (all, line_of) = lines_of(&charts);
     // A recording has some countersets at some of its samples only.
     let holds = logs.recording().is_some();

@@ -21,7 +21,7 @@ use crate::error::ServeError;
 use crate::limits::Limits;
 use crate::log::{LogSpan, ServedLog};
 use crate::overview::{Chart, ChartKind};
-use crate::request::{PathRequest, RangeRequest, TimeRange};
+use crate::request::{PathRequest, RangeRequest, ReportRequest, TimeRange};
 use crate::stream::{StreamBody, queue};
 use crate::unread::UnreadBytes;
 
@@ -31,6 +31,7 @@ mod past;
 mod processor_time;
 mod range;
 mod readings;
+mod report;
 mod series;
 #[cfg(test)]
 mod tests;
@@ -41,6 +42,7 @@ pub use past::PastLog;
 use past::has_no_past;
 use processor_time::processor_time;
 use readings::PendingReading;
+use report::SavedReport;
 use series::SeriesTable;
 
 /// Time for which a path without viewers is still collected, so that a client that comes back misses nothing.
@@ -106,6 +108,11 @@ impl Handle {
     /// Returns the values of a range of a log.
     pub async fn range(&self, request: RangeRequest) -> Answer {
         self.ask(move |sampler| sampler.range(&request)).await?
+    }
+
+    /// Returns a report about a range of a log.
+    pub async fn report(&self, request: ReportRequest) -> Result<SavedReport, ApiError> {
+        self.ask(move |sampler| sampler.report(&request)).await?
     }
 
     /// Returns the findings of the machine as JSON, or those of a time in a log.
@@ -594,6 +601,14 @@ impl Sampler {
     fn range(&self, request: &RangeRequest) -> Answer {
         match &self.past {
             Some(past) => past.range(request, &self.limits, &self.unread),
+            None => Err(past::no_recording()),
+        }
+    }
+
+    /// Returns a report about a range of the log.
+    fn report(&self, request: &ReportRequest) -> Result<SavedReport, ApiError> {
+        match &self.past {
+            Some(past) => past.report(request, &self.unread),
             None => Err(past::no_recording()),
         }
     }

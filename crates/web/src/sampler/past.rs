@@ -27,7 +27,7 @@ use crate::stream::{StreamBody, StreamSender, queue};
 use crate::unread::UnreadBytes;
 
 /// Maximum time for reading the log for one request, during which others wait.
-const READ_MOST: Duration = Duration::from_secs(20);
+pub(super) const READ_MOST: Duration = Duration::from_secs(20);
 /// Maximum number of different requests whose clients receive new samples of the log.
 const FOLLOWED_MOST: usize = 32;
 /// Maximum number of new samples that are sent at once to a request; the newest are sent.
@@ -148,10 +148,26 @@ impl PastLog {
     }
 
     /// Returns the error for a time at which the log has no sample.
-    fn nothing(&self) -> ApiError {
+    pub(super) fn nothing(&self) -> ApiError {
         let (first, last) = self.limits_ms();
         let text = format!("the log has no sample there: it is from {first} to {last}, in ms since 1970");
         ApiError::new(StatusCode::NOT_FOUND, text)
+    }
+
+    /// Returns the first and the last time of a range. Without an end it ends with the newest sample, and without a
+    /// beginning it is as long as the history of the page.
+    pub(super) fn limits(&self, range: &TimeRange) -> Result<(i64, i64), ApiError> {
+        let newest = self.instant(None)?;
+        let parse =
+            |name, text: &Option<String>| text.as_ref().map(|text| self.parse(name, text)).transpose();
+        let to = parse("to", &range.end)?.unwrap_or(newest);
+        let from = parse("begin", &range.begin)?;
+        let from = from.unwrap_or_else(|| to.saturating_sub(in_100ns(self.span.history)));
+        if from > to {
+            let text = format!("from, {}, is later than to, {}", to_unix_ms(from), to_unix_ms(to));
+            return Err(ApiError::new(StatusCode::BAD_REQUEST, text));
+        }
+        Ok((from, to))
     }
 
     /// Returns the time of the sample that a request means: the last one of the log if it has no time.

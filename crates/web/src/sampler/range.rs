@@ -107,16 +107,7 @@ impl PastLog {
 
     /// Returns the steps of a request.
     fn steps(&self, request: &RangeRequest) -> Result<RangeSteps, ApiError> {
-        let newest = self.instant(None)?;
-        let parse =
-            |name, text: &Option<String>| text.as_ref().map(|text| self.parse(name, text)).transpose();
-        let to = parse("to", &request.range.end)?.unwrap_or(newest);
-        let from = parse("begin", &request.range.begin)?;
-        let from = from.unwrap_or_else(|| to.saturating_sub(in_100ns(self.span.history)));
-        if from > to {
-            let text = format!("from, {}, is later than to, {}", to_unix_ms(from), to_unix_ms(to));
-            return Err(ApiError::new(StatusCode::BAD_REQUEST, text));
-        }
+        let (from, to) = self.limits(&request.range)?;
         let Some(length) = request.step else {
             return Ok(RangeSteps::chosen(from, to, in_100ns(self.span.recorded)));
         };
