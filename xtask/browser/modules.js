@@ -516,10 +516,12 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
       [-2048, "By", "-2.00 KiB"], [3000, "dK", "300 K"], [7, "furlong", "7.00 furlong"],
     ];
     const got = await page.evaluate(async cases => {
-      const { unitOf, valueText } = await import("/assets/units.js");
-      return cases.map(([value, unit]) => valueText(value, unitOf(unit)));
+      const { axisTexts, unitOf, valueText } = await import("/assets/units.js");
+      return [cases.map(([value, unit]) => valueText(value, unitOf(unit))),
+        [[0, 256, 512, 1024], [0, 128, 1024]].map(marks => axisTexts(marks, unitOf("By"))), [[0, 0.2], [0, 5, 10], [0, 0.025]].map(marks => axisTexts(marks, unitOf("")))];
     }, cases);
-    cases.forEach(([value, unit, want], n) => same(got[n], want, `${value} ${unit}`));
+    cases.forEach(([value, unit, want], n) => same(got[0][n], want, `${value} ${unit}`));
+    same(got.slice(1), [[["0.00 KiB", "0.25 KiB", "0.50 KiB", "1.00 KiB"], ["0.000 KiB", "0.125 KiB", "1.000 KiB"]], [["0.0", "0.2"], ["0", "5", "10"], ["0.000", "0.025"]]], "marks of axes");
     await close(page);
     return `${cases.length} of them`;
   },

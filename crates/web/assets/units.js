@@ -85,7 +85,9 @@ export function axisTexts(splits, unit) {
   if (unit.prefixes === "time" && largest >= 120) return splits.map(split => duration(split * unit.factor));
   const { by, letters } = prefixFor(largest, unit.prefixes);
   const step = splits.length > 1 ? Math.abs(splits[1] - splits[0]) * unit.factor / by : 1;
-  const digits = Math.max(0, Math.min(6, Math.ceil(-Math.log10(step) - 1e-9)));
+  // As many as the step has: a quarter has two.
+  const isWhole = digits => Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) < 1e-6 && step * 10 ** digits > 0.5;
+  const digits = [0, 1, 2, 3, 4, 5].find(isWhole) ?? 6;
   const name = letters + unit.name;
   return splits.map(split => {
     const text = number(split * unit.factor / by, digits);
