@@ -13,6 +13,7 @@ import { cpus } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { chromium } from "playwright-core";
 import { checksOfCharts } from "./charts.js";
+import { checksOfFiles } from "./files.js";
 import { checksOfModules } from "./modules.js";
 import { checksOfPast } from "./past.js";
 
@@ -626,6 +627,7 @@ const checks = {
   },
 
   ...checksOfCharts({ open, close, ensure, same, until, card, legend, state, numbers, url }),
+  ...checksOfFiles({ open, close, ensure, same, until, card, legend, numbers }),
   ...checksOfModules({ open, close, ensure, same }),
   ...checksOfPast({ open, close, ensure, same, card, legend, until, state }),
 };

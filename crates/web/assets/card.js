@@ -12,6 +12,7 @@ import { Menu } from "./menu.js";
 import { Panels } from "./panels.js";
 import { Ranking } from "./ranking.js";
 import { rove } from "./rove.js";
+import { saveChart } from "./save.js";
 
 /** So many lines are asked for one by one. */
 const FEW = 12;
@@ -71,6 +72,7 @@ export class Card {
         near: n => this.#legend.mark(n), move: by => page.moveCursor(this, by), release: () => page.releaseCursor(),
       });
       this.element.append(this.#panels.element, this.#legend.element);
+      this.#menu.add({ text: "Save as PNG", act: () => this.#save("png") }, { text: "Save as SVG", act: () => this.#save("svg") });
     }
     this.element.classList.toggle("wide", spec.wide);
   }
@@ -292,6 +294,16 @@ export class Card {
       })));
     }
     if (await copy(text, `${this.spec.title}, as CSV`)) this.#say(`copied ${agoText(range[1] - range[0])}`);
+  }
+
+  /** Saves what is drawn as a file of this kind. */
+  async #save(kind) {
+    const { store, range, marks } = this.page;
+    if (store.last === undefined) return;
+    const lines = this.#lines.filter(({ n }) => !this.#isHidden(n));
+    const { times, interval } = store;
+    const isSaved = await saveChart({ title: this.spec.title, kind: this.spec.kind, lines, times, interval, range, bounds: store.bounds(range), marks }, kind);
+    this.#say(isSaved ? `saved as ${kind.toUpperCase()}` : "cannot be saved");
   }
 
   #say(text) {

@@ -53,7 +53,8 @@ const NAME_HEIGHT = 13;
 
 const pen = new OffscreenCanvas(1, 1).getContext("2d");
 
-function widthOf(text) {
+/** The width of a text in the font of drawings, in pixels. */
+export function widthOf(text) {
   pen.font = FONT;
   return pen.measureText(text).width;
 }

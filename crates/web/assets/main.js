@@ -3,6 +3,7 @@
 import { isLoggedIn, logIn, onLogin, problemOf, request } from "./api.js";
 import { byId, copy, h, setText } from "./dom.js";
 import { onSystemTheme } from "./palette.js";
+import { saveReport } from "./save.js";
 import { Browser } from "./browser.js";
 import { Charts } from "./charts.js";
 import { Cursor } from "./cursor.js";
@@ -43,6 +44,8 @@ class Page {
   #frame = 0;
   #legends = 0;
   #written = null;
+  /** Why the last report could not be saved; null if it was. */
+  #unsaved = null;
 
   constructor(about) {
     this.#about = about;
@@ -327,6 +330,7 @@ class Page {
       texts.push(h("b", {}, "Connection lost"), ` ${since ? `at ${clock(since)}` : ""}: ${reason?.error ?? "trying again"}`);
     }
     if (this.#past?.problem) texts.push(h("b", {}, "Past: "), textOf(this.#past.problem));
+    if (this.#unsaved) texts.push(h("b", {}, "No report: "), textOf(this.#unsaved));
     if (state === "refused") texts.push(h("b", {}, "The server refuses: "), textOf(reason));
     if (state === "login") texts.push(h("b", {}, "Log in again: "), textOf(reason));
     notices.replaceChildren(...texts);
@@ -395,6 +399,19 @@ class Page {
     location.assign(URL.createObjectURL(new Blob([await answer.text()], { type: "text/plain;charset=utf-8" })));
   }
 
+  /** Saves a report of the range that is shown: the usual charts, and those of counters that were added. */
+  async #saveReport() {
+    const button = byId("report");
+    const usual = new Set(this.#about.overview.flatMap(chart => chart.paths));
+    const paths = asksOf(this.#charts.specs).map(ask => ask.path).filter(path => !usual.has(path));
+    button.disabled = true;
+    setText(button, "Writing…");
+    this.#unsaved = await saveReport(this.range, paths.slice(0, this.#about.limits.paths));
+    setText(button, "Report");
+    button.disabled = false;
+    this.#showState();
+  }
+
   // Buttons and keys
 
   #listen() {
@@ -409,6 +426,8 @@ class Page {
     click("overview", () => this.#showOverview());
     click("add-first", () => this.#browser.open());
     click("metrics", event => this.#showMetrics(event));
+    byId("report").hidden = !this.#past;
+    click("report", () => this.#saveReport());
     click("link", async () => {
       if (await copy(location.href, "A link to this view")) {
         byId("link").classList.add("done");

@@ -11,18 +11,29 @@ export class Menu {
     this.button = iconButton("more", name, () => { if (this.#list.hidden) this.#open(); else this.#close(); });
     this.button.setAttribute("aria-haspopup", "menu");
     this.button.setAttribute("aria-expanded", "false");
-    this.#items = items.map(({ text, act, stays }) => h("button", {
-      type: "button", role: "menuitem", tabindex: "-1",
-      on: { click: () => {
-        if (!stays) this.#close();
-        act();
-      } },
-    }, text));
+    this.#items = items.map(item => this.#button(item));
     this.#list = h("div", { class: "menu", role: "menu", "aria-label": name, hidden: true }, this.#items);
     this.element = h("span", { class: "menu-host", on: {
       keydown: event => this.#key(event),
       focusout: ({ relatedTarget }) => { if (!this.element.contains(relatedTarget)) this.#hide(); },
     } }, this.button, this.#list);
+  }
+
+  #button({ text, act, stays }) {
+    return h("button", {
+      type: "button", role: "menuitem", tabindex: "-1",
+      on: { click: () => {
+        if (!stays) this.#close();
+        act();
+      } },
+    }, text);
+  }
+
+  /** Adds items behind the others. */
+  add(...items) {
+    const buttons = items.map(item => this.#button(item));
+    this.#items.push(...buttons);
+    this.#list.append(...buttons);
   }
 
   /** Gives the button another name. */

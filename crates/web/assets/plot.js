@@ -12,8 +12,8 @@ export const LEFT = 64;
 // From so many points to draw on the lines are thin.
 const DENSE = 12000;
 
-// Distances between the marks of the time axis, in ms.
-const STEPS = [1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400, 172800, 604800, 2592000]
+/** Distances between the marks of the time axis, in ms. */
+export const STEPS = [1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400, 172800, 604800, 2592000]
   .map(s => s * 1000);
 
 /** The height of a mark of the recorder itself, in pixels. */
@@ -21,6 +21,9 @@ const TICK = 5;
 
 /** The longest text of a mark, in characters. */
 const MARK_MOST = 28;
+
+/** The text of a mark as it stands beside its line. */
+export const markLabel = text => text.length > MARK_MOST ? `${text.slice(0, MARK_MOST - 1)}…` : text;
 
 /** A place where no cursor is. */
 const NOWHERE = { left: -10, top: -10 };
@@ -33,6 +36,53 @@ export function lone(values, [from, to]) {
   const found = [];
   for (let at = from; at <= to; at++) if (values[at] != null && values[at - 1] == null && values[at + 1] == null) found.push(at);
   return found.length ? found : null;
+}
+
+/** The ends of the axis of a unit, for values from `min` to `max`. */
+export function axisEnds(unit, kind, min, max) {
+  const { factor, prefixes } = unitOf(unit);
+  const floor = unit === "%" ? (kind === "stack" ? 100 : 1) : prefixes === "binary" ? 1024 / factor : 1e-9;
+  const low = Math.min(0, min);
+  const high = Math.max(max, low);
+  if (high === low) return [low, low + Math.max(floor, prefixes === "time" ? 1e-3 : 1)];
+  const top = high + (high - low) * 0.06;
+  return [low, Math.max(floor, unit === "%" && high <= 100 ? Math.min(top, 100) : top)];
+}
+
+/**
+ * Of a stack, the sums of each line and those below it, for the rows in [from, to); null where no line has a value.
+ * `hidden(n)` says which lines add nothing. `before` are lists to be filled anew.
+ */
+export function stacked(lines, hidden, length, [from, to], before = []) {
+  // Where one line has a value, those below that have none are 0 high; else the area between them would be a hole.
+  const shown = lines.filter(({ n }) => !hidden(n));
+  const ground = new Array(length).fill(null);
+  for (let at = from; at < to; at++) if (shown.some(({ column }) => column.values[at] != null)) ground[at] = 0;
+  let below = ground;
+  return lines.map(({ n, column }, place) => {
+    const sums = before[place] ?? [];
+    sums.length = length;
+    for (let at = from; at < to; at++) {
+      sums[at] = below[at] === null ? null : below[at] + (hidden(n) ? 0 : column.values[at] ?? 0);
+    }
+    below = sums;
+    return sums;
+  });
+}
+
+/**
+ * What the first and the last colour of a heat map stand for: 0, or less where a value is; and 100 of percentages,
+ * else the largest value shown.
+ */
+export function heatEnds(lines, [from, to]) {
+  let [low, top] = [0, lines.every(line => line.unit === "%") ? 100 : 0];
+  for (const { column: { values, least = values, greatest = values } } of lines) {
+    for (let at = from; at < to; at++) {
+      if (greatest[at] > top) top = greatest[at];
+      if (least[at] < low) low = least[at];
+    }
+  }
+  return [low, top || 1];
 }
 
 export class Plot {
@@ -113,16 +163,10 @@ export class Plot {
       return scales;
     }
     const [{ unit, scale }] = this.#lines;
-    const { factor, prefixes } = unitOf(unit);
-    const floor = unit === "%" ? (this.#kind === "stack" ? 100 : 1) : prefixes === "binary" ? 1024 / factor : 1e-9;
     scales[scale] = {
       range: (_, min, max) => {
         const [least, greatest] = this.#ends ?? [0, 0];
-        const low = Math.min(0, min ?? 0, least);
-        const high = Math.max(max ?? 0, low, greatest);
-        if (high === low) return [low, low + Math.max(floor, prefixes === "time" ? 1e-3 : 1)];
-        const top = high + (high - low) * 0.06;
-        return [low, Math.max(floor, unit === "%" && high <= 100 ? Math.min(top, 100) : top)];
+        return axisEnds(unit, this.#kind, Math.min(min ?? 0, least), Math.max(max ?? 0, greatest));
       },
     };
     return scales;
@@ -216,20 +260,7 @@ export class Plot {
     }
     // Of a stack every line is drawn on the sum of those below; only the rows that are shown are added up.
     const [from, to] = [Math.max(0, bounds[0] - 1), Math.min(times.length, bounds[1] + 1)];
-    // Where one line has a value, those below that have none are 0 high; else the area between them would be a hole.
-    const shown = this.#lines.filter(({ n }) => !hidden(n));
-    const ground = new Array(times.length).fill(null);
-    for (let at = from; at < to; at++) if (shown.some(({ column }) => column.values[at] != null)) ground[at] = 0;
-    let below = ground;
-    this.#sums = this.#lines.map(({ n, column }, place) => {
-      const sums = this.#sums[place] ?? [];
-      sums.length = times.length;
-      for (let at = from; at < to; at++) {
-        sums[at] = below[at] === null ? null : below[at] + (hidden(n) ? 0 : column.values[at] ?? 0);
-      }
-      below = sums;
-      return sums;
-    });
+    this.#sums = stacked(this.#lines, hidden, times.length, [from, to], this.#sums);
     return [times, ...this.#sums];
   }
 
@@ -305,7 +336,7 @@ export class Plot {
       ctx.lineTo(x, top + height);
       ctx.stroke();
       if (is_of_recorder) continue;
-      const short = text.length > MARK_MOST ? `${text.slice(0, MARK_MOST - 1)}…` : text;
+      const short = markLabel(text);
       const room = ctx.measureText(short).width + 8 * devicePixelRatio;
       // At the right edge it is before its line.
       const begin = x + room > left + width ? x - room : x;
@@ -352,20 +383,8 @@ export class Plot {
     u.ctx.restore();
   }
 
-  /**
-   * What the first and the last colour of a heat map stand for: 0, or less where a value is; and 100 of percentages,
-   * else the largest value shown.
-   */
-  ends([from, to]) {
-    let [low, top] = [0, this.#lines.every(line => line.unit === "%") ? 100 : 0];
-    for (const { column: { values, least = values, greatest = values } } of this.#lines) {
-      for (let at = from; at < to; at++) {
-        if (greatest[at] > top) top = greatest[at];
-        if (least[at] < low) low = least[at];
-      }
-    }
-    return [low, top || 1];
-  }
+  /** What the first and the last colour of a heat map stand for. */
+  ends(bounds) { return heatEnds(this.#lines, bounds); }
 
   /** Puts the cursor at a part of the width, 0 to 1, or takes it away that was put there before. */
   hold(part) {

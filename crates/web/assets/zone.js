@@ -26,9 +26,12 @@ export function axisClock(ms, step) {
   return ["Hours", "Minutes", "Seconds"].every(name => part(ms, name) === 0) ? day(ms).slice(5) : clock(ms, step < 60_000);
 }
 
+/** Minutes by which the zone is east of UTC at a time. */
+export const minutesEast = ms => zone ?? -new Date(ms).getTimezoneOffset();
+
 /** The zone at a time, as its distance from UTC: "UTC", "UTC+1", "UTC−3:30". */
 export function zoneText(ms) {
-  const minutes = zone ?? -new Date(ms).getTimezoneOffset();
+  const minutes = minutesEast(ms);
   if (minutes === 0) return "UTC";
   const rest = Math.abs(minutes) % 60;
   return `UTC${minutes < 0 ? "−" : "+"}${Math.floor(Math.abs(minutes) / 60)}${rest ? `:${two(rest)}` : ""}`;
