@@ -63,13 +63,16 @@ impl PastLog {
             }
         }
         for set in sets {
-            let of: Vec<_> = bound.iter().filter(|ask| ask.set == set).collect();
-            // A single counter of a single instance is read at a fraction of the cost, as long as none is left over.
-            if let [ask] = of.as_slice() {
-                if let Some(read) = self.single(ask, &steps, due)? {
-                    series.extend(read);
-                    continue;
+            let mut of = Vec::new();
+            for ask in bound.iter().filter(|ask| ask.set == set) {
+                // A single counter of a single instance is read at a fraction of the cost.
+                match self.single(ask, &steps, due)? {
+                    Some(read) => series.extend(read),
+                    None => of.push(ask),
                 }
+            }
+            if of.is_empty() {
+                continue;
             }
             let chosen = match of.iter().any(|ask| ask.ask.top.is_some()) {
                 true => Some(self.greatest(&of, &steps, due)?),
