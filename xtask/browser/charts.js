@@ -24,7 +24,7 @@ export const checksOfCharts = ({ open, close, ensure, same, until, card, legend,
           store.request([ask]);
           store.series(["a long name of an interface", "b"].map((instance, id) => ({ id, path: `\\Set(${instance})\\Counter`, ask: 0, counterset: "Set", instance, counter: "Counter", unit })));
           for (let n = 0; n < 3; n++) store.sample({ time: 100_000 + n * 1000, ids: [0, 1], values: [size, size], marks: { 0: "held" } });
-          const card = new Card({ title: unit, kind: "lines", wide: false, asks: [ask], hidden: new Set() }, { store, view: new View(), cursor: { at: null }, cursorAt() {}, changed() {} });
+          const card = new Card({ title: unit, kind: "lines", wide: false, asks: [ask], hidden: new Set() }, { store, view: new View(), cursor: { at: null, held: null }, marks: [], get range() { return this.view.range(this.store.last); }, cursorAt() {}, changed() {} });
           document.getElementById("charts").append(card.element);
           card.draw();
           await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
@@ -114,7 +114,7 @@ export const checksOfCharts = ({ open, close, ensure, same, until, card, legend,
         store.request([ask]);
         store.series(names.map((instance, id) => ({ id, path: `\\Set(${instance})\\Counter`, ask: 0, counterset: "Set", instance, counter: "Counter", unit })));
         for (let n = 0; n < 60; n++) store.sample({ time: 100_000 + n * 1000, ids: names.map((_, id) => id), values: names.map((_, id) => size * (id + 1)) });
-        const card = new Card({ title: "Heat", kind: "heat", wide: false, asks: [ask], hidden: new Set() }, { store, view: new View(), cursor: { at: null }, cursorAt() {}, changed() {} });
+        const card = new Card({ title: "Heat", kind: "heat", wide: false, asks: [ask], hidden: new Set() }, { store, view: new View(), cursor: { at: null, held: null }, marks: [], get range() { return this.view.range(this.store.last); }, cursorAt() {}, changed() {} });
         document.getElementById("charts").append(card.element);
         card.draw();
         await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
@@ -163,7 +163,7 @@ export const checksOfCharts = ({ open, close, ensure, same, until, card, legend,
         for (let n = 0; n <= 60; n++) store.sample({ time: 100_000 + n * 1000, ids: [0, 1, 2], values: [2e9, 1e9, 1e9] });
         const view = new View();
         view.window = 60;
-        const card = new Card({ title: "Rest", kind: "stack", wide: true, asks, hidden: new Set() }, { store, view, cursor: { at: null }, cursorAt() {}, changed() {} });
+        const card = new Card({ title: "Rest", kind: "stack", wide: true, asks, hidden: new Set() }, { store, view, cursor: { at: null, held: null }, marks: [], get range() { return this.view.range(this.store.last); }, cursorAt() {}, changed() {} });
         document.getElementById("charts").append(card.element);
         card.draw();
         await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));

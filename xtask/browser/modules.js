@@ -86,7 +86,7 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
         const ids = Array.from({ length: 100 }, (_, n) => n + 1);
         store.series([series(0, "_Total", { total: true }), ...ids.map(id => series(id, `p${id}`)), ...hasSum ? [series(999, "*", { sum: true })] : []]);
         const value = (id, n) => id > 85 ? 10 + id : id > 70 ? 0 : id % 3 + (id === 7 && n > 50 ? more : 0);
-        const card = new Card({ title: "Many", kind, wide: false, asks: [ask], hidden: new Set() }, { store, view: new View(), cursor: { at: null }, cursorAt() {}, changed() {} });
+        const card = new Card({ title: "Many", kind, wide: false, asks: [ask], hidden: new Set() }, { store, view: new View(), cursor: { at: null, held: null }, marks: [], get range() { return this.view.range(this.store.last); }, cursorAt() {}, changed() {} });
         document.getElementById("charts").append(card.element);
         const drawn = [];
         for (let n = 1; n <= 60; n++) {
@@ -148,7 +148,7 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
       }
       const view = new View();
       view.window = 60;
-      const card = new Card({ title: "Stack", kind: "stack", wide: true, asks: [ask], hidden: new Set() }, { store, view, cursor: { at: null }, cursorAt() {}, changed() {} });
+      const card = new Card({ title: "Stack", kind: "stack", wide: true, asks: [ask], hidden: new Set() }, { store, view, cursor: { at: null, held: null }, marks: [], get range() { return this.view.range(this.store.last); }, cursorAt() {}, changed() {} });
       document.getElementById("charts").append(card.element);
       card.draw();
       await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
@@ -219,7 +219,7 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
       sample(100_000, 2, 3);
       sample(101_000, 5, null, { 8: "denied" });
       const spec = { title: "Gaps", kind: "lines", wide: false, asks: [ask], hidden: new Set() };
-      const card = new Card(spec, { store, view: new View(), cursor: { at: null }, cursorAt() {}, changed() {} });
+      const card = new Card(spec, { store, view: new View(), cursor: { at: null, held: null }, marks: [], get range() { return this.view.range(this.store.last); }, cursorAt() {}, changed() {} });
       document.getElementById("charts").append(card.element);
       card.draw();
       const legend = [...card.element.querySelectorAll("tbody tr")].map(row => [...row.querySelectorAll("td")].slice(0, 4).map(cell => cell.textContent));
@@ -275,7 +275,7 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
         for (const [time, ...values] of rows) store.sample({ time, ids, values });
         const view = new View();
         view.window = seconds;
-        const card = new Card({ title: "Heat", kind: "heat", wide: true, asks: [ask], hidden: new Set() }, { store, view, cursor: { at: null }, cursorAt() {}, changed() {} });
+        const card = new Card({ title: "Heat", kind: "heat", wide: true, asks: [ask], hidden: new Set() }, { store, view, cursor: { at: null, held: null }, marks: [], get range() { return this.view.range(this.store.last); }, cursorAt() {}, changed() {} });
         document.getElementById("charts").append(card.element);
         card.draw();
         await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
@@ -480,7 +480,7 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
       store.history({ ids, times: Array.from({ length: 3600 }, (_, n) => start + n * 1000), values: ids.map(id => Array.from({ length: 3600 }, (_, n) => value(id, n))) });
       const view = new View();
       view.window = 3600;
-      const page = { store, view, cursor: { at: null }, cursorAt() {}, changed() {} };
+      const page = { store, view, cursor: { at: null, held: null }, marks: [], get range() { return this.view.range(this.store.last); }, cursorAt() {}, changed() {} };
       const card = new Card({ title: "Fifty", kind: "lines", wide: true, asks: [ask], hidden: new Set() }, page);
       document.getElementById("charts").append(card.element);
       const frame = () => new Promise(done => requestAnimationFrame(done));
@@ -522,6 +522,28 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
     cases.forEach(([value, unit, want], n) => same(got[n], want, `${value} ${unit}`));
     await close(page);
     return `${cases.length} of them`;
+  },
+
+  async "times have a zone, means the ends of their samples, and values that stand alone are points"() {
+    const page = await open("#none=1", { timezoneId: "America/New_York" });
+    const got = await page.evaluate(async () => {
+      const { axisClock, clock, day, useZone, zoned } = await import("/assets/zone.js");
+      const { figures } = await import("/assets/legend.js");
+      const { lone } = await import("/assets/plot.js");
+      const of = zone => { useZone(zone); return [clock(0), clock(0, false), day(0), axisClock(0, 1000), axisClock(3_600_000, 3_600_000), zoned(0).getHours()]; };
+      const zones = [of(0), of(330), of(null)];
+      return [
+        zones, figures({ values: [1, null, 5] }, 0, 3), figures({ values: [1, 5], least: [0, 4], greatest: [2, 9], counts: [1, 3] }, 0, 2), figures({ values: [null] }, 0, 1),
+        lone([1, null, 2, 3, null, 4], [0, 5]), lone([1, 2], [0, 1]),
+      ];
+    });
+    same(got, [
+      [["00:00:00", "00:00", "1970-01-01", "01-01", "01:00", 0], ["05:30:00", "05:30", "1970-01-01", "05:30:00", "06:30", 5],
+        ["19:00:00", "19:00", "1969-12-31", "19:00:00", "20:00", 19]],
+      { average: 3, min: 1, max: 5 }, { average: 4, min: 0, max: 9 }, null, [0, 5], null,
+    ], "zones, figures, points");
+    await close(page);
+    return "";
   },
 
   async "views read back from their addresses"() {

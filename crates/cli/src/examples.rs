@@ -479,6 +479,24 @@ Process sources:
   gate  /proc files of processes that ran, others refreshed periodically
   proc  /proc files of all processes, each time";
 
+/// Examples for `perfset report`.
+#[cfg(feature = "serve")]
+pub const REPORT: &str = r"Examples:
+  $ perfset report --log rec -o rec.html
+  rec.html: 486.2 KiB, 9 charts of 600 samples, 2 findings
+
+  A file to send: findings, charts, tables of processes, disks and networks, and
+  commands for the log. The line is on standard error. The recipient needs a
+  browser, and no network.
+
+  $ perfset report --log rec -o night.html --begin 02:00 --end 02:10 \
+      --title 'Backup' --counter '\System\Context Switches/sec'
+  Ten minutes, with a title and a chart of one more counter.
+
+  $ perfset report --log customer.blg -o customer.html
+  A Windows log. Without the counters of the overview, the report has charts of
+  up to 24 counters, and names the others.";
+
 /// Examples for `perfset serve`.
 #[cfg(feature = "serve")]
 pub const SERVE: &str = "\

@@ -44,6 +44,8 @@ mod provider;
 mod record;
 mod records;
 pub mod relog;
+#[cfg(feature = "serve")]
+mod report;
 mod resolve;
 pub mod samples;
 mod screen;
@@ -115,6 +117,8 @@ pub fn run(is_output_closed: bool) -> ExitCode {
         Some(Command::Dump(args)) => dump::run(&args),
         #[cfg(feature = "plot")]
         Some(Command::Plot(args)) => plot::run(&args),
+        #[cfg(feature = "serve")]
+        Some(Command::Report(args)) => report::run(&args),
         Some(Command::Log(args)) => run_log(&args),
         Some(Command::Relog(args)) => relog::run(&args),
         Some(Command::V1(args)) => v1::run(&args),

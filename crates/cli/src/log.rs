@@ -107,12 +107,7 @@ fn open(file: &Path) -> Result<(Info, String), Failure> {
         let recording = Recording::open(file).map_err(|error| failed(error.into()))?;
         let read = Info::of_recording(&recording);
         let info = read.map_err(|error| Failure::escaped(Exit::InvalidData, error))?;
-        let about = |key| recording.about().and_then(|about| about.get(key)).unwrap_or_default();
-        let mut written_by = format!("recording of {}", about(RecordingAbout::WRITER));
-        if !about(RecordingAbout::NOTE).is_empty() {
-            written_by = format!("{written_by}: {}", about(RecordingAbout::NOTE));
-        }
-        return Ok((info, written_by));
+        return Ok((info, writer_of(&recording)));
     }
     let log = match input::is_dash(file) {
         true => {
@@ -125,7 +120,23 @@ fn open(file: &Path) -> Result<(Info, String), Failure> {
         }
     };
     let log = log.map_err(failed)?;
-    let written_by = match &log {
+    let written_by = format_of(&log);
+    Ok((Info::read(log).map_err(failed)?, written_by))
+}
+
+/// Returns a text about the writer of a recording.
+pub fn writer_of(recording: &Recording) -> String {
+    let about = |key| recording.about().and_then(|about| about.get(key)).unwrap_or_default();
+    let written_by = format!("recording of {}", about(RecordingAbout::WRITER));
+    match about(RecordingAbout::NOTE) {
+        "" => written_by,
+        note => format!("{written_by}: {note}"),
+    }
+}
+
+/// Returns a text about the format of a log that is no recording.
+pub fn format_of<R: Read>(log: &Log<R>) -> String {
+    match log {
         Log::Blg(log) => {
             let header = log.header();
             let bits = if header.pointer_size == 4 { 32 } else { 64 };
@@ -134,8 +145,7 @@ fn open(file: &Path) -> Result<(Info, String), Failure> {
         Log::Text(log) => format!("{} log", log.header().separator.format()),
         Log::Records(log) => format!("{} of perfset", log.format().name()),
         _ => "log".to_owned(),
-    };
-    Ok((Info::read(log).map_err(failed)?, written_by))
+    }
 }
 
 /// Returns the error for a file that is not a log, or cannot be read further.

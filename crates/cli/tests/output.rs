@@ -400,6 +400,21 @@ fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
             }
             words.push("--force".into());
         }
+        Some("report") => {
+            let log = repository("testdata/logs/BasicPerfCounters.blg").to_str().unwrap().to_owned();
+            // The time and the counters are those of another log.
+            while let Some(at) =
+                words.iter().position(|word| ["--begin", "--end", "--counter"].contains(&word.as_str()))
+            {
+                words.drain(at..at + 2);
+            }
+            let at = words.iter().position(|word| word == "--log").unwrap() + 1;
+            words[at] = log;
+            for word in words.iter_mut().filter(|word| word.ends_with(".html")) {
+                *word = folder.join(&*word).to_str().unwrap().to_owned();
+            }
+            words.push("--force".into());
+        }
         Some("dump") if words.last().unwrap() == "-" => return None,
         Some("dump") => {
             *words.last_mut()? = repository("testdata/v2/small-vm.bin").to_str().unwrap().to_owned();

@@ -1,8 +1,8 @@
 // A chart with its title, its buttons and its legend.
 
 import { copy, h, iconButton, setText } from "./dom.js";
-import { agoText, scaleOf } from "./units.js";
-import { csv, isRest, labels, withoutTexts } from "./names.js";
+import { agoText } from "./units.js";
+import { csv, linesOf, ordered, withoutTexts } from "./names.js";
 import { askKey } from "./store.js";
 import { Choice } from "./choice.js";
 import { KINDS } from "./view.js";
@@ -15,9 +15,6 @@ import { rove } from "./rove.js";
 
 /** So many lines are asked for one by one. */
 const FEW = 12;
-
-/** So many lines are read out at the cursor. */
-const READ = 8;
 
 /** The longest title, in characters. */
 const TITLE_MOST = 80;
@@ -170,9 +167,7 @@ export class Card {
     const looked = JSON.stringify([kind, view.window, view.end, view.zoom, asks.map(askKey)]);
     const { columns, left } = this.#choice.lines(found, kind, looked, range);
     if (left) notes.push({ name: `${left} more`, text: "smaller than these, and not drawn" });
-    // What is left of a whole is the last of a stack, above what is used.
-    if (kind === "stack") columns.sort((a, b) => isRest(a.series) - isRest(b.series));
-    return { kind, columns, notes };
+    return { kind, columns: ordered(kind, columns), notes };
   }
 
   #dropAsk(ask) {
@@ -230,19 +225,11 @@ export class Card {
   /** What the lines say at the cursor, for those who hear it. */
   reading() {
     const { store, cursor } = this.page;
-    const shown = this.#lines.filter(({ n }) => !this.#isHidden(n));
-    const texts = shown.slice(0, READ).map(({ n }) => this.#legend.textOf(n));
-    if (shown.length > READ) texts.push(`and ${shown.length - READ} more`);
-    return `${clock(store.times[cursor.at])}: ${texts.join(", ")}`;
+    return `${clock(store.times[cursor.at])}: ${this.#legend.reading(n => this.#isHidden(n))}`;
   }
 
   #rebuild(kind, columns) {
-    const names = columns.length ? labels(columns.map(column => column.series)) : [];
-    const hasParts = kind === "stack" && columns.some(column => !isRest(column.series));
-    this.#lines = columns.map((column, n) => ({
-      n, label: names[n], unit: column.series.unit, scale: scaleOf(column.series), series: column.series, column,
-      isRest: hasParts && isRest(column.series),
-    }));
+    this.#lines = linesOf(kind, columns);
     this.element.dataset.drawn = kind;
     this.#legend.show(this.#lines, kind === "lines");
     this.#describe();

@@ -8,14 +8,18 @@ import { dashes, lineColour } from "./palette.js";
 import { rove } from "./rove.js";
 import { markText, reasonText } from "./names.js";
 
-/** Average, minimum and maximum of a column in [from, to), null of none. A step of a range has a least and a greatest value. */
-export function figures({ values, least = values, greatest = values }, from, to) {
+/**
+ * Average, minimum and maximum of a column in [from, to), null of none. Where a row is a step with several samples, it
+ * has their least and greatest value, and their number if that is known.
+ */
+export function figures({ values, least = values, greatest = values, counts }, from, to) {
   let [sum, count, min, max] = [0, 0, Infinity, -Infinity];
   for (let at = from; at < to; at++) {
     const value = values[at];
     if (value == null) continue;
-    sum += value;
-    count++;
+    const samples = counts ? counts[at] : 1;
+    sum += value * samples;
+    count += samples;
     if (least[at] < min) min = least[at];
     if (greatest[at] > max) max = greatest[at];
   }
@@ -39,11 +43,15 @@ const NAME_ROOM = 136;
 const NAME_EDGES = 40;
 const CHARACTER = 6.6;
 
-/** The room for the button that removes a line, and the edges. */
-const REMOVE_ROOM = 38;
+/** The room for the button that removes a line, and for the edges. */
+const REMOVE_ROOM = 22;
+const SIDES = 16;
 
 /** What is above and below the table. */
 const EDGES = 10;
+
+/** So many lines are read out at the cursor. */
+const READ = 8;
 
 /** The least room for a value, in characters. */
 const VALUE_LEAST = 8;
@@ -74,12 +82,12 @@ export class Legend {
   #heads;
   #body = h("tbody");
 
-  /** `act` hears of clicks: `toggle(n)`, `focus(n or null)`, `remove(n)`. */
+  /** `act` hears of clicks: `toggle(n)`, `focus(n or null)`, and `remove(n)` if lines can be removed. */
   constructor(act) {
     this.act = act;
     const heads = this.#heads = HEADS.map(text => h("th", { scope: "col", class: text.toLowerCase() }, text));
     const name = h("th", { scope: "col" }, h("span", { class: "unseen" }, "Line"));
-    const last = h("th", { scope: "col" }, h("span", { class: "unseen" }, "Remove"));
+    const last = h("th", { scope: "col" }, act.remove && h("span", { class: "unseen" }, "Remove"));
     this.element = h("div", { class: "legend", tabindex: "-1" },
       h("table", {}, h("thead", {}, h("tr", {}, name, this.#when, heads, last)), this.#body));
     this.#refresh = rove(this.element, () => [...this.#body.rows].map(row => [...row.querySelectorAll("button")]).filter(row => row.length));
@@ -92,7 +100,7 @@ export class Legend {
     if (!width) return;
     this.element.style.setProperty("--value", this.#longest);
     const longest = Math.max(0, ...this.#rows.map(({ line }) => line.label.length));
-    const room = width - Math.min(NAME_ROOM, NAME_EDGES + CHARACTER * longest) - REMOVE_ROOM;
+    const room = width - Math.min(NAME_ROOM, NAME_EDGES + CHARACTER * longest) - SIDES - (this.act.remove ? REMOVE_ROOM : 0);
     this.#shown = Math.max(COLUMNS.length - LEFT_OUT.length, Math.min(COLUMNS.length, Math.floor(room / this.#when.offsetWidth)));
     LEFT_OUT.forEach((name, n) => this.element.classList.toggle(`no-${name}`, n < COLUMNS.length - this.#shown));
     for (const cell of this.#body.querySelectorAll(".note td:nth-child(2)")) cell.colSpan = this.#shown;
@@ -130,7 +138,7 @@ export class Legend {
     }, swatch, h("span", {}, line.label));
     const cells = COLUMNS.map(name => h("td", { class: name }));
     const element = h("tr", { on: { mouseenter: () => act.focus(n), mouseleave: () => act.focus(null) } },
-      h("th", { scope: "row" }, button), cells, h("td", {}, line.series.isOthers ? null : iconButton("close", `Remove ${line.label}`, () => act.remove(n))));
+      h("th", { scope: "row" }, button), cells, h("td", {}, line.series.isOthers || !act.remove ? null : iconButton("close", `Remove ${line.label}`, () => act.remove(n))));
     swatch.style.background = swatchOf(lineColour(line), hasDashes ? dashes(line.n) : []);
     return { element, button, cells, line };
   }
@@ -148,7 +156,8 @@ export class Legend {
       element.classList.toggle("off", off);
       button.setAttribute("aria-pressed", String(!off));
       const place = at ?? to - 1;
-      const value = place >= 0 ? column.values[place] ?? null : null;
+      const shown = at === null ? column.last ?? column.values : column.values;
+      const value = place >= 0 ? shown[place] ?? null : null;
       const stats = figures(column, from, to);
       cells[0].classList.toggle("reason", value === null);
       // Where there is no value at all the reason has the whole row.
@@ -170,10 +179,12 @@ export class Legend {
     this.#fit();
   }
 
-  /** What a line says at the place of the cursor, for those who hear it. */
-  textOf(n) {
-    const { cells, line } = this.#rows[n];
-    return `${line.label} ${cells[0].textContent}`;
+  /** What the lines say at the place of the cursor, for those who hear it. `hidden(n)` says which are not shown. */
+  reading(hidden) {
+    const shown = this.#rows.filter((_, n) => !hidden(n));
+    const texts = shown.slice(0, READ).map(({ cells, line }) => `${line.label} ${cells[0].textContent}`);
+    if (shown.length > READ) texts.push(`and ${shown.length - READ} more`);
+    return texts.join(", ");
   }
 
   destroy() { this.#size.disconnect(); }

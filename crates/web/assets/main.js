@@ -11,7 +11,7 @@ import { FILLED, Past } from "./past.js";
 import { askKey, Store } from "./store.js";
 import { Stream } from "./stream.js";
 import { asksOf, overviewCharts, View, WINDOWS } from "./view.js";
-import { clock, day, ownZone, usesUtc, useUtc, zoneText } from "./zone.js";
+import { clock, day, ownZone, usesUtc, useZone, zoneText } from "./zone.js";
 
 const STATES = { connecting: "Connecting", live: "Live", lost: "Connection lost", refused: "Refused", login: "Logged out" };
 
@@ -351,7 +351,7 @@ class Page {
   /** Times are in UTC, or in the browser's zone: `utc`, `local`, or null for what is usual. */
   #rezone(zone) {
     this.view.zone = zone;
-    useUtc(zone === "utc");
+    useZone(zone === "utc" ? 0 : null);
     keep("zone", zone);
     this.#showZone();
     this.#charts.rezone();

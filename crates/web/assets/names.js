@@ -1,5 +1,7 @@
 // How lines are called, why they have no value, and what of them is copied.
 
+import { scaleOf } from "./units.js";
+
 // The keywords of docs/output.md, in few words: a legend has little room.
 const REASONS = {
   needs_two_samples: "needs a second sample",
@@ -74,6 +76,19 @@ export const isUsual = without => without.every(({ status }) => ["needs_two_samp
 
 /** Whether a part of a whole is what is left of it. */
 export const isRest = ({ counter, instance }) => RESTS.test(counter) || instance === "Idle";
+
+/** The columns of a chart in the order of its lines: what is left of a whole is the last of a stack, above what is used. */
+export const ordered = (kind, columns) => kind === "stack" ? [...columns].sort((a, b) => isRest(a.series) - isRest(b.series)) : columns;
+
+/** The lines of a chart with these columns, as panels draw and legends list them. */
+export function linesOf(kind, columns) {
+  const names = columns.length ? labels(columns.map(column => column.series)) : [];
+  const hasParts = kind === "stack" && columns.some(column => !isRest(column.series));
+  return columns.map((column, n) => ({
+    n, label: names[n], unit: column.series.unit, scale: scaleOf(column.series), series: column.series, column,
+    isRest: hasParts && isRest(column.series),
+  }));
+}
 
 /**
  * Names that fit into little room, `fits` says whether one does. What all of them begin with tells nothing, so their

@@ -15,6 +15,7 @@ export class Panels {
   #panels = [];
   #kind = "";
   #left = LEFT;
+  #paper = null;
   #size = new ResizeObserver(entries => { for (const { target } of entries) this.#fit(target); });
 
   /** `act` hears what keys and pointer do: `near(n or null)`, `move(by)`, `release()`. */
@@ -44,7 +45,7 @@ export class Panels {
     const scales = [...new Set(lines.map(line => line.scale))];
     this.element.classList.toggle("bare", scales.length === 0);
     this.element.classList.toggle("many", scales.length > 1);
-    this.#left = kind === "heat" ? roomOf(lines.map(line => line.label), this.element.clientWidth) : LEFT;
+    this.#left = kind === "heat" ? roomOf(lines.map(line => line.label), this.#paper?.[0] ?? this.element.clientWidth) : LEFT;
     for (const scale of scales) this.#add(lines.filter(line => line.scale === scale), scale === scales.at(-1));
   }
 
@@ -55,6 +56,7 @@ export class Panels {
     const key = this.#kind === "heat" ? new Key(this.#left, lines[0].unit) : null;
     if (key) this.element.append(key.element);
     this.#panels.push({ host, plot, key });
+    if (this.#paper) this.#fit(host);
     this.#size.observe(host);
   }
 
@@ -65,8 +67,14 @@ export class Panels {
     this.element.replaceChildren();
   }
 
+  /** Width and height of each drawing on paper, as long as it is printed; null: as large as its place. */
+  set paper(size) {
+    this.#paper = size;
+    for (const { host } of this.#panels) this.#fit(host);
+  }
+
   #fit(host) {
-    const { clientWidth, clientHeight } = host;
+    const [clientWidth, clientHeight] = this.#paper ?? [host.clientWidth, host.clientHeight];
     if (clientWidth && clientHeight) this.#panels.find(panel => panel.host === host)?.plot.resize(clientWidth, clientHeight);
   }
 

@@ -1,9 +1,8 @@
 // The drawing of lines of one unit: lines, stacked areas, or a heat map with a row an instance. uPlot draws; data are
 // not copied except where they are stacked.
 
-import { axisSteps, axisTexts, unitOf } from "./units.js";
-import { clock, zoned } from "./zone.js";
-import { gapOf } from "./store.js";
+import { axisSteps, axisTexts, gapOf, unitOf } from "./units.js";
+import { axisClock, zoned } from "./zone.js";
 import { columns, greatest, RowNames } from "./heat.js";
 import { dashes, faded, FONT, lineColour, ramp, styled } from "./palette.js";
 
@@ -14,7 +13,8 @@ export const LEFT = 64;
 const DENSE = 12000;
 
 // Distances between the marks of the time axis, in ms.
-const STEPS = [1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400].map(s => s * 1000);
+const STEPS = [1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400, 172800, 604800, 2592000]
+  .map(s => s * 1000);
 
 /** The height of a mark of the recorder itself, in pixels. */
 const TICK = 5;
@@ -27,6 +27,13 @@ const NOWHERE = { left: -10, top: -10 };
 
 /** Further above a plot than a pointer is near a line. */
 const ABOVE = -100;
+
+/** Where values stand alone, between others that are missing: no line leads to them, so they are points. */
+export function lone(values, [from, to]) {
+  const found = [];
+  for (let at = from; at <= to; at++) if (values[at] != null && values[at - 1] == null && values[at + 1] == null) found.push(at);
+  return found.length ? found : null;
+}
 
 export class Plot {
   #u;
@@ -132,7 +139,7 @@ export class Plot {
       grid: { show: this.#kind !== "heat", stroke: paint("--grid"), width: 1 },
       // A text that would not fit at the right is left out.
       values: (u, splits, axis, space, step) => splits.map(split => !this.#hasTimes
-        || u.valToPos(split, "x") > u.bbox.width / devicePixelRatio - (step < 60000 ? 18 : 8) ? "" : clock(split, step < 60000)),
+        || u.valToPos(split, "x") > u.bbox.width / devicePixelRatio - (step < 60000 ? 18 : 8) ? "" : axisClock(split, step)),
     };
     if (this.#kind === "heat") {
       return [time, { ...common, scale: "y", size: this.#left, grid: { show: false }, values: (_, splits) => splits.map(() => "") }];
@@ -162,7 +169,11 @@ export class Plot {
       stroke: this.#kind === "stack" ? undefined : () => lineColour(line),
       fill: this.#kind === "stack" ? () => faded(lineColour(line), line.isRest ? 0.45 : 0.8)
         : this.#lines.length === 1 ? () => faded(lineColour(line), 0.12) : undefined,
-      points: { show: (u, at, from, to) => to - from < 3 },
+      points: {
+        show: (u, at, from, to) => to - from < 3,
+        filter: (u, at, isShown) => isShown || this.#kind === "stack" ? null : lone(u.data[at], u.series[0].idxs),
+        fill: this.#kind === "stack" ? undefined : () => lineColour(line),
+      },
     })), ...others];
   }
 
@@ -248,6 +259,9 @@ export class Plot {
       const { least, greatest } = line.column;
       if (!least || this.#hidden(line.n)) continue;
       u.ctx.fillStyle = faded(lineColour(line), 0.22);
+      // A single large sample is narrow: without an edge nobody would see it.
+      u.ctx.strokeStyle = faded(lineColour(line), 0.35);
+      u.ctx.lineWidth = 1;
       for (let begin = from; begin < to;) {
         if (least[begin] == null) {
           begin++;
@@ -259,7 +273,9 @@ export class Plot {
         u.ctx.beginPath();
         for (let at = begin; at < end; at++) u.ctx.lineTo(...place(at, greatest[at]));
         for (let at = end - 1; at >= begin; at--) u.ctx.lineTo(...place(at, least[at]));
+        u.ctx.closePath();
         u.ctx.fill();
+        u.ctx.stroke();
         begin = end;
       }
     }

@@ -4,15 +4,13 @@
 // that lines have a gap there.
 
 import { isTotal } from "./names.js";
+import { gapOf } from "./units.js";
 
 /** Columns that are kept at most: of those that are over the smallest go first. */
 const COLUMNS_MAX = 4000;
 
 /** What identifies a question: its path, and how many of its instances if not all. */
 export const askKey = ({ path, top }) => top ? `${path}\ttop=${top}` : path;
-
-/** How far samples are apart if there was something between them that did not come. */
-export const gapOf = interval => 2.5 * interval;
 
 export class Store {
   /** Times in ms since 1970, rising. Columns are as long. */
@@ -56,16 +54,16 @@ export class Store {
 
   /**
    * A range in steps, which is all that this store is of: `{times, series, errors}`. The `ask` of a series is its path.
-   * Columns have the least and the greatest value of each step, too.
+   * Columns have the least, the greatest and the last value of each step, too.
    */
   steps({ times, series, errors }) {
     const described = this.#described(series);
     this.series(described);
     this.history({ ids: described.map(({ id }) => id), times, values: series.map(({ mean }) => mean) });
-    series.forEach(({ least, greatest, missing }, n) => {
+    series.forEach(({ least, greatest, last, missing }, n) => {
       const column = this.columns.get(this.#ids.get(described[n].id)?.key);
       if (!column) return;
-      Object.assign(column, { least, greatest });
+      Object.assign(column, { least, greatest, last });
       for (const [at, reason] of missing) column.why.set(times[at], reason);
     });
     for (const { ask, error } of errors) {

@@ -105,6 +105,9 @@ export function axisSteps(unit) {
   return binary;
 }
 
+/** How far samples are apart if there was something between them that did not come. */
+export const gapOf = interval => 2.5 * interval;
+
 /** How long ago, or how long: "5 s", "3 min", "2 h". */
 export function agoText(ms) {
   const seconds = Math.max(0, Math.round(ms / 1000));

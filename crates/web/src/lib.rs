@@ -31,6 +31,7 @@ mod log;
 mod overview;
 mod places;
 mod range;
+pub mod report;
 pub mod request;
 mod sampler;
 mod scrape;

@@ -48,6 +48,7 @@ mod protocols;
 mod record;
 mod recordings;
 mod relations;
+mod report;
 mod services;
 mod tables;
 mod tmux;
@@ -145,6 +146,7 @@ pub fn run(args: &Args) -> Result<()> {
         ("100,000 columns of CSV, one counter", &logs::wide),
         ("a server's published counters are a load generator's own counts", &published::http_counters),
         ("the page shows, finds, zooms, pauses and is restored in a browser", &page::check),
+        ("a report opens from disk without a network", &report::check),
         ("such a program agrees with mpstat, one core loaded", &c::cpu_perf_counters),
         ("its examples print what the command prints", &c::examples),
         ("facts about processes are the kernel's, and command lines are not for everybody", &facts::check),

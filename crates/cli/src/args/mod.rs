@@ -23,6 +23,8 @@ mod processes;
 #[cfg(feature = "publish")]
 mod publish;
 mod record;
+#[cfg(feature = "serve")]
+mod report;
 mod screen;
 #[cfg(feature = "serve")]
 mod serve;
@@ -39,6 +41,8 @@ pub use processes::ProcessArgs;
 #[cfg(feature = "publish")]
 pub use publish::*;
 pub use record::{Every, Keep, MarkArgs, RecordArgs, Sync};
+#[cfg(feature = "serve")]
+pub use report::ReportArgs;
 use screen::screen_usage;
 pub use screen::{PartArgs, PastArgs, ProcessorsArgs, ScreenArgs};
 #[cfg(feature = "serve")]
@@ -94,6 +98,8 @@ pub enum Command {
     View(ViewArgs),
     #[cfg(feature = "plot")]
     Plot(PlotArgs),
+    #[cfg(feature = "serve")]
+    Report(ReportArgs),
     Record(RecordArgs),
     Mark(MarkArgs),
     Dump(DumpArgs),

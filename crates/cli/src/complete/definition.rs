@@ -184,7 +184,7 @@ impl<'d> CommandLine<'d> {
         }
         match (self.command.get_name(), arg.get_id().as_str()) {
             (_, "operands") => WantedWord::Operand,
-            (_, "paths") => WantedWord::Path,
+            (_, "paths" | "counters") => WantedWord::Path,
             ("get", "sort") => WantedWord::SortKey,
             ("describe" | "instances", "name") | ("list", "filter") | ("export", "names") => {
                 WantedWord::Counterset

@@ -231,6 +231,12 @@ impl Overview {
         }
     }
 
+    /// Returns the time of the last sample, in 100 ns since 1601 UTC; `None` before the first one.
+    #[must_use]
+    pub fn last_time(&self) -> Option<i64> {
+        self.times[0].map(|_| self.query.snapshot().clocks().utc_100ns())
+    }
+
     /// Returns the state at the last sample, with this number of processes and control groups for each use: those with
     /// most processor time, most memory and most storage. To be called once after each collection: the changes are
     /// differences from earlier states that it returned.
