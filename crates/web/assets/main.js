@@ -477,7 +477,7 @@ class Page {
       ArrowLeft: target.matches("input") ? null : () => this.#step(-1),
       ArrowRight: target.matches("input") ? null : () => this.#step(1),
     };
-    WINDOWS.forEach(([seconds], n) => { acts[n + 1] = () => this.#setWindow(seconds); });
+    WINDOWS.forEach(([seconds], n) => { if (byId(`window-${seconds}`)) acts[n + 1] = () => this.#setWindow(seconds); });
     if (isTyping || !Object.hasOwn(acts, event.key) || !acts[event.key]) return;
     event.preventDefault();
     acts[event.key]();

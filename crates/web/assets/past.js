@@ -31,6 +31,7 @@ export class Past extends EventTarget {
   #interval;
   #asked = "";
   #about = "";
+  #changed = -Infinity;
   #wait = 0;
   #reading = null;
   #rankings = new Map();
@@ -73,7 +74,11 @@ export class Past extends EventTarget {
       this.store = null;
       this.problem = null;
     } else {
-      this.#wait = setTimeout(() => this.#read(charts, range, earlier), REST);
+      // A single change is answered at once, and of many in a row only the last.
+      const now = performance.now();
+      const rest = now - this.#changed > REST ? 0 : REST;
+      this.#changed = now;
+      this.#wait = setTimeout(() => this.#read(charts, range, earlier), rest);
     }
   }
 
@@ -112,10 +117,17 @@ export class Past extends EventTarget {
     const step = this.#interval;
     const asks = rangeAsks(charts);
     if (asks.length === 0) return true;
-    const range = await readRange(asks, { from: `-${Math.round(length / 1000)}s`, to: null, length, step }, signal).catch(() => null);
+    const what = { from: `-${Math.round(length / 1000)}s`, to: null, length, step };
+    // What has come is drawn before the rest.
+    const each = part => {
+      if (signal.aborted) return;
+      store.fill(atMiddle(part, step));
+      this.dispatchEvent(new Event("data"));
+    };
+    const range = await readRange(asks, what, signal, each).catch(() => null);
     if (signal.aborted) return true;
     if (!range?.times.length) return false;
-    store.fill(atMiddle(range, step), length);
+    store.isFilled(range.times[0]);
     const own = new Set(this.marks.map(({ time, text }) => `${time} ${text}`));
     this.marks.push(...range.marks.filter(({ time, text }) => !own.has(`${time} ${text}`)));
     return true;

@@ -53,9 +53,10 @@ function groups(asks, steps) {
 
 /**
  * Asks for a range: `from` and `to` as the server understands them, `length` its length and `step` that of a step, in
- * ms. The answer is that of the server for all asks together; `ask` of a series or an error is its path.
+ * ms. The answer is that of the server for all asks together; `ask` of a series or an error is its path. `each` is
+ * called with the part of every request.
  */
-export async function readRange(asks, { from, to, length, step }, signal) {
+export async function readRange(asks, { from, to, length, step }, signal, each = () => {}) {
   const all = { times: [], series: [], errors: [], gaps: [], marks: [] };
   for (const group of groups(asks, Math.ceil(length / step) + 1)) {
     const query = new URLSearchParams();
@@ -80,8 +81,10 @@ export async function readRange(asks, { from, to, length, step }, signal) {
     const part = await response.json();
     if (!all.times.length) Object.assign(all, { from: part.from, to: part.to, times: part.times, gaps: part.gaps, marks: part.marks });
     for (const list of ["series", "errors"]) {
-      for (const one of part[list]) all[list].push({ ...one, ask: group[one.ask]?.path });
+      part[list] = part[list].map(one => ({ ...one, ask: group[one.ask]?.path }));
+      all[list].push(...part[list]);
     }
+    each(part);
   }
   return all;
 }

@@ -80,30 +80,38 @@ export class Store {
     for (const column of this.columns.values()) column.other = means.get(column.series.path) ?? nothing;
   }
 
-  /** What was recorded before the first sample, in steps as long as the interval. From then on nothing is unknown. */
-  fill({ times, series }, length) {
+  /**
+   * What was recorded before the samples that have come, in steps as long as the interval; it may come in parts. Steps
+   * before all rows are rows. Other rows, which are of samples, have the value of the step that they are in.
+   */
+  fill({ times, series }) {
+    const [begin, length] = [times[0] - this.interval / 2, times.length];
     const first = this.times[0] ?? Infinity;
     const end = times.findIndex(time => time > first - this.interval / 2);
-    const before = end < 0 ? times : times.slice(0, end);
-    this.#insert(before);
-    const place = new Map(this.times.map((time, at) => [time, at]));
+    this.#insert(end < 0 ? times : times.slice(0, end));
+    const rows = this.times.map((time, at) => [at, this.#gaps.has(time) ? -1 : Math.floor((time - begin) / this.interval)])
+      .filter(([, step]) => step >= 0 && step < length);
     const last = new Map(series.map((one, n) => [one.path, n]));
     const described = this.#described(series);
-    series.forEach(({ path, mean, missing }, n) => {
-      const ask = this.asks.get(series[n].ask);
-      if (!ask) return;
+    series.forEach(({ path, mean, missing, ask }, n) => {
+      const asked = this.asks.get(ask);
+      if (!asked) return;
       // The newest of a path goes on with the samples that come; an earlier one of the same name is another line.
       const key = last.get(path) === n ? path : `${path}\tbefore ${n}`;
       const column = this.columns.get(key) ?? { key, series: described[n], values: new Array(this.times.length).fill(null), why: new Map(), marks: new Map() };
       this.columns.set(key, column);
-      ask.members.add(key);
-      before.forEach((time, at) => { column.values[place.get(time)] = mean[at]; });
-      for (const [at, reason] of missing) if (at < before.length) column.why.set(times[at], reason);
+      asked.members.add(key);
+      const reasons = new Map(missing);
+      for (const [at, step] of rows) {
+        if (column.values[at] != null || column.why.has(this.times[at])) continue;
+        column.values[at] = mean[step];
+        if (reasons.has(step)) column.why.set(this.times[at], reasons.get(step));
+      }
     });
-    this.oldest = (before[0] ?? first) - this.interval;
-    // The newest step is not there yet, and the oldest may be before the recording.
-    if (Number.isFinite(length) && before.length * this.interval < length * 0.9) this.oldest = -Infinity;
   }
+
+  /** All has come that was recorded since a time: from then on nothing is unknown. */
+  isFilled(since) { this.oldest = since - this.interval; }
 
   /** The series of a range as the server describes those of a stream, with numbers of their own. */
   #described(series) {

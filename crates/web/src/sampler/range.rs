@@ -55,40 +55,7 @@ impl PastLog {
             let hints = first.hints.clone();
             return Err(ApiError { hints, ..ApiError::new(status, first.error.clone()) });
         }
-        let mut series = Vec::new();
-        let mut sets: Vec<Guid> = Vec::new();
-        for ask in &bound {
-            if !sets.contains(&ask.set) {
-                sets.push(ask.set);
-            }
-        }
-        for set in sets {
-            let of: Vec<_> = bound.iter().filter(|ask| ask.set == set).collect();
-            // A single counter of a single instance is read at a fraction of the cost, as long as none is left over.
-            if let [ask] = of.as_slice() {
-                if let Some(read) = self.single(ask, &steps, due)? {
-                    series.extend(read);
-                    continue;
-                }
-            }
-            let chosen = match of.iter().any(|ask| ask.ask.top.is_some()) {
-                true => Some(self.greatest(&of, &steps, due)?),
-                false => None,
-            };
-            let mut reader = SetReader::new(&steps, &of, chosen);
-            reader.room = limits.series.saturating_sub(series.len());
-            self.read_range(&of, &steps, due, |query| reader.take(query))?;
-            if reader.has_too_many {
-                return Err(too_many_series(request, &steps, limits.series));
-            }
-            // Those that ended before the range.
-            reader.series.retain(|series| !series.is_empty());
-            series.append(&mut reader.series);
-            let most = CELLS_MOST.checked_div(series.len()).unwrap_or(CELLS_MOST);
-            if steps.count > most {
-                return Err(too_many_cells(request, &steps, series.len()));
-            }
-        }
+        let mut series = self.series(request, &bound, &steps, (limits.series, due))?;
         series.sort_by_key(|series| series.ask);
         for BoundAsk { index, ask, .. } in &bound {
             if !series.iter().any(|series| series.ask == *index) {
@@ -103,6 +70,54 @@ impl PastLog {
             RangeFormat::Json => range.to_json(),
             RangeFormat::Csv => range.to_csv(),
         })
+    }
+
+    /// Reads the series of the paths that are bound: counterset by counterset.
+    fn series(
+        &self,
+        request: &RangeRequest,
+        bound: &[BoundAsk<'_>],
+        steps: &RangeSteps,
+        (most, due): (usize, Instant),
+    ) -> Result<Vec<RangeSeries>, ApiError> {
+        let mut series = Vec::new();
+        let mut sets: Vec<Guid> = Vec::new();
+        for ask in bound {
+            if !sets.contains(&ask.set) {
+                sets.push(ask.set);
+            }
+        }
+        for set in sets {
+            let mut of = Vec::new();
+            for ask in bound.iter().filter(|ask| ask.set == set) {
+                // A single counter of a single instance is read at a fraction of the cost.
+                match self.single(ask, steps, due)? {
+                    Some(read) => series.extend(read),
+                    None => of.push(ask),
+                }
+            }
+            if of.is_empty() {
+                continue;
+            }
+            let chosen = match of.iter().any(|ask| ask.ask.top.is_some()) {
+                true => Some(self.greatest(&of, steps, due)?),
+                false => None,
+            };
+            let mut reader = SetReader::new(steps, &of, chosen);
+            reader.room = most.saturating_sub(series.len());
+            self.read_range(&of, steps, due, |query| reader.take(query))?;
+            if reader.has_too_many {
+                return Err(too_many_series(request, steps, most));
+            }
+            // Those that ended before the range.
+            reader.series.retain(|series| !series.is_empty());
+            series.append(&mut reader.series);
+            let fitting = CELLS_MOST.checked_div(series.len()).unwrap_or(CELLS_MOST);
+            if steps.count > fitting {
+                return Err(too_many_cells(request, steps, series.len()));
+            }
+        }
+        Ok(series)
     }
 
     /// Returns the steps of a request.
