@@ -14,6 +14,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { chromium } from "playwright-core";
 import { checksOfCharts } from "./charts.js";
 import { checksOfModules } from "./modules.js";
+import { checksOfTables } from "./tables.js";
 
 const url = process.argv[2];
 const input = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
@@ -626,6 +627,7 @@ const checks = {
 
   ...checksOfCharts({ open, close, ensure, same, until, card, legend, state, numbers, url }),
   ...checksOfModules({ open, close, ensure, same }),
+  ...checksOfTables({ open, close, ensure, same, until, card, legend, numbers, samples, sleep }),
 };
 
 let failed = 0;

@@ -293,11 +293,12 @@ fn add_facts(row: &mut RowJson, facts: Vec<Fact>, has_all: bool, with_command_li
     row.facts = Some(known);
 }
 
-/// Brings the rows of each control group together, in the order of their first rows. Returns the groups.
+/// Brings the rows of each control group together, in the order of their first rows; totals are in none, and come
+/// first. Returns the groups.
 fn grouped(rows: &mut [RowJson]) -> Vec<GroupJson> {
     let mut groups: Vec<GroupJson> = Vec::new();
     let mut by_path: BTreeMap<Option<String>, usize> = BTreeMap::new();
-    for row in rows.iter_mut() {
+    for row in rows.iter_mut().filter(|row| !row.total) {
         let path = row.facts.as_ref().and_then(|facts| facts.get(FactKind::Cgroup.keyword()).cloned());
         let at = *by_path.entry(path.clone()).or_insert_with(|| {
             groups.push(GroupJson { path, rows: 0 });
