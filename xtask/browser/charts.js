@@ -401,9 +401,15 @@ export const checksOfCharts = ({ open, close, ensure, same, until, card, legend,
     const chart = (title, kind, path, ...more) => [["chart", title], ["kind", kind], ["path", path], ...more];
     const page = await open(`#${new URLSearchParams([["w", 60], ...chart("Memory", "stack", "\\Linux Memory\\AnonPages", ["path", "\\Linux Memory\\MemFree"]),
       ...chart("Processors", "heat", "\\Processor Information(*)\\% User Time"), ...chart("Busiest", "rank", "\\Process V2(*)\\% Processor Time", ["top", 12]),
-      ...chart("Pressure", "lines", "\\Pressure Stall(*)\\% Some Stalled Time"), ...chart("Mixed", "lines", "\\System\\Processes", ["path", "\\Processor Information(_Total)\\Parking Status"])])}`);
+      ...chart("Pressure", "lines", "\\Pressure Stall(*)\\% Some Stalled Time"), ...chart("Mixed", "lines", "\\System\\Processes", ["path", "\\Processor Information(_Total)\\Parking Status"]),
+      ...chart("Bars", "bars", "\\Processor Information(*)\\% User Time"), ...chart("Report", "report", "\\Memory\\Available Bytes"),
+      ["chart", "Table"], ["kind", "table"], ["wide", 1], ["set", "Process V2"], ["facts", 1], ["tree", "cgroup"]])}`);
     for (const title of ["Memory", "Processors", "Mixed"]) await until(async () => numbers((await legend(page, title))[0]?.cells ?? [""]), `${title} has no values`);
     await until(() => page.locator(".ranking tbody tr:not(.none)").count(), "no ranking");
+    await card(page, "Table").scrollIntoViewIfNeeded();
+    await until(() => page.locator(".grid tbody tr.group").count(), "no table");
+    await card(page, "Table").getByRole("button", { name: "Columns", exact: true }).click();
+    await until(() => page.locator(".grid .ticks input").count(), "no columns to choose");
     await page.evaluate(axe);
     const everywhere = async (where, sizes = [DESKTOP, LAPTOP, PHONE]) => {
       for (const { viewport } of sizes) {

@@ -554,13 +554,15 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
       const { View } = await import("/assets/view.js");
       const fragments = [
         "w=300", "w=300&tz=utc", "w=300&tz=local", "w=60&end=1700000000000", "w=60&end=1700000000000&zoom=1699999990000-1699999999000&theme=dark", "w=300&none=1",
+        "w=60&chart=t&kind=table&set=Process+V2&column=%25+User+Time&column=%3Cb%3E&sort=name&order=asc&filter=a%26b&tree=parent&facts=1&rows=300",
         "w=3600&theme=light&chart=a%26b&kind=stack&wide=1&path=%5CA%28x%29%5Cb&path=%5CC%28*%29%5Cd&top=12&hide=%5CA%28x%29%5Cb&chart=&kind=rank",
       ];
-      const bad = ["", "w=7&end=x&zoom=9-3&theme=<b>&tz=x&path=lost&kind=__proto__&top=3", "chart=x&kind=constructor&top=1e9&zoom=1", "%%%"];
+      const bad = ["", "w=7&end=x&zoom=9-3&theme=<b>&tz=x&path=lost&kind=__proto__&top=3", "chart=x&kind=constructor&top=1e9&zoom=1", "%%%",
+        "chart=x&kind=table&tree=__proto__&order=up&rows=7&facts=x&kind=lines&set=y"];
       return [fragments.map(text => [View.fromFragment(text).toFragment(), text]), bad.map(text => View.fromFragment(text).toFragment())];
     });
     for (const [got, want] of result[0]) same(got, want, "a fragment");
-    same(result[1], ["w=300", "w=300", "w=300&chart=x&kind=lines", "w=300"], "bad fragments");
+    same(result[1], ["w=300", "w=300", "w=300&chart=x&kind=lines", "w=300", "w=300&chart=x&kind=lines"], "bad fragments");
     await close(page);
     return `${result[0].length + result[1].length} of them`;
   },

@@ -16,6 +16,7 @@ import { checksOfCharts } from "./charts.js";
 import { checksOfFiles } from "./files.js";
 import { checksOfModules } from "./modules.js";
 import { checksOfPast } from "./past.js";
+import { checksOfTables } from "./tables.js";
 
 const url = process.argv[2];
 const input = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
@@ -630,6 +631,7 @@ const checks = {
   ...checksOfFiles({ open, close, ensure, same, until, card, legend, numbers }),
   ...checksOfModules({ open, close, ensure, same }),
   ...checksOfPast({ open, close, ensure, same, card, legend, until, state }),
+  ...checksOfTables({ open, close, ensure, same, until, card, legend, numbers, samples, sleep }),
 };
 
 let failed = 0;

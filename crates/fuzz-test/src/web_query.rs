@@ -1,6 +1,6 @@
 //! Query strings of the server's requests.
 
-use perfset_web::request::{PATHS_MOST, StreamRequest, TOP_MOST, stream, text, values, without};
+use perfset_web::request::{PATHS_MOST, StreamRequest, TOP_MOST, stream, table, text, values, without};
 
 /// Checks that the stream request in a query string is the same after writing and reading it, and that the other
 /// readers agree.
@@ -11,6 +11,11 @@ pub fn check(input: &[u8]) {
     assert!(rest.len() <= query.len() && (tokens.is_empty() || rest.len() < query.len()));
     if let Ok(Some(words)) = text(&query, "words") {
         assert!(!words.trim().is_empty() && words.len() <= query.len());
+    }
+    if let Ok(request) = table(&query) {
+        let address = request.address();
+        let (_, again) = address.split_once('?').expect("an address with a query");
+        assert_eq!(table(again), Ok(request));
     }
     let asked = stream(&query);
     // A stream takes no single time.

@@ -59,6 +59,7 @@ mod machine;
 pub mod overview;
 #[cfg(all(feature = "publish", target_os = "linux"))]
 pub mod publish;
+pub mod tables;
 
 /// Compiles the program in the publishing guide as a doc test.
 #[cfg(all(doctest, feature = "derive", target_os = "linux"))]

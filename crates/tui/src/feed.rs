@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use perfset::log::{Logs, Pick};
 use perfset::path::{BindError, CounterPath, PathQuery};
 use perfset::{
-    Attributes, CostClass, Counter, CounterId, Counterset, Fact, FactOptions, Identity, InstanceId, Machine,
-    Name, NextOutcome, Source, SourceError, Window,
+    CounterId, Counterset, Fact, FactOptions, Identity, InstanceId, Machine, Name, NextOutcome, Source,
+    SourceError, Window,
 };
 
 use crate::sample::{RowIdentity, TableSample};
@@ -398,17 +398,4 @@ impl FeedPast {
         samples.retain(is_kept);
         Ok(samples)
     }
-}
-
-/// Returns the counters of a counterset that a table can show: no bases, and no expensive counters unless `all` is
-/// `true`.
-#[must_use]
-pub fn shown_counters(set: &Counterset, all: bool) -> Vec<&Counter> {
-    let is_shown = |counter: &&Counter| {
-        !counter.attributes.contains(Attributes::NO_DISPLAYABLE)
-            && counter.name.is_some()
-            && !counter.is_never_there()
-            && (all || counter.cost_class != CostClass::Expensive)
-    };
-    set.counters.iter().filter(is_shown).collect()
 }

@@ -6,13 +6,12 @@ use std::sync::Arc;
 
 use perfset::output::text::escaped;
 use perfset::path::nearest;
+use perfset::tables::{TablePreset, TreeKind, shown_counters};
 use perfset::{Counter, CounterId, Counterset};
 
-use crate::feed::shown_counters;
 use crate::filter::RowFilter;
-use crate::presets::TabPreset;
 use crate::sample::{RowIdentity, SampleRow, TableSample};
-use crate::tree::{TreeKind, TreeRow, arranged};
+use crate::tree::{TreeRow, arranged};
 
 /// Maximum number of columns of a new tab without a preset, if its counterset has several instances.
 const COLUMNS: usize = 8;
@@ -139,7 +138,7 @@ impl TableTab {
 
     /// Creates the tab of a preset, if the source has one of its countersets.
     #[must_use]
-    pub fn of_preset(preset: &TabPreset, sets: &[Arc<Counterset>]) -> Option<Self> {
+    pub fn of_preset(preset: &TablePreset, sets: &[Arc<Counterset>]) -> Option<Self> {
         let named = |name: &&str| sets.iter().find(|set| set.name == **name);
         let set = preset.countersets.iter().find_map(named)?;
         let found = |(title, name): &(&str, &str)| {

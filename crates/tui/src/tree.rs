@@ -2,56 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use perfset::{CounterId, Counterset};
+use perfset::CounterId;
+use perfset::tables::{self, NumberedRow, TreeKind};
 
 use crate::sample::{RowChange, RowIdentity, TableSample};
-
-/// Names of the counters that contain the id of a process, and the name of the one with its parent's id. Older logs of
-/// Windows have others.
-const NUMBERS: [&str; 2] = ["Process ID", "ID Process"];
-const PARENT: &str = "Creating Process ID";
-
-/// Counterset whose instances are paths of control groups.
-const GROUPS: &str = "CGroup";
-
-/// Maximum number of path parts that are looked up, because a name can have any number of slashes.
-const DEEPEST: usize = 256;
-
-/// Relation between the rows of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TreeKind {
-    /// Parents are found by two counters: process id and parent's process id.
-    Parents {
-        /// Counter that contains the id of the process.
-        number: CounterId,
-        /// Counter that contains the id of the parent process.
-        parent: CounterId,
-    },
-    /// Parents are found by the instance names, which are paths.
-    Paths,
-}
-
-impl TreeKind {
-    /// Returns the relation between the instances of a counterset, if it has one.
-    #[must_use]
-    pub fn of(set: &Counterset) -> Option<Self> {
-        let named = |name: &str| set.counters.iter().find(|counter| counter.shown_name() == name);
-        if set.name == GROUPS {
-            return Some(Self::Paths);
-        }
-        let number = NUMBERS.into_iter().find_map(named)?.id;
-        Some(Self::Parents { number, parent: named(PARENT)?.id })
-    }
-
-    /// Returns the counters whose values the relation depends on.
-    #[must_use]
-    pub fn counters(self) -> Vec<CounterId> {
-        match self {
-            Self::Parents { number, parent } => vec![number, parent],
-            Self::Paths => Vec::new(),
-        }
-    }
-}
 
 /// Place of a row in a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,46 +81,28 @@ fn parents_by_number(
 ) -> HashMap<usize, usize> {
     let column = |id: CounterId| columns.iter().position(|column| *column == id);
     let (Some(number), Some(parent)) = (column(number), column(parent)) else { return HashMap::new() };
-    let value = |at: usize, column: usize| {
+    let numbered = |at: &usize| {
         // The sum of all processes has a number, too: that of none.
-        let row = sample.rows.get(at).filter(|row| !row.sums_up)?;
-        Some(row.values.get(column)?.number()?.to_bits())
+        let Some(row) = sample.rows.get(*at).filter(|row| !row.sums_up) else {
+            return NumberedRow::default();
+        };
+        let value = |column: usize| row.values.get(column)?.number();
+        let has_ended = matches!(row.change, Some(RowChange::Ended | RowChange::BeganAndEnded));
+        NumberedRow { number: value(number), parent: value(parent), birth: row.identity.birth, has_ended }
     };
-    let row = |at: usize| sample.rows.get(at);
-    let has_ended = |at: &&usize| {
-        matches!(row(**at).and_then(|row| row.change), Some(RowChange::Ended | RowChange::BeganAndEnded))
-    };
-    // Of two processes with a number, the one that is there counts.
-    let ended = order.iter().filter(has_ended);
-    let others = order.iter().filter(|at| !has_ended(at));
-    let by_number: HashMap<u64, usize> =
-        ended.chain(others).filter_map(|at| Some((value(*at, number)?, *at))).collect();
-    // A process that began later than a child has the number of the child's parent, which has ended.
-    let birth = |at: usize| row(at).and_then(|row| row.identity.birth);
-    let is_parent = |(at, parent): &(usize, usize)| {
-        at != parent && birth(*parent).zip(birth(*at)).is_none_or(|(parent, child)| parent <= child)
-    };
-    let found = |at: &usize| Some((*at, *by_number.get(&value(*at, parent)?)?));
-    order.iter().filter_map(found).filter(is_parent).collect()
+    placed(order, tables::parents_by_number(&order.iter().map(numbered).collect::<Vec<_>>()))
 }
 
-/// Returns the position of each row's parent, found by names: the row with the longest part of the path as its name, or
-/// else the root.
+/// Returns the position of each row's parent, found by names.
 fn parents_by_path(sample: &TableSample, order: &[usize]) -> HashMap<usize, usize> {
-    let name = |at: &usize| sample.rows.get(*at).map(|row| (&*row.identity.name, *at));
-    let by_name: HashMap<&str, usize> = order.iter().filter_map(name).collect();
-    let found = |at: &usize| {
-        let mut path = name(at)?.0;
-        for _ in 0..DEEPEST {
-            let Some((parent, _)) = path.rsplit_once('/') else { break };
-            if let Some(found) = by_name.get(parent) {
-                return Some((*at, *found));
-            }
-            path = parent;
-        }
-        by_name.get("/").map(|root| (*at, *root))
-    };
-    order.iter().filter_map(found).filter(|(at, parent)| at != parent).collect()
+    let name = |at: &usize| sample.rows.get(*at).map_or("", |row| &*row.identity.name);
+    placed(order, tables::parents_by_path(&order.iter().map(name).collect::<Vec<_>>()))
+}
+
+/// Returns positions in the sample for indexes of an order.
+fn placed(order: &[usize], parents: Vec<Option<usize>>) -> HashMap<usize, usize> {
+    let found = |(at, parent): (&usize, Option<usize>)| Some((*at, *order.get(parent?)?));
+    order.iter().zip(parents).filter_map(found).collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ import { problemOf, request } from "./api.js";
 import { h, icon, iconButton, setText } from "./dom.js";
 import { pathOf } from "./names.js";
 import { RANKED, RANKED_ASKED } from "./ranking.js";
+import { Columns } from "./columns.js";
+import { tableSpec } from "./table.js";
 
 const INSTANCES_MAX = 500;
 
@@ -172,7 +174,8 @@ export class Browser {
       const names = this.#names();
       const options = [
         check(this.#instances, "*", h("span", {}, "all, with those to come ", h("code", {}, "*"))),
-        check(this.#instances, "top", h("span", {}, `the ${RANKED} largest, as a table`)),
+        check(this.#instances, "top", h("span", {}, `the ${RANKED} largest, as a ranking`)),
+        check(this.#instances, "table", h("span", {}, "all, as a table")),
         ...names.slice(0, INSTANCES_MAX).map(name => check(this.#instances, name, h("span", {}, name))),
       ];
       const more = set.more || Math.max(0, names.length - INSTANCES_MAX);
@@ -214,10 +217,11 @@ export class Browser {
     this.#instances = new Set(values(".instances"));
     const asks = this.#asks();
     const over = -this.page.room(asks);
-    this.#add.disabled = asks.length === 0 || over > 0;
+    const isTable = this.#instances.has("table");
+    this.#add.disabled = asks.length === 0 && !isTable || over > 0;
     const isSingle = this.#set?.instances === "single";
     const count = asks.length === 1 ? "1 path" : `${asks.length} paths`;
-    const missing = this.#counters.size === 0 ? "Tick a counter" : !isSingle && this.#instances.size === 0 ? "Tick an instance" : null;
+    const missing = isTable && asks.length === 0 ? "A table" : this.#counters.size === 0 ? "Tick a counter" : !isSingle && this.#instances.size === 0 ? "Tick an instance" : null;
     const full = over > 0 ? `${count}, ${over} more than the server takes: remove a chart, or ask for all instances at once` : null;
     setText(this.#count, missing ?? full ?? count);
   }
@@ -225,7 +229,7 @@ export class Browser {
   #asks() {
     const { name, instances } = this.#set ?? {};
     if (!name) return [];
-    const list = instances === "single" ? [null] : this.#instances.has("*") ? ["*"] : [...this.#instances].filter(name => name !== "top");
+    const list = instances === "single" ? [null] : this.#instances.has("*") ? ["*"] : [...this.#instances].filter(name => name !== "top" && name !== "table");
     return [...this.#counters].flatMap(counter => [
       ...list.map(instance => ({ path: pathOf(name, instance, counter), top: 0 })),
       ...(this.#instances.has("top") ? [{ path: pathOf(name, "*", counter), top: RANKED_ASKED }] : []),
@@ -240,6 +244,8 @@ export class Browser {
     const spec = (asks, kind) => ({ title, kind, wide: false, asks, hidden: new Set() });
     if (lines.length) this.page.add(this.#target.value === "" ? null : Number(this.#target.value), spec(lines, "lines"));
     for (const ask of rankings) this.page.add(null, spec([ask], "rank"));
+    // Without counters it has the usual columns.
+    if (this.#instances.has("table")) this.page.add(null, tableSpec(this.#set.name, { columns: [...this.#counters].slice(0, Columns.MOST) }));
     this.dialog.close();
     this.#counters.clear();
     this.#set = null;

@@ -5,20 +5,28 @@ import { agoText } from "./units.js";
 import { csv, linesOf, ordered, withoutTexts } from "./names.js";
 import { askKey } from "./store.js";
 import { Choice } from "./choice.js";
-import { KINDS } from "./view.js";
+import { KINDS, isFixed } from "./view.js";
 import { clock } from "./zone.js";
 import { Legend } from "./legend.js";
 import { Menu } from "./menu.js";
 import { Panels } from "./panels.js";
 import { Ranking } from "./ranking.js";
+import { Bars, Report } from "./report.js";
 import { rove } from "./rove.js";
 import { saveChart } from "./save.js";
+import { Table, tableSpec } from "./table.js";
 
 /** So many lines are asked for one by one. */
 const FEW = 12;
 
 /** The longest title, in characters. */
 const TITLE_MOST = 80;
+
+/** Kinds that are numbers of one time, and for which lines they are chosen like. */
+const NUMBERS = { bars: [Bars, "heat"], report: [Report, "lines"] };
+
+/** The counterset and the counter of a path for all instances. */
+const partsOf = path => path.slice(1).split("(*)\\");
 
 export class Card {
   /** Whether it can be seen: others are not drawn. */
@@ -30,6 +38,11 @@ export class Card {
   #choice = new Choice();
   #legend;
   #ranking = null;
+  #table = null;
+  /** The numbers that are shown instead of drawings and legend, and their kind. */
+  #numbers = null;
+  #numbersKind = "";
+  #columns = null;
   #title = h("h2");
   #said = h("span", { class: "said", role: "status" });
   #tools;
@@ -48,20 +61,24 @@ export class Card {
     this.spec = spec;
     this.page = page;
     const isRanking = spec.kind === "rank";
-    const kinds = Object.entries(KINDS).filter(([kind]) => kind !== "rank");
-    if (!isRanking) {
+    const kinds = Object.entries(KINDS).filter(([kind]) => !isFixed(kind));
+    if (isRanking) this.#columns = h("button", { type: "button", on: { click: () => this.#addTable() } }, "All columns");
+    if (!isFixed(spec.kind)) {
       this.#kind = h("select", { on: { change: event => this.#change(() => { spec.kind = event.target.value; }) } },
         kinds.map(([value, text]) => h("option", { value, selected: spec.kind === value }, text)));
     }
     this.#wide.classList.add("wider");
     this.#tools = h("span", { class: "buttons", role: "toolbar" },
-      this.#kind, isRanking ? null : this.#wide, this.#copier, this.#menu.element, this.#remover);
+      this.#columns, this.#kind, isRanking ? null : this.#wide, this.#copier, this.#menu.element, this.#remover);
     this.#title.addEventListener("dblclick", () => this.rename());
     this.element = h("section", { class: "card", on: { keydown: event => this.#key(event) } },
       h("header", {}, this.#title, this.#said, this.#tools));
     this.#entitle();
-    rove(this.#tools, () => [[this.#kind, this.#wide, this.#copier, this.#menu.button, this.#remover].filter(control => this.#tools.contains(control))]);
-    if (isRanking) {
+    rove(this.#tools, () => [[this.#columns, this.#kind, this.#wide, this.#copier, this.#menu.button, this.#remover].filter(control => control && this.#tools.contains(control))]);
+    if (spec.kind === "table") {
+      this.#table = new Table(spec.table, page, { change: change => this.#change(change), isSeen: () => this.isSeen && !document.hidden });
+      this.element.append(this.#table.element);
+    } else if (isRanking) {
       this.#ranking = spec.asks.map(() => new Ranking());
       this.element.append(...this.#ranking.map(ranking => ranking.element));
     } else {
@@ -126,7 +143,13 @@ export class Card {
   }
 
   /** Puts the focus into the chart. */
-  focus() { (this.#panels?.element ?? this.#menu.button).focus({ preventScroll: true }); }
+  focus() { (this.#numbers?.element ?? this.#panels?.element ?? this.#menu.button).focus({ preventScroll: true }); }
+
+  /** Adds a table that has all columns of what is ranked. */
+  #addTable() {
+    const [set, counter] = partsOf(this.spec.asks[0].path);
+    this.page.add(tableSpec(set, { sort: counter ?? "", order: counter ? "desc" : "" }));
+  }
 
   /** Keys of the whole chart. */
   #key(event) {
@@ -139,6 +162,7 @@ export class Card {
 
   #describe() {
     this.#panels?.describe(`${this.spec.title}: ${this.#lines.map(line => line.label).join(", ") || "nothing yet"}`);
+    this.#numbers?.describe(`Numbers of ${this.spec.title}`);
   }
 
   /** A change of the chart that is part of the view. */
@@ -167,7 +191,7 @@ export class Card {
     // A row more on both sides: lines begin and end outside.
     const range = [Math.max(0, bounds[0] - 1), Math.min(store.times.length, bounds[1] + 1)];
     const looked = JSON.stringify([kind, view.window, view.end, view.zoom, asks.map(askKey)]);
-    const { columns, left } = this.#choice.lines(found, kind, looked, range);
+    const { columns, left } = this.#choice.lines(found, NUMBERS[kind]?.[1] ?? kind, looked, range);
     if (left) notes.push({ name: `${left} more`, text: "smaller than these, and not drawn" });
     return { kind, columns: ordered(kind, columns), notes };
   }
@@ -182,6 +206,10 @@ export class Card {
     const { page } = this;
     const { store, view, cursor } = page;
     const { last } = store;
+    if (this.#table) {
+      this.#table.draw();
+      return;
+    }
     if (this.#ranking) {
       const isNow = cursor.at === null && view.isLive;
       const time = cursor.at !== null ? store.times[cursor.at] : view.isLive ? last ?? 0 : page.range[1];
@@ -199,11 +227,12 @@ export class Card {
     if (noted !== this.#notedFor) {
       this.#notedFor = noted;
       this.#legend.note(notes);
+      this.#numbers?.note(notes);
     }
     this.#lines.forEach((line, n) => { line.column = columns[n]; });
     if (last === undefined) return;
     const { range } = page;
-    this.#panels.draw(store.times, range, store.bounds(range), n => this.#isHidden(n));
+    if (!this.#numbers) this.#panels.draw(store.times, range, store.bounds(range), n => this.#isHidden(n));
     this.#panels.hold(cursor.held ?? null, range);
     this.drawLegend();
   }
@@ -212,8 +241,10 @@ export class Card {
   drawLegend() {
     const { store, range, cursor } = this.page;
     if (!this.isSeen || store.last === undefined) return;
-    if (this.#ranking) this.draw();
-    else this.#legend.update(store, store.bounds(range), cursor.at, n => this.#isHidden(n));
+    const bounds = store.bounds(range);
+    if (this.#ranking || this.#table) this.draw();
+    else if (this.#numbers) this.#numbers.update(store.times, cursor.at ?? bounds[1] - 1, cursor.at === null, n => this.#isHidden(n));
+    else this.#legend.update(store, bounds, cursor.at, n => this.#isHidden(n));
   }
 
   /** Shows the cursor that keys hold, and the numbers there. */
@@ -233,9 +264,23 @@ export class Card {
   #rebuild(kind, columns) {
     this.#lines = linesOf(kind, columns);
     this.element.dataset.drawn = kind;
-    this.#legend.show(this.#lines, kind === "lines");
+    this.#showNumbers(kind);
+    this.#legend.show(this.#numbers ? [] : this.#lines, kind === "lines");
     this.#describe();
-    this.#panels.show(kind, this.#lines);
+    this.#panels.show(kind, this.#numbers ? [] : this.#lines);
+    this.#numbers?.show(this.#lines);
+  }
+
+  /** Numbers take the place of drawings and legend, for the kinds that have them. */
+  #showNumbers(kind) {
+    const [Numbers] = NUMBERS[kind] ?? [];
+    if (kind !== this.#numbersKind) {
+      this.#numbersKind = kind;
+      this.#numbers?.element.remove();
+      this.#numbers = Numbers ? new Numbers() : null;
+      if (this.#numbers) this.element.append(this.#numbers.element);
+    }
+    this.#panels.element.hidden = this.#legend.element.hidden = Boolean(Numbers);
   }
 
   /** The colours have changed. */
@@ -247,6 +292,7 @@ export class Card {
   /** Times are written in another zone. */
   rezone() {
     this.#panels?.redraw();
+    this.#table?.rezone();
     this.drawLegend();
   }
 
@@ -279,6 +325,10 @@ export class Card {
 
   async #copy() {
     const { store, range } = this.page;
+    if (this.#table) {
+      if (await copy(this.#table.csv(), `${this.spec.title}, as CSV`)) this.#say("copied");
+      return;
+    }
     if (store.last === undefined) return;
     const [from, to] = store.bounds(range);
     let text;
@@ -312,6 +362,7 @@ export class Card {
   }
 
   destroy() {
+    this.#table?.destroy();
     this.#panels?.destroy();
     this.#legend?.destroy();
     this.element.remove();

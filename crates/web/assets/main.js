@@ -11,7 +11,7 @@ import { Findings } from "./findings.js";
 import { FILLED, Past } from "./past.js";
 import { askKey, Store } from "./store.js";
 import { Stream } from "./stream.js";
-import { asksOf, overviewCharts, View, WINDOWS } from "./view.js";
+import { asksOf, isFixed, overviewCharts, View, WINDOWS } from "./view.js";
 import { clock, day, ownZone, usesUtc, useZone, zoneText } from "./zone.js";
 
 const STATES = { connecting: "Connecting", live: "Live", lost: "Connection lost", refused: "Refused", login: "Logged out" };
@@ -71,7 +71,7 @@ class Page {
     this.#stream.addEventListener("refused", () => this.#sieve());
     this.#charts = new Charts({ element: byId("charts"), notice: byId("removed"), bare: byId("bare") }, this);
     this.#browser = new Browser(byId("browser"), {
-      targets: () => this.#charts.specs.map((chart, n) => [n, chart.title, chart.kind]).filter(([, , kind]) => kind !== "rank"),
+      targets: () => this.#charts.specs.map((chart, n) => [n, chart.title, chart.kind]).filter(([, , kind]) => !isFixed(kind)),
       add: (n, spec) => this.#charts.add(n, spec),
       room: asks => this.#room(asks),
     });
@@ -144,6 +144,12 @@ class Page {
     this.#write();
     this.draw();
   }
+
+  /** Adds a chart. */
+  add(spec) { this.#charts.add(null, spec); }
+
+  /** Whether the server knows the values of times before now. */
+  get hasPast() { return Boolean(this.#about.log ?? this.#about.recording); }
 
   remove(card) { this.#charts.remove(card); }
 

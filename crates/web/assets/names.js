@@ -141,6 +141,12 @@ const quoted = text => /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"`
 // A spreadsheet must not take a stranger's name for a formula.
 const guarded = text => quoted(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
 
+/** Rows of a table as CSV: texts are guarded, a value that is not known is empty. */
+export function csvRows(heads, rows) {
+  const cell = value => value == null ? "" : typeof value === "number" ? value : guarded(value);
+  return [heads, ...rows].map(row => row.map(cell).join(",")).join("\n") + "\n";
+}
+
 /** The lines of a chart as CSV, a column each: `columns` are `{name, values}` beside `times` in ms. */
 export function csv(times, columns) {
   const rows = [["time", ...columns.map(column => guarded(column.name))].join(",")];

@@ -1,13 +1,17 @@
 // What is looked at: charts, time, zoom, theme; and the address that says it.
 
 import { RANKED_ASKED } from "./ranking.js";
+import { newTable, readTable, writeTable } from "./table.js";
 
 /** Time windows to choose from, in seconds. */
 export const WINDOWS = [
   [60, "1 m"], [300, "5 m"], [600, "10 m"], [1800, "30 m"], [3600, "1 h"], [21600, "6 h"], [86400, "24 h"], [604800, "7 d"],
 ];
 
-export const KINDS = { lines: "Lines", stack: "Stacked", heat: "Heat map", rank: "Ranking" };
+export const KINDS = { lines: "Lines", stack: "Stacked", heat: "Heat map", bars: "Bars", report: "Report", rank: "Ranking", table: "Table" };
+
+/** Whether charts of a kind stay of it, and take no lines of others. */
+export const isFixed = kind => kind === "rank" || kind === "table";
 
 /** Whether two questions are the same. */
 export const byKey = (a, b) => a.path === b.path && (a.top ?? 0) === (b.top ?? 0);
@@ -53,6 +57,7 @@ export class View {
       query.append("chart", chart.title);
       query.append("kind", chart.kind);
       if (chart.wide) query.append("wide", 1);
+      if (chart.table) writeTable(query, chart.table);
       for (const { path, top } of chart.asks) {
         query.append("path", path);
         if (top) query.append("top", top);
@@ -84,7 +89,11 @@ export class View {
         (view.charts ??= []).push(chart);
       }
       if (!chart) continue;
-      if (key === "kind" && Object.hasOwn(KINDS, value)) chart.kind = value;
+      if (key === "kind" && Object.hasOwn(KINDS, value)) {
+        chart.kind = value;
+        chart.table = value === "table" ? newTable() : undefined;
+      }
+      if (chart.table) readTable(chart.table, key, value);
       if (key === "wide") chart.wide = true;
       if (key === "path") chart.asks.push({ path: value, top: 0 });
       if (key === "top" && chart.asks.length) chart.asks.at(-1).top = Math.min(100, time(value) ?? 0);

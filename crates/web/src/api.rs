@@ -81,7 +81,8 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/query", get(query))
         .route("/range", get(range))
         .route("/report", get(report))
-        .route("/stream", get(stream));
+        .route("/stream", get(stream))
+        .route("/table", get(table));
     Router::new()
         .route("/", get(page))
         .route("/assets/{name}", get(unversioned))
@@ -289,6 +290,14 @@ async fn query(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
     let (paths, at) = request::values(&query.unwrap_or_default())?;
     let source = if at.is_some() { app.past() } else { &app.sampler };
     source.values(paths, at).await.map(json)
+}
+
+async fn table(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
+    let request = request::table(&query.unwrap_or_default())?;
+    // Command lines contain secrets: they are for those who know the token, and never for everybody.
+    let with_command_lines = app.access.token().is_some();
+    let source = if request.at.is_some() { app.past() } else { &app.sampler };
+    source.table(request, with_command_lines).await.map(json)
 }
 
 async fn stream(State(app): Shared, RawQuery(query): RawQuery, headers: HeaderMap) -> Answer {

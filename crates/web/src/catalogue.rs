@@ -125,20 +125,22 @@ pub fn countersets(machine: &Machine, filter: &str) -> String {
     to_json(&Answer { countersets: counted.collect() })
 }
 
+/// Returns a counterset, given by its name or GUID.
+pub fn named(machine: &Machine, name: &str) -> Result<Arc<Counterset>, ApiError> {
+    if let Ok(guid) = name.parse::<Guid>() {
+        return Ok(machine.counterset(&guid)?);
+    }
+    let (sets, folded) = (all(machine), name.to_lowercase());
+    sets.iter().find(|set| set.name.to_lowercase() == folded).map(Arc::clone).ok_or_else(|| {
+        let near = nearest(name, sets.iter().map(|set| &*set.name), 3).join(", ");
+        let problem = ApiError::new(StatusCode::NOT_FOUND, format!("no counterset is named \"{name}\""));
+        if near.is_empty() { problem } else { problem.hint(format!("nearest: {near}")) }
+    })
+}
+
 /// Returns the counters and instances of a counterset, given by its name or GUID.
 pub fn counterset(machine: &Machine, name: &str) -> Result<String, ApiError> {
-    let set = match name.parse::<Guid>() {
-        Ok(guid) => machine.counterset(&guid)?,
-        Err(_) => {
-            let (sets, folded) = (all(machine), name.to_lowercase());
-            sets.iter().find(|set| set.name.to_lowercase() == folded).map(Arc::clone).ok_or_else(|| {
-                let near = nearest(name, sets.iter().map(|set| &*set.name), 3).join(", ");
-                let problem =
-                    ApiError::new(StatusCode::NOT_FOUND, format!("no counterset is named \"{name}\""));
-                if near.is_empty() { problem } else { problem.hint(format!("nearest: {near}")) }
-            })?
-        }
-    };
+    let set = named(machine, name)?;
     let found = match machine.instances(&set.guid) {
         Ok(found) if set.instance_type.is_multiple() => found,
         Ok(_) | Err(SourceError::NoInstances(_)) => Vec::new(),

@@ -89,6 +89,38 @@ pub struct TimeRange {
     pub end: Option<String>,
 }
 
+/// Request for a table: the instances of a counterset as rows, and some of its counters as columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableRequest {
+    /// Name or GUID of the counterset.
+    pub counterset: String,
+    /// Names or patterns of the counters; none for the usual ones.
+    pub columns: Vec<String>,
+    /// Time of a log.
+    pub at: Option<String>,
+    /// Counter by which the rows are sorted, or `name`; `None` for the first column.
+    pub sort: Option<String>,
+    /// `true` if the least value comes first; `None` for what is usual for the column.
+    pub is_ascending: Option<bool>,
+    /// Text that the names of the instances contain.
+    pub filter: Option<String>,
+    /// Maximum number of rows, without the ancestors of the others.
+    pub limit: usize,
+    /// `true` if facts about the instances are requested too.
+    pub has_facts: bool,
+    /// Relation between the rows.
+    pub tree: Option<TableTree>,
+}
+
+/// Relation between the rows of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableTree {
+    /// Each row is below its parent.
+    Parent,
+    /// Rows of the same control group are together.
+    Cgroup,
+}
+
 /// Error for an invalid query string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadRequest(pub String);
@@ -184,6 +216,78 @@ pub fn report(query: &str) -> Result<ReportRequest, BadRequest> {
         }
     }
     Ok(ReportRequest { paths: asks.into_iter().map(|ask| ask.path).collect(), range })
+}
+
+/// Number of rows of a table whose request names none.
+pub const ROWS: usize = 100;
+
+/// Parses the query string of `/api/v1/table`: `counterset=NAME[&column=COUNTER...][&at=TIME][&sort=COUNTER|name]
+/// [&order=asc|desc][&filter=TEXT][&limit=N][&facts=1][&tree=parent|cgroup]`.
+///
+/// # Errors
+/// If a parameter is unknown or invalid, or the counterset is missing.
+pub fn table(query: &str) -> Result<TableRequest, BadRequest> {
+    let mut request = TableRequest::default();
+    let [mut counterset, mut limit, mut order, mut facts, mut tree] = [const { None }; 5];
+    for pair in pairs(query) {
+        let (name, value) = pair?;
+        match name.as_str() {
+            "counterset" => set(&mut counterset, &name, value)?,
+            "column" if value.len() > WORDS_LEN_MOST => {
+                return bad(format!("column is longer than {WORDS_LEN_MOST} bytes"));
+            }
+            "column" => request.columns.push(value),
+            "at" => set(&mut request.at, &name, value)?,
+            "sort" => set(&mut request.sort, &name, value)?,
+            "order" => set(&mut order, &name, value)?,
+            "filter" => set(&mut request.filter, &name, value)?,
+            "limit" => set(&mut limit, &name, value)?,
+            "facts" => set(&mut facts, &name, value)?,
+            "tree" => set(&mut tree, &name, value)?,
+            _ => {
+                return unknown(&name, "counterset, column, at, sort, order, filter, limit, facts and tree");
+            }
+        }
+    }
+    let Some(counterset) = counterset else { return bad("counterset is missing: counterset=Process+V2") };
+    request.counterset = counterset;
+    request.filter = request.filter.filter(|text| !text.trim().is_empty());
+    let limit = limit.map(|text| number("limit", &text, 1, u32::MAX)).transpose()?;
+    request.limit = limit.map_or(ROWS, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    request.has_facts = facts.map(|text| number("facts", &text, 0, 1)).transpose()? == Some(1);
+    request.is_ascending = match order.as_deref() {
+        None => None,
+        Some("asc") => Some(true),
+        Some("desc") => Some(false),
+        Some(other) => return bad(format!("order is asc or desc, not \"{other}\"")),
+    };
+    request.tree = match tree.as_deref() {
+        None => None,
+        Some("parent") => Some(TableTree::Parent),
+        Some("cgroup") => Some(TableTree::Cgroup),
+        Some(other) => return bad(format!("tree is parent or cgroup, not \"{other}\"")),
+    };
+    Ok(request)
+}
+
+impl TableRequest {
+    /// Returns the address of the request.
+    pub fn address(&self) -> String {
+        let mut parts = vec![format!("counterset={}", encoded(&self.counterset))];
+        parts.extend(self.columns.iter().map(|column| format!("column={}", encoded(column))));
+        let texts = [("at", &self.at), ("sort", &self.sort), ("filter", &self.filter)];
+        parts.extend(
+            texts.into_iter().filter_map(|(name, text)| Some(format!("{name}={}", encoded(text.as_ref()?)))),
+        );
+        parts.extend(self.is_ascending.map(|is| format!("order={}", if is { "asc" } else { "desc" })));
+        parts.push(format!("limit={}", self.limit));
+        parts.extend(self.has_facts.then(|| "facts=1".to_owned()));
+        parts.extend(self.tree.map(|tree| match tree {
+            TableTree::Parent => "tree=parent".to_owned(),
+            TableTree::Cgroup => "tree=cgroup".to_owned(),
+        }));
+        format!("/api/v1/table?{}", parts.join("&"))
+    }
 }
 
 impl RangeRequest {
@@ -472,6 +576,32 @@ mod tests {
         let many = vec!["path=/A/B"; PATHS_MOST + 1].join("&");
         assert_eq!(shown(&many), Err("more than 64 paths".to_owned()));
         assert!(stream(&many[10..]).is_ok());
+    }
+
+    #[test]
+    fn tables() {
+        let whole = "counterset=Process+V2&column=%25+Processor+Time&column=Working+Set&at=-10m&sort=name\
+                     &filter=a%26b&order=asc&limit=7&facts=1&tree=cgroup";
+        let request = table(whole).unwrap();
+        assert_eq!((request.counterset.as_str(), request.limit, request.has_facts), ("Process V2", 7, true));
+        assert_eq!(request.columns, ["% Processor Time", "Working Set"]);
+        assert_eq!((request.is_ascending, request.tree), (Some(true), Some(TableTree::Cgroup)));
+        let (_, address) =
+            request.address().split_once('?').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+        assert_eq!(table(&address), Ok(request));
+        let least = table("counterset=x&filter=+&facts=0").unwrap();
+        assert_eq!(least, TableRequest { counterset: "x".into(), limit: ROWS, ..TableRequest::default() });
+        for (query, want) in [
+            ("", "counterset is missing: counterset=Process+V2"),
+            ("counterset=x&counterset=y", "counterset is there twice, or longer than 200 bytes"),
+            ("counterset=x&limit=0", "limit is a whole number from 1 to 4294967295, not \"0\""),
+            ("counterset=x&order=up", "order is asc or desc, not \"up\""),
+            ("counterset=x&tree=x", "tree is parent or cgroup, not \"x\""),
+            ("counterset=x&facts=2", "facts is a whole number from 0 to 1, not \"2\""),
+        ] {
+            assert_eq!(table(query), Err(BadRequest(want.to_owned())), "{query}");
+        }
+        assert!(table(&format!("counterset=x&column={}", "y".repeat(201))).is_err());
     }
 
     #[test]

@@ -19,7 +19,7 @@ use running::recorder::Recorder;
 use running::{Running, get};
 
 /// What the example of a route is asked of the shop, whose counters are always there.
-const ASKED: [(&str, &str); 10] = [
+const ASKED: [(&str, &str); 11] = [
     ("/api/v1/query?path=/Memory/Availabl+Bytes", "/api/v1/query?path=/Shop(tea)/Stok"),
     ("/api/v1/about", "/api/v1/about"),
     ("/api/v1/login", "/api/v1/login"),
@@ -29,6 +29,7 @@ const ASKED: [(&str, &str); 10] = [
     ("/api/v1/findings", "/api/v1/findings"),
     ("/api/v1/query?path=/Pressure", "/api/v1/query?path=/Shop(tea)/Stock"),
     ("/api/v1/range?", "/api/v1/range?path=/Shop(tea)/Stock&alias=queue&from=%2B5&step=5"),
+    ("/api/v1/table?", "/api/v1/table?counterset=Shop&column=Stock"),
     ("/api/v1/stream?", "path=/Shop(tea)/Stock&history=9"),
 ];
 

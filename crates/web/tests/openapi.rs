@@ -72,7 +72,7 @@ fn problems(doc: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String>
 }
 
 /// Requests of each route, the first of which has all its parameters.
-const REQUESTS: [(&str, &[&str]); 11] = [
+const REQUESTS: [(&str, &[&str]); 12] = [
     ("/about", &[""]),
     ("/countersets", &["?filter=shop", ""]),
     ("/countersets/{name}", &["/Shop"]),
@@ -91,6 +91,14 @@ const REQUESTS: [(&str, &[&str]); 11] = [
     ),
     ("/report", &["?from=0&to=20000&path=/Shop(tea)/Stock", ""]),
     ("/stream", &["?path=/Shop(*)/Stock&top=1&path=/Shop(*)/Stock&sum=1&history=3&begin=1000&end=20000"]),
+    (
+        "/table",
+        &[
+            "?counterset=Shop&column=Stock&column=Stok&at=20000&sort=name&order=desc&filter=t&limit=1&facts=1\
+             &tree=cgroup",
+            "?counterset=Shop",
+        ],
+    ),
 ];
 
 #[test]

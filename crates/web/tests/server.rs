@@ -141,7 +141,7 @@ fn invalid_requests_get_the_right_status() {
 }
 
 /// Routes that give data.
-const DATA: [&str; 9] = [
+const DATA: [&str; 10] = [
     "/metrics",
     "/api/about",
     "/api/countersets",
@@ -150,6 +150,7 @@ const DATA: [&str; 9] = [
     "/api/findings",
     "/api/query?path=/Shop(tea)/Stock",
     "/api/stream?path=/Shop(tea)/Stock",
+    "/api/table?counterset=Shop",
     "/api/login",
 ];
 

@@ -1,6 +1,7 @@
 //! Screen: a pure function of the viewer's state and the size of the terminal.
 
 use perfset::output::text::{escaped, grouped_digits};
+use perfset::tables::shown_counters;
 use perfset::{Counter, NoValue};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -11,7 +12,6 @@ use ratatui_widgets::clear::Clear;
 use ratatui_widgets::paragraph::{Paragraph, Wrap};
 use unicode_width::UnicodeWidthStr;
 
-use crate::feed::shown_counters;
 use crate::sample::{RowChange, SampleRow, TableValue};
 use crate::tab::{ColumnPart, TableHeading, TableTab};
 use crate::timeline::Timeline;

@@ -3,15 +3,14 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use perfset::FactKind;
 use perfset::output::text::{escaped, is_harmful};
+use perfset::tables::{TreeKind, shown_counters};
 
 use super::{Overlay, Prompt, PromptKind, STRIP_MOST, StripCounter, Viewer};
-use crate::feed::shown_counters;
 use crate::filter::RowFilter;
 use crate::sample::RowChange;
 use crate::screen::ScreenPlace;
 use crate::tab::TableTab;
 use crate::timeline::Timeline;
-use crate::tree::TreeKind;
 
 /// Length of a minute, in 100 ns.
 const MINUTE: i64 = 600_000_000;

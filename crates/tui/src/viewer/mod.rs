@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use perfset::log::recording::{Annotation, Recording};
 use perfset::output::text::escaped;
 use perfset::path::CounterPath;
+use perfset::tables::TABLES;
 use perfset::{Counterset, Fact, FactOptions, Window};
 
 use crate::comparison::{Baseline, Comparison, RowNames};
 use crate::feed::{Feed, FeedError, TablePlan};
-use crate::presets::{STRIP, TABS};
+use crate::presets::STRIP;
 use crate::sample::{RowIdentity, TableSample, TableValue};
 use crate::spans::{SpanTable, TableSpan};
 use crate::tab::{TableChoice, TableTab};
@@ -158,7 +159,7 @@ impl Viewer {
     ) -> Result<Self, FeedError> {
         let countersets = feed.countersets();
         let mut tabs: Vec<_> =
-            TABS.iter().filter_map(|preset| TableTab::of_preset(preset, &countersets)).collect();
+            TABLES.iter().filter_map(|preset| TableTab::of_preset(preset, &countersets)).collect();
         if tabs.is_empty() {
             tabs.extend(countersets.first().map(TableTab::of));
         }

@@ -1,6 +1,7 @@
 //! Spans of time that the table shows instead of an instant.
 
 use perfset::output::text::escaped;
+use perfset::tables::TreeKind;
 use perfset::{Counter, CounterId};
 
 use super::Viewer;
@@ -8,7 +9,6 @@ use crate::feed::{FeedError, TablePlan};
 use crate::sample::TableSample;
 use crate::spans::{SpanKind, SpanTable, SpanTotals, TableSpan};
 use crate::timeline::Timeline;
-use crate::tree::TreeKind;
 
 /// Length of a day, in 100 ns.
 const DAY: i64 = 864_000_000_000;

@@ -21,7 +21,7 @@ use crate::error::ServeError;
 use crate::limits::Limits;
 use crate::log::{LogSpan, ServedLog};
 use crate::overview::{Chart, ChartKind};
-use crate::request::{PathRequest, RangeRequest, ReportRequest, TimeRange};
+use crate::request::{PathRequest, RangeRequest, ReportRequest, TableRequest, TimeRange};
 use crate::stream::{StreamBody, queue};
 use crate::unread::UnreadBytes;
 
@@ -33,6 +33,7 @@ mod range;
 mod readings;
 mod report;
 mod series;
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -44,6 +45,7 @@ use processor_time::processor_time;
 use readings::PendingReading;
 use report::SavedReport;
 use series::SeriesTable;
+use table::{KeptTable, TableAsk};
 
 /// Time for which a path without viewers is still collected, so that a client that comes back misses nothing.
 const LINGER: Duration = Duration::from_secs(300);
@@ -102,6 +104,14 @@ impl Handle {
     pub async fn values(&self, paths: Vec<CounterPath>, at: Option<String>) -> Answer {
         let (sender, answer) = oneshot::channel();
         self.send(move |sampler| sampler.read(paths, at.as_deref(), sender))?;
+        answer.await.map_err(|_| ApiError::busy())?
+    }
+
+    /// Returns a table: the current one, or that of a time in a log. Command lines are left out unless the client may
+    /// see them.
+    pub async fn table(&self, request: TableRequest, with_command_lines: bool) -> Answer {
+        let (sender, answer) = oneshot::channel();
+        self.send(move |sampler| sampler.read_table(TableAsk { request, with_command_lines }, sender))?;
         answer.await.map_err(|_| ApiError::busy())?
     }
 
@@ -195,6 +205,8 @@ pub struct Sampler {
     next_feed: u64,
     table: SeriesTable,
     readings: Vec<PendingReading>,
+    /// Queries of tables that were read a short time ago.
+    tables: Vec<KeptTable>,
     findings: FindingsCollector,
     exporter: Exporter,
     unread: UnreadBytes,
@@ -289,6 +301,7 @@ impl Sampler {
             next_feed: 0,
             table,
             readings: Vec::new(),
+            tables: Vec::new(),
             findings: FindingsCollector::default(),
             exporter,
             unread,

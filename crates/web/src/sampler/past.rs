@@ -219,7 +219,12 @@ impl PastLog {
     }
 
     /// Reads the values of paths at a time: those of the last collection of each counterset up to that time.
-    fn read_at(&self, paths: &[CounterPath], time: i64, due: Instant) -> Result<Vec<SetQuery>, ApiError> {
+    pub(super) fn read_at(
+        &self,
+        paths: &[CounterPath],
+        time: i64,
+        due: Instant,
+    ) -> Result<Vec<SetQuery>, ApiError> {
         let mut queries = Vec::new();
         for of in self.by_set(paths)? {
             for (at, span) in BEFORE.into_iter().enumerate() {

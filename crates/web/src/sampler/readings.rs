@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use super::feed::is_hidden;
 use super::past::has_no_past;
+use super::table::{BoundTable, TableAsk, table_of};
 use super::{ANSWER_LEN_MOST, Answer, Sampler, on_this_machine};
 use crate::answer::{ApiError, to_json};
 use crate::unread::UnreadBytes;
@@ -23,7 +24,15 @@ pub(super) struct PendingReading {
     paths: Vec<CounterPath>,
     query: PathQuery,
     pub due: Instant,
-    asked_by: Vec<oneshot::Sender<Answer>>,
+    asked_by: Vec<WaitingClient>,
+}
+
+/// Client that waits for a reading, and the form in which it receives the values.
+pub(super) enum WaitingClient {
+    /// All values of the paths.
+    Values(oneshot::Sender<Answer>),
+    /// Table of the values.
+    Table(Box<(BoundTable, TableAsk)>, oneshot::Sender<Answer>),
 }
 
 impl Sampler {
@@ -45,25 +54,40 @@ impl Sampler {
             let _ = answer.send(shared); // who asked may be gone
             return;
         }
+        self.begin_or_join(paths, None, WaitingClient::Values(answer));
+    }
+
+    /// Takes the first reading of paths for a client, or lets it wait for one that has begun. Without `needs_two`, the
+    /// values of the first reading show if a second one is needed.
+    pub(super) fn begin_or_join(
+        &mut self,
+        paths: Vec<CounterPath>,
+        needs_two: Option<bool>,
+        asked: WaitingClient,
+    ) {
         // Equal requests share one reading, so that many clients cost no more than one.
         if let Some(reading) = self.readings.iter_mut().find(|reading| reading.paths == paths) {
-            reading.asked_by.push(answer);
+            reading.asked_by.push(asked);
             return;
         }
-        match self.begin_reading(paths) {
-            Ok((reading, false)) => {
-                drop(answer.send(records(&reading.query, &reading.paths, &self.unread)));
+        match self.begin_reading(paths, needs_two) {
+            Ok((mut reading, needs_two)) => {
+                reading.asked_by.push(asked);
+                match needs_two {
+                    true => self.readings.push(reading),
+                    false => self.finish(reading),
+                }
             }
-            Ok((mut reading, true)) => {
-                reading.asked_by.push(answer);
-                self.readings.push(reading);
-            }
-            Err(problem) => drop(answer.send(Err(problem))),
+            Err(problem) => asked.send(Err(problem)),
         }
     }
 
     /// Takes the first reading of paths. Returns it, and `true` if a second one is needed.
-    fn begin_reading(&mut self, paths: Vec<CounterPath>) -> Result<(PendingReading, bool), ApiError> {
+    fn begin_reading(
+        &mut self,
+        paths: Vec<CounterPath>,
+        needs_two: Option<bool>,
+    ) -> Result<(PendingReading, bool), ApiError> {
         if self.readings.len() >= READINGS_MOST {
             return Err(ApiError::busy());
         }
@@ -74,26 +98,59 @@ impl Sampler {
             query.add(&mut self.machine, path)?;
         }
         query.collect()?;
-        let needs_two = query.values().iter().any(|v| v.value.counter.counter_type.needs_two_samples());
+        let needs_two = needs_two.unwrap_or_else(|| {
+            query.values().iter().any(|v| v.value.counter.counter_type.needs_two_samples())
+        });
         // Rates need two readings. A second apart they are exact enough, and a client waits no longer.
-        let due = Instant::now().checked_add(Duration::from_secs(1).min(self.interval));
-        Ok((
-            PendingReading { paths, query, due: due.unwrap_or_else(Instant::now), asked_by: Vec::new() },
-            needs_two,
-        ))
+        let due = Instant::now().checked_add(self.pause()).unwrap_or_else(Instant::now);
+        Ok((PendingReading { paths, query, due, asked_by: Vec::new() }, needs_two))
+    }
+
+    /// Returns the time between the two readings for a request.
+    pub(super) fn pause(&self) -> Duration {
+        Duration::from_secs(1).min(self.interval)
     }
 
     pub(super) fn finish_readings(&mut self, now: Instant) {
+        self.drop_old_tables();
         let (due, waiting) =
             std::mem::take(&mut self.readings).into_iter().partition(|reading| reading.due <= now);
         self.readings = waiting;
         let due: Vec<PendingReading> = due;
         for mut reading in due {
-            let collected = reading.query.collect().map_err(ApiError::from);
-            let text = collected.and_then(|_| records(&reading.query, &reading.paths, &self.unread));
-            for asked in reading.asked_by {
-                let _ = asked.send(text.clone()); // who asked may be gone
+            match reading.query.collect() {
+                Ok(_) => self.finish(reading),
+                Err(problem) => {
+                    let problem = ApiError::from(problem);
+                    reading.asked_by.into_iter().for_each(|asked| asked.send(Err(problem.clone())));
+                }
             }
+        }
+    }
+
+    /// Responds to the clients of a reading. Equal requests get the same bytes.
+    fn finish(&mut self, reading: PendingReading) {
+        let PendingReading { paths, query, asked_by, .. } = reading;
+        let mut values: Option<Answer> = None;
+        let mut tables: Vec<(TableAsk, Answer)> = Vec::new();
+        for asked in asked_by {
+            match asked {
+                WaitingClient::Values(client) => {
+                    let text = values.get_or_insert_with(|| records(&query, &paths, &self.unread));
+                    let _ = client.send(text.clone()); // who asked may be gone
+                }
+                WaitingClient::Table(asked, client) => {
+                    let (plan, ask) = *asked;
+                    let known = tables.iter().find(|(known, _)| *known == ask).map(|(_, text)| text.clone());
+                    let text =
+                        known.unwrap_or_else(|| table_of(&plan, &query, &self.machine, &ask, &self.unread));
+                    tables.push((ask, text.clone()));
+                    let _ = client.send(text); // who asked may be gone
+                }
+            }
+        }
+        if !tables.is_empty() {
+            self.keep_table(paths, query);
         }
     }
 
@@ -120,6 +177,14 @@ impl Sampler {
         };
         let asked: Vec<_> = positions.iter().zip(paths).flat_map(of_path).collect();
         Some(answer_of(&self.query, &asked, &self.unread))
+    }
+}
+
+impl WaitingClient {
+    /// Sends the response to the client.
+    fn send(self, text: Answer) {
+        let (Self::Values(client) | Self::Table(_, client)) = self;
+        let _ = client.send(text); // who asked may be gone
     }
 }
 
