@@ -9,6 +9,9 @@ import { tableSpec } from "./table.js";
 
 const INSTANCES_MAX = 500;
 
+/** All instances, as a table: a text that is no name of an instance. */
+const TABLE = "*table";
+
 async function get(address, signal) {
   const answer = await request(address, { signal });
   if (answer.ok) return answer.json();
@@ -175,7 +178,7 @@ export class Browser {
       const options = [
         check(this.#instances, "*", h("span", {}, "all, with those to come ", h("code", {}, "*"))),
         check(this.#instances, "top", h("span", {}, `the ${RANKED} largest, as a ranking`)),
-        check(this.#instances, "table", h("span", {}, "all, as a table")),
+        check(this.#instances, TABLE, h("span", {}, "all, as a table")),
         ...names.slice(0, INSTANCES_MAX).map(name => check(this.#instances, name, h("span", {}, name))),
       ];
       const more = set.more || Math.max(0, names.length - INSTANCES_MAX);
@@ -217,7 +220,7 @@ export class Browser {
     this.#instances = new Set(values(".instances"));
     const asks = this.#asks();
     const over = -this.page.room(asks);
-    const isTable = this.#instances.has("table");
+    const isTable = this.#instances.has(TABLE);
     this.#add.disabled = asks.length === 0 && !isTable || over > 0;
     const isSingle = this.#set?.instances === "single";
     const count = asks.length === 1 ? "1 path" : `${asks.length} paths`;
@@ -229,7 +232,7 @@ export class Browser {
   #asks() {
     const { name, instances } = this.#set ?? {};
     if (!name) return [];
-    const list = instances === "single" ? [null] : this.#instances.has("*") ? ["*"] : [...this.#instances].filter(name => name !== "top" && name !== "table");
+    const list = instances === "single" ? [null] : this.#instances.has("*") ? ["*"] : [...this.#instances].filter(name => name !== "top" && name !== TABLE);
     return [...this.#counters].flatMap(counter => [
       ...list.map(instance => ({ path: pathOf(name, instance, counter), top: 0 })),
       ...(this.#instances.has("top") ? [{ path: pathOf(name, "*", counter), top: RANKED_ASKED }] : []),
@@ -245,7 +248,7 @@ export class Browser {
     if (lines.length) this.page.add(this.#target.value === "" ? null : Number(this.#target.value), spec(lines, "lines"));
     for (const ask of rankings) this.page.add(null, spec([ask], "rank"));
     // Without counters it has the usual columns.
-    if (this.#instances.has("table")) this.page.add(null, tableSpec(this.#set.name, { columns: [...this.#counters].slice(0, Columns.MOST) }));
+    if (this.#instances.has(TABLE)) this.page.add(null, tableSpec(this.#set.name, { columns: [...this.#counters].slice(0, Columns.MOST) }));
     this.dialog.close();
     this.#counters.clear();
     this.#set = null;

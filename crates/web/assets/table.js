@@ -15,6 +15,9 @@ const REST = 150;
 /** How often values of now are asked for, in ms, at the most. */
 const AGAIN = 2000;
 
+/** Keys that scroll rows, and are not for the charts of the page. */
+const SCROLLING = ["ArrowLeft", "ArrowRight", " "];
+
 /** Numbers of rows, each asked for by a button below the others. The last is the server's limit. */
 const LIMITS = [100, 300, 1000];
 
@@ -89,11 +92,11 @@ export class Table {
     this.#spec = spec;
     this.#page = page;
     this.#act = act;
-    this.#filter = h("input", { type: "search", placeholder: "Filter names", "aria-label": "Filter names", value: spec.filter, maxlength: 200, on: { input: () => this.#typed() } });
+    this.#filter = h("input", { type: "search", placeholder: "Filter names", "aria-label": "Filter names", value: spec.filter, maxlength: 200, on: { input: () => this.#typed(), keydown: event => event.stopPropagation() } });
     this.#tree = h("select", { "aria-label": "How rows are arranged", on: { change: ({ target }) => act.change(() => { spec.tree = target.value; }) } },
       Object.entries(TREES).map(([value, text]) => h("option", { value, selected: spec.tree === value }, text)));
     this.#columns = new Columns(spec, act.change, () => this.#answer?.columns.map(({ name }) => name) ?? []);
-    this.#scroll = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Rows of ${spec.set}` },
+    this.#scroll = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Rows of ${spec.set}`, on: { keydown: event => this.#scrolled(event) } },
       h("table", {}, h("thead", {}, this.#head), this.#bodies));
     this.element = h("div", { class: "grid" },
       h("div", { class: "controls" }, this.#filter, this.#tree, this.#columns.button, this.#status),
@@ -161,6 +164,8 @@ export class Table {
     // The wish may be another by now; of now, the next look follows.
     if (this.#act.isSeen()) this.draw();
   }
+
+  #scrolled(event) { if (event.target === this.#scroll && SCROLLING.includes(event.key)) event.stopPropagation(); }
 
   #typed() {
     clearTimeout(this.#typing);
