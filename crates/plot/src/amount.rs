@@ -27,7 +27,7 @@ pub enum AmountError {
     /// No panel has this unit.
     #[error("no panel has the unit of {amount}; the units are {units}")]
     UnknownUnit {
-        /// Value as written.
+        /// Value as the user wrote it.
         amount: String,
         /// Units of the panels.
         units: String,
@@ -35,7 +35,7 @@ pub enum AmountError {
     /// The value has no unit, and the panels have several.
     #[error("{amount} needs a unit, because the panels have several: {units}")]
     NoUnit {
-        /// Value as written.
+        /// Value as the user wrote it.
         amount: String,
         /// Units of the panels.
         units: String,

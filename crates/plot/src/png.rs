@@ -12,7 +12,7 @@ use crate::theme::Colour;
 /// A picture as a PNG file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Png {
-    /// The whole file.
+    /// Contents of the PNG file.
     pub bytes: Vec<u8>,
     /// Texts with letters that are drawn as code points, because no font has them.
     pub undrawn: Vec<String>,
