@@ -42,7 +42,7 @@ pub struct Glyph {
     pub outline: Option<Outline>,
 }
 
-/// Source of the outlines of letters: the built-in font, and fonts of the system.
+/// Outlines of the letters that a picture needs, by letter.
 pub type Glyphs = BTreeMap<char, Glyph>;
 
 /// Returns the directories in which fonts of this system and of this user are installed.
