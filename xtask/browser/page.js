@@ -13,6 +13,7 @@ import { cpus } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { chromium } from "playwright-core";
 import { checksOfCharts } from "./charts.js";
+import { checksOfLogs } from "./logs.js";
 import { checksOfModules } from "./modules.js";
 
 const url = process.argv[2];
@@ -625,6 +626,7 @@ const checks = {
   },
 
   ...checksOfCharts({ open, close, ensure, same, until, card, legend, state, numbers, url }),
+  ...checksOfLogs({ open, close, ensure, same, until, legend, state, numbers, isDrawn, faults }),
   ...checksOfModules({ open, close, ensure, same }),
 };
 
