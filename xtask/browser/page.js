@@ -14,6 +14,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { chromium } from "playwright-core";
 import { checksOfCharts } from "./charts.js";
 import { checksOfFiles } from "./files.js";
+import { checksOfLogs } from "./logs.js";
 import { checksOfModules } from "./modules.js";
 import { checksOfPast } from "./past.js";
 import { checksOfTables } from "./tables.js";
@@ -629,6 +630,7 @@ const checks = {
 
   ...checksOfCharts({ open, close, ensure, same, until, card, legend, state, numbers, url }),
   ...checksOfFiles({ open, close, ensure, same, until, card, legend, numbers }),
+  ...checksOfLogs({ open, close, ensure, same, until, legend, state, numbers, isDrawn, faults }),
   ...checksOfModules({ open, close, ensure, same }),
   ...checksOfPast({ open, close, ensure, same, card, legend, until, state }),
   ...checksOfTables({ open, close, ensure, same, until, card, legend, numbers, samples, sleep }),

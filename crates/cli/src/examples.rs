@@ -526,7 +526,11 @@ Examples:
   Everyone who can reach the address sees everything.
 
   $ perfset serve --log rec --begin '14:00' --end '14:10'
-  The page shows these minutes of a recording, with the findings at their end.";
+  The page shows these minutes of a recording, with the findings at their end.
+
+  $ perfset serve --compare monday.blg --upload-max 500MB
+  The page has a list with the machine and the log. More logs can be dropped
+  onto it, up to 500 MB together.";
 
 /// Examples for `perfset completions`.
 #[cfg(feature = "man")]

@@ -128,6 +128,8 @@ pub fn run(is_output_closed: bool) -> ExitCode {
         Some(Command::Provider(args)) => provider::run(&args),
         #[cfg(feature = "serve")]
         Some(Command::Serve(args)) => serve::run(&args),
+        #[cfg(feature = "serve")]
+        Some(Command::CheckLog) => return perfset_web::check_log(),
         Some(Command::Doctor(args)) => doctor::run(&args),
         #[cfg(feature = "man")]
         Some(Command::Completions(args)) => completions::run(&args),

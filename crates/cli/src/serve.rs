@@ -1,5 +1,6 @@
 //! `perfset serve`: shows this machine's counters in the browser.
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,9 @@ use perfset::output::utc_text;
 use perfset::path::BindError;
 use perfset::path::{QueryFileError, query_file};
 use perfset_export::ExportError;
-use perfset_web::{Limits, ServeError, ServedLog, Server, ServerOptions, Token, is_privileged};
+use perfset_web::{
+    Limits, ServeError, ServedLog, Server, ServerOptions, Token, UploadOptions, is_privileged,
+};
 
 use crate::args::ServeArgs;
 use crate::bpf_capabilities;
@@ -60,6 +63,8 @@ pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     if args.log.is_empty() {
         options.recording = recording(args)?;
     }
+    options.compare = compared(args)?;
+    options.uploads = uploads(args, is_exposed);
     // The addresses are bound here, so an address in use is reported before anything is printed.
     let server = match args.log.is_empty() {
         true if args.all_users => Server::open(perfset::all_users(), options),
@@ -171,13 +176,36 @@ fn log(args: &ServeArgs) -> Result<ServedLog, Failure> {
     Ok(log)
 }
 
+/// Opens the logs that the server shows besides its machine or its log, with their names.
+fn compared(args: &ServeArgs) -> Result<Vec<(String, ServedLog)>, Failure> {
+    let open = |file: &PathBuf| {
+        let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
+        Ok((name, served(std::slice::from_ref(file), None, Window::default())?))
+    };
+    args.compare.iter().map(open).collect()
+}
+
+/// Returns the options for logs that clients send; `None` if they may send none.
+fn uploads(args: &ServeArgs, is_exposed: bool) -> Option<UploadOptions> {
+    /// Size of all logs that clients may send together, unless the user names another one.
+    const MOST: u64 = 64_000_000;
+    // Their files have no names, which works on Linux only.
+    let usual = if is_exposed || !cfg!(target_os = "linux") { 0 } else { MOST };
+    let most = args.upload_max.unwrap_or(usual);
+    // This program, also if its file was replaced since.
+    let checker = ["/proc/self/exe", "check-log"].map(OsString::from).to_vec();
+    (most > 0).then(|| UploadOptions::new(most, checker, Arc::new(parse_instant)))
+}
+
+/// Returns the time, in 100 ns since 1601 UTC, that a text means in logs.
+fn parse_instant(logs: &Logs, text: &str) -> Result<i64, String> {
+    let instant: InstantArg = text.parse().map_err(str::to_owned)?;
+    instant_of(logs, &instant)
+}
+
 /// Opens a log for a server.
 fn served(files: &[PathBuf], machine: Option<&str>, window: Window) -> Result<ServedLog, Failure> {
     let logs = opened(files, machine, false)?;
-    let parse_instant = |logs: &Logs, text: &str| {
-        let instant: InstantArg = text.parse().map_err(str::to_owned)?;
-        instant_of(logs, &instant)
-    };
     Ok(ServedLog { logs, files: files.to_vec(), window, parse_instant: Arc::new(parse_instant) })
 }
 
@@ -249,7 +277,9 @@ fn token(args: &ServeArgs, is_exposed: bool) -> Result<Option<Token>, Failure> {
     let why = match (is_exposed, is_privileged()) {
         (true, _) => "other machines can connect",
         (false, true) => "the server can read data that its clients may not",
-        (false, false) if args.log.iter().any(|log| is_private(log)) => "other users may not read the log",
+        (false, false) if args.log.iter().chain(&args.compare).any(|log| is_private(log)) => {
+            "other users may not read the log"
+        }
         (false, false) => return Ok(None),
     };
     if args.insecure {

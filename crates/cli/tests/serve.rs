@@ -303,3 +303,80 @@ fn it_records_and_knows_the_past() {
     assert!(wrong.0 == 3 && wrong.2.contains("perfset serve --log"), "{wrong:?}");
     fs::remove_dir_all(&folder).unwrap();
 }
+
+/// Memory of a process in bytes.
+fn resident(served: &Served) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", served.child.id())).unwrap();
+    let size = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    size.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
+}
+
+/// Checks that logs can be sent and compared, and that a large one that is no log costs the server no memory.
+#[test]
+fn logs_are_compared_and_sent() {
+    let log = testdata("logs/BasicPerfCounters.blg");
+    let served =
+        Served::start(&["--insecure", "--compare", log.to_str().unwrap(), "--upload-max", "20MB"], 2);
+    let page = served.lines.iter().find_map(|line| line.strip_prefix("page     http://")).unwrap();
+    let address = page.split('/').next().unwrap();
+    let send = |method: &str, target: &str, body: &[u8]| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let length = body.len();
+        let head = format!(
+            "{method} {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nPerfset-Key: none\r\n\
+             Content-Length: {length}\r\n\r\n"
+        );
+        stream.write_all(&[head.as_bytes(), body].concat()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let upload = |bytes: &[u8]| {
+        let begun = send("POST", "/api/v1/logs?name=a", b"");
+        let id = begun.split_once("\"id\":\"").unwrap().1.split('"').next().unwrap().to_owned();
+        for (n, piece) in bytes.chunks(1 << 20).enumerate() {
+            let answer = send("PUT", &format!("/api/v1/logs/{id}?offset={}", n << 20), piece);
+            assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        }
+        id
+    };
+    let logs = served.get("/api/v1/logs", "");
+    assert!(
+        logs.contains("\"name\":\"BasicPerfCounters.blg\"") && logs.contains("\"most\":20000000"),
+        "{logs}"
+    );
+    let id = upload(&fs::read(&log).unwrap());
+    let opened = send("POST", &format!("/api/v1/logs/{id}/open"), b"");
+    assert!(opened.contains("\"machine\":\"GEORGIS3\"") && opened.contains("\"damages\":0"), "{opened}");
+    let path = "/api/v1/query?path=/Processor(_Total)/%25+Processor+Time";
+    let [compared, sent] =
+        ["log-1", &id].map(|log| served.get(&format!("{path}&log={log}&at=2013-02-19+18:55:00"), ""));
+    let values = |answer: &str| answer.split_once("\"values\"").map(|(_, values)| values.to_owned()).unwrap();
+    assert!(sent.contains("\"status\":\"ok\""), "{sent}");
+    assert_eq!(values(&compared), values(&sent));
+    let before = resident(&served);
+    let id = upload(&vec![b'x'; 18 << 20]);
+    let grown = resident(&served).saturating_sub(before);
+    assert!(grown < 8 << 20, "{grown} bytes of memory for an upload");
+    let refused = send("POST", &format!("/api/v1/logs/{id}/open"), b"");
+    assert!(refused.starts_with("HTTP/1.1 422 ") && refused.contains("the file is not a log"), "{refused}");
+    assert_eq!(served.end("TERM").0, 0);
+    // Beyond loopback nobody sends anything, unless that is asked for.
+    let command = || perfset("small-vm", &["serve", "--listen", "0.0.0.0:0", "--insecure"]);
+    for (args, takes) in [(&[][..], false), (&["--upload-max", "1MB"], true)] {
+        let served = Served::run(command(), args, 5);
+        let address = served.lines.iter().find_map(|line| line.strip_prefix("metrics  ")).unwrap();
+        let port = address.rsplit_once(':').unwrap().1.split('/').next().unwrap();
+        let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+        stream
+            .write_all(b"GET /api/v1/logs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert_eq!(answer.contains("\"most\":1000000"), takes, "{answer}");
+        assert_eq!(answer.contains("\"upload\":null"), !takes, "{answer}");
+        served.end("TERM");
+    }
+    let (code, _, err) = run("small-vm", &["serve", "--compare", "/no/such/log"]);
+    assert!(code == 4 && err.contains("/no/such/log"), "{code} {err}");
+}

@@ -30,10 +30,19 @@ export const LOG_IN = {
 /** Whether requests need the key, which a link does not send. */
 export const isLoggedIn = () => (kept() ?? unkept) !== null;
 
-/** Asks the server, as `fetch` does. */
-export function request(address, { headers, ...options } = {}) {
-  const key = kept() ?? unkept;
-  return fetch(address, { cache: "no-store", ...options, headers: { ...headers, ...(key === null ? {} : { "Perfset-Key": key }) } });
+/** The id of the log that is shown; null for what the server shows by itself. */
+let log = null;
+export const shownLog = () => log;
+export const showLog = id => { log = id; };
+
+/** Requests that are about the log that is shown. */
+const OF_LOG = /^api\/(?:v1\/)?(about|countersets|find|findings|query|range|report|stream|table)(?=[/?]|$)/;
+
+/** Asks the server, as `fetch` does. With `isChange`, it has what the server wants of those who change logs. */
+export function request(address, { headers, isChange, ...options } = {}) {
+  const key = kept() ?? unkept ?? (isChange ? "none" : null);
+  const of = log === null || !OF_LOG.test(address) ? "" : `${address.includes("?") ? "&" : "?"}${new URLSearchParams({ log })}`;
+  return fetch(`${address}${of}`, { cache: "no-store", ...options, headers: { ...headers, ...(key === null ? {} : { "Perfset-Key": key }) } });
 }
 
 /** What a response that is no success says: `{error, hints}`. */
@@ -48,7 +57,8 @@ export async function logIn() {
   const query = new URLSearchParams(location.search);
   const token = query.get("token");
   if (token === null) return;
-  const response = await fetch("api/login", { cache: "no-store", headers: { Authorization: `Bearer ${token}` } });
+  // With the key that is there, the login stays the same, and has what it has sent.
+  const response = await request("api/login", { headers: { Authorization: `Bearer ${token}` } });
   const { key } = response.ok ? await response.json() : { key: null };
   if (key !== null) keep(key);
   query.delete("token");

@@ -1,6 +1,6 @@
 // The page: it puts view, store, stream and cards together, and hears buttons and keys.
 
-import { isLoggedIn, logIn, onLogin, problemOf, request } from "./api.js";
+import { isLoggedIn, logIn, onLogin, problemOf, request, showLog, shownLog } from "./api.js";
 import { byId, copy, h, setText } from "./dom.js";
 import { onSystemTheme } from "./palette.js";
 import { saveReport } from "./save.js";
@@ -8,9 +8,11 @@ import { Browser } from "./browser.js";
 import { Charts } from "./charts.js";
 import { Cursor } from "./cursor.js";
 import { Findings } from "./findings.js";
+import { logOf, Logs, sayGone } from "./logs.js";
 import { FILLED, Past } from "./past.js";
 import { askKey, Store } from "./store.js";
 import { Stream } from "./stream.js";
+import { Upload } from "./upload.js";
 import { asksOf, isFixed, overviewCharts, View, WINDOWS } from "./view.js";
 import { clock, day, ownZone, usesUtc, useZone, zoneText } from "./zone.js";
 
@@ -453,6 +455,7 @@ class Page {
       this.#findings.ask();
     });
     window.addEventListener("hashchange", () => {
+      if (logOf(location.hash) !== shownLog()) return location.reload();
       this.view = View.fromFragment(location.hash.slice(1));
       this.#written = null;
       this.#restore();
@@ -497,7 +500,12 @@ async function about() {
       await logIn();
       const answer = await request("api/about");
       if (answer.ok) return await answer.json();
-      setText(byId("notices"), textOf(await problemOf(answer)));
+      const problem = await problemOf(answer);
+      if (shownLog() !== null && [403, 404].includes(answer.status)) {
+        sayGone(problem);
+        await new Promise(() => {}); // until another one is chosen
+      }
+      setText(byId("notices"), textOf(problem));
       if (answer.status === 401) {
         document.title = "perfset: log in";
         await new Promise(onLogin);
@@ -510,4 +518,6 @@ async function about() {
   }
 }
 
+showLog(logOf(location.hash));
 new Page(await about());
+new Upload(byId("open-log"), byId("sending"), await new Logs(byId("logs")).refresh());

@@ -32,6 +32,8 @@ export class View {
   theme = null;
   /** `utc`, `local`, or null: as chosen before, else the browser's. */
   zone = null;
+  /** Id of the log that is shown; null: what the server shows by itself. */
+  log = null;
   /** Specifications of the charts; null: the server's overview. */
   charts = null;
 
@@ -47,6 +49,7 @@ export class View {
   /** Everything of the view as the fragment of an address. */
   toFragment() {
     const query = new URLSearchParams();
+    if (this.log) query.append("log", this.log);
     query.append("w", this.window);
     if (this.end !== null) query.append("end", Math.round(this.end));
     if (this.zoom) query.append("zoom", this.zoom.map(Math.round).join("-"));
@@ -75,6 +78,7 @@ export class View {
     let chart = null;
     for (const [key, value] of new URLSearchParams(text)) {
       if (key === "w" && WINDOWS.some(([seconds]) => String(seconds) === value)) view.window = Number(value);
+      if (key === "log" && value) view.log = value;
       if (key === "end") view.end = time(value);
       if (key === "zoom") {
         const [from, to] = value.split("-").map(time);

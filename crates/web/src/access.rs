@@ -1,18 +1,21 @@
 //! Access rules: hosts, sizes, origins, the token, logins of browsers; and the security headers of every response.
 
+use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
 
 use axum::body::Body;
 use axum::http::header::{
     ACCEPT, AUTHORIZATION, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
-    COOKIE, HOST, REFERRER_POLICY, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS,
+    COOKIE, HOST, ORIGIN, REFERRER_POLICY, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 use crate::answer::{ApiError, to_json};
+use crate::limits::PIECE_MOST;
 use crate::request::without;
 use crate::token::{Token, TokenError};
 
@@ -68,14 +71,45 @@ struct Guard {
     /// Browsers send the cookie to every port of the host, so any server on another port learns it. The cookie alone
     /// therefore opens the page's own files and no data.
     cookie: Token,
-    /// Second login number, required in addition to the cookie for data. The page keeps it in the storage of its
-    /// origin, which is bound to host and port, and sends it as the header [`KEY`]. Valid for this process only.
-    key: Token,
+    /// Second login numbers, one of which is required in addition to the cookie for data. The page keeps its own in the
+    /// storage of its origin, which is bound to host and port, and sends it as the header [`KEY`]. Valid for this
+    /// process only.
+    logins: Mutex<Logins>,
 }
+
+/// Logins of browsers. Each has a number of its own, so that what one has sent is not shown to another.
+#[derive(Debug, Default)]
+struct Logins {
+    /// Logins with their keys; the one that was used last is the last one.
+    known: VecDeque<(u64, Token)>,
+    /// Number of the next login.
+    next: u64,
+}
+
+/// Maximum number of logins; a new one takes the place of the one that was not used for longest.
+const LOGINS_MOST: usize = 256;
+
+/// Login that owns the logs that it has sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogOwner {
+    /// Client that can own nothing: one of another machine, at a server without a token.
+    Nobody,
+    /// Client of this machine, at a server without a token.
+    Local,
+    /// Program that sends the token.
+    Token,
+    /// Browser that has logged in.
+    Login(u64),
+}
+
+/// Local address of a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Local(pub SocketAddr);
 
 /// Parts of a request on which its permission depends.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestParts<'a> {
+    pub method: &'a Method,
     pub uri: &'a Uri,
     pub headers: &'a HeaderMap,
     /// Local address of the connection.
@@ -83,12 +117,14 @@ pub struct RequestParts<'a> {
 }
 
 /// Permission for one request.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Permit {
     /// `true` if the request proves that the client knows the token, or if no token is required.
     pub is_trusted: bool,
     /// Login cookie for the response, if the request logs in.
     pub cookie: Option<HeaderValue>,
+    /// Login to which the request belongs.
+    pub owner: LogOwner,
 }
 
 /// Response to `/api/login`, as JSON.
@@ -105,7 +141,7 @@ impl Access {
     /// If the system gives no random numbers.
     pub fn new(hosts: Vec<String>, token: Option<Token>) -> Result<Self, TokenError> {
         let guard = match token {
-            Some(token) => Some(Guard { token, cookie: Token::random()?, key: Token::random()? }),
+            Some(token) => Some(Guard { token, cookie: Token::random()?, logins: Mutex::default() }),
             None => None,
         };
         Ok(Self { hosts, guard })
@@ -116,56 +152,80 @@ impl Access {
         self.guard.as_ref().map(|guard| &guard.token)
     }
 
-    /// Returns the JSON that the page gets when it logs in.
-    pub fn login(&self) -> String {
-        to_json(&LoginJson { key: self.guard.as_ref().map(|guard| guard.key.secret()) })
+    /// Logs a browser in. Returns the JSON that its page gets, and the login that lost its place. A browser that is
+    /// logged in already keeps its login, and with it the logs that it has sent.
+    ///
+    /// # Errors
+    /// If the system gives no random numbers.
+    pub fn login(&self, headers: &HeaderMap) -> Result<(String, Option<LogOwner>), TokenError> {
+        let Some(guard) = &self.guard else { return Ok((to_json(&LoginJson { key: None }), None)) };
+        let mut logins = guard.logins.lock().unwrap_or_else(PoisonError::into_inner);
+        let given = headers.get(KEY).and_then(|key| key.to_str().ok()).unwrap_or_default();
+        let is_new = logins.find(given).is_none();
+        let mut lost = None;
+        if is_new {
+            let key = Token::random()?;
+            if logins.known.len() >= LOGINS_MOST {
+                lost = logins.known.pop_front().map(|(number, _)| LogOwner::Login(number));
+            }
+            let number = logins.next;
+            logins.next = number.saturating_add(1);
+            logins.known.push_back((number, key));
+        }
+        // The one that was found or added.
+        let key = logins.known.back().map(|(_, key)| key.secret());
+        Ok((to_json(&LoginJson { key }), lost))
     }
 
     /// Checks if a request is permitted; the error is the response that it gets instead.
     pub fn check(&self, asked: RequestParts<'_>) -> Result<Permit, Box<Response>> {
         self.check_form(asked).map_err(|problem| Box::new(problem.into_response()))?;
-        let Some(guard) = &self.guard else { return Ok(Permit { is_trusted: true, cookie: None }) };
+        let trusted = |owner| Ok(Permit { is_trusted: true, cookie: None, owner });
+        let Some(guard) = &self.guard else {
+            let is_local = asked.local.ip().to_canonical().is_loopback();
+            return trusted(if is_local { LogOwner::Local } else { LogOwner::Nobody });
+        };
         let path = asked.uri.path();
         if path == "/" {
             // The page logs in with the token of its address: its scripts need the cookie to be loaded. No other
             // address sets it, because the browser derives its path from that of the page.
             let (_, given) = without(asked.uri.query().unwrap_or_default(), "token");
             if let Some(given) = given.first() {
+                let cookie = guard.login_cookie(asked.local);
                 return match guard.token.is(given) {
-                    true => Ok(Permit { is_trusted: true, cookie: guard.login_cookie(asked.local) }),
+                    true => Ok(Permit { is_trusted: true, cookie, owner: LogOwner::Nobody }),
                     false => Err(Box::new(no_token(asked))),
                 };
             }
         }
         // The token in a header is for programs, and is sufficient by itself: no browser sends it unasked.
         if guard.has_token(asked) {
-            return Ok(Permit { is_trusted: true, cookie: None });
+            return trusted(LogOwner::Token);
         }
         // Cookie and key: the cookie alone is also sent to, and known by, servers on other ports of the host.
         let has_cookie = guard.has_cookie(asked);
-        if has_cookie && guard.has_key(asked) {
-            return Ok(Permit { is_trusted: true, cookie: None });
+        if let Some(number) = guard.login(asked).filter(|_| has_cookie) {
+            return trusted(LogOwner::Login(number));
         }
         // The page and its files contain nothing about this machine. A browser loads them without the key,
         // which only the page's script can send.
         let is_file = path == "/" || path.starts_with("/assets/");
         match path == "/healthz" || is_file && has_cookie {
-            true => Ok(Permit::default()),
+            true => Ok(Permit { is_trusted: false, cookie: None, owner: LogOwner::Nobody }),
             false => Err(Box::new(no_token(asked))),
         }
     }
 
-    fn check_form(&self, RequestParts { uri, headers, local }: RequestParts<'_>) -> Result<(), ApiError> {
+    fn check_form(
+        &self,
+        RequestParts { method, uri, headers, local }: RequestParts<'_>,
+    ) -> Result<(), ApiError> {
         let is_long = uri.path_and_query().is_some_and(|text| text.as_str().len() > URL_LEN_MOST);
         if is_long {
             let text = format!("the address is longer than {URL_LEN_MOST} bytes");
             return Err(ApiError::new(StatusCode::URI_TOO_LONG, text));
         }
-        // No body is ever read, so a client cannot send one that would be taken for the next request.
-        let has_length = headers.get(CONTENT_LENGTH).is_some_and(|len| len.as_bytes() != b"0");
-        if has_length || headers.contains_key(TRANSFER_ENCODING) {
-            return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "no request here has a body"));
-        }
+        check_body(takes_piece(method, uri), headers)?;
         // Against DNS rebinding: another site's name can be made to point to this address, and the browser
         // then sends that name.
         let host = host_of(uri, headers)?;
@@ -183,6 +243,37 @@ impl Access {
         if uri.path() != "/" && is_theirs && !is_link {
             return Err(ApiError::new(StatusCode::FORBIDDEN, "pages of other sites get nothing here"));
         }
+        if changes_logs(method, uri) { self.check_change(headers) } else { Ok(()) }
+    }
+
+    /// Checks that no page of another site sends or removes a log. Three rules, because browsers differ: those of today
+    /// send the first two headers, and none sends the third one for another site without asking this server before,
+    /// which permits it never.
+    fn check_change(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+        let refused = |text: &str| Err(ApiError::new(StatusCode::FORBIDDEN, text));
+        let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+        if site.is_some_and(|site| site != b"same-origin") {
+            return refused("only this server's own page, or a program, sends logs");
+        }
+        if let Some(origin) = headers.get(ORIGIN) {
+            let named = origin.to_str().ok().and_then(|text| text.split_once("://"));
+            let named = named.filter(|(scheme, _)| matches!(*scheme, "http" | "https"));
+            let authority = named.and_then(|(_, authority)| authority.parse::<Authority>().ok());
+            let is_same = |authority: &Authority| {
+                let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+                // A proxy may send its own name for the server, and the page has that of the proxy.
+                host.is_some_and(|host| host.eq_ignore_ascii_case(authority.as_str()))
+                    || self.hosts.iter().any(|name| plain(name).eq_ignore_ascii_case(plain(authority.host())))
+            };
+            if !authority.as_ref().is_some_and(is_same) {
+                return refused("pages of another origin send no logs here");
+            }
+        }
+        if !headers.contains_key(KEY) && !headers.contains_key(AUTHORIZATION) {
+            let text = "the header Perfset-Key is missing, which pages of other sites cannot send";
+            return Err(ApiError::new(StatusCode::FORBIDDEN, text)
+                .hint("a server without a token takes any value: Perfset-Key: none"));
+        }
         Ok(())
     }
 
@@ -197,6 +288,43 @@ impl Access {
             Err(_) => host.eq_ignore_ascii_case("localhost") && local.is_loopback(),
         };
         is_local || self.hosts.iter().any(|name| plain(name).eq_ignore_ascii_case(host))
+    }
+}
+
+/// Returns `true` if a request begins, continues, opens or removes an upload.
+fn changes_logs(method: &Method, uri: &Uri) -> bool {
+    let is_logs = ["/api/logs", "/api/v1/logs"].iter().any(|logs| {
+        uri.path().strip_prefix(logs).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    });
+    is_logs && !matches!(*method, Method::GET | Method::HEAD)
+}
+
+/// Returns `true` if a request has a piece of an upload as its body: no other one has a body.
+pub fn takes_piece(method: &Method, uri: &Uri) -> bool {
+    *method == Method::PUT && changes_logs(method, uri)
+}
+
+/// Checks the headers about the body of a request.
+fn check_body(takes_piece: bool, headers: &HeaderMap) -> Result<(), ApiError> {
+    let lengths: Vec<_> = headers.get_all(CONTENT_LENGTH).iter().collect();
+    let is_chunked = headers.contains_key(TRANSFER_ENCODING);
+    if !takes_piece {
+        // The body would not be read, so a client cannot send one that would be taken for the next request.
+        let has_length = lengths.iter().any(|len| len.as_bytes() != b"0");
+        return match has_length || is_chunked {
+            true => Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "no request here has a body")),
+            false => Ok(()),
+        };
+    }
+    let len = match *lengths {
+        [len] if !is_chunked => len.to_str().ok().and_then(|len| len.parse::<u64>().ok()),
+        _ => None,
+    };
+    let text = format!("a piece of a log has one Content-Length, from 1 to {PIECE_MOST}");
+    match len {
+        Some(1..=PIECE_MOST) => Ok(()),
+        Some(_) => Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, text)),
+        None => Err(ApiError::new(StatusCode::LENGTH_REQUIRED, text)),
     }
 }
 
@@ -244,9 +372,10 @@ impl Guard {
         texts(asked, COOKIE).flat_map(|text| text.split(';')).any(is_own)
     }
 
-    /// Returns `true` if the request has the second number of a login.
-    fn has_key(&self, asked: RequestParts<'_>) -> bool {
-        texts(asked, KEY).any(|text| self.key.is(text.trim()))
+    /// Returns the login whose second number the request has.
+    fn login(&self, asked: RequestParts<'_>) -> Option<u64> {
+        let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
+        texts(asked, KEY).find_map(|text| logins.find(text.trim()))
     }
 
     /// Returns the header that gives a browser the cookie.
@@ -259,6 +388,17 @@ impl Guard {
         // Keeps the secret out of the `Debug` output of headers.
         cookie.set_sensitive(true);
         Some(cookie)
+    }
+}
+
+impl Logins {
+    /// Returns the login with a key, which is then the one that was used last.
+    fn find(&mut self, key: &str) -> Option<u64> {
+        let at = self.known.iter().position(|(_, known)| known.is(key))?;
+        let found = self.known.remove(at)?;
+        let number = found.0;
+        self.known.push_back(found);
+        Some(number)
     }
 }
 
@@ -340,13 +480,22 @@ mod tests {
             );
         }
         let local = "127.0.0.1:9182".parse().unwrap();
-        match access.check(RequestParts { uri: &uri.parse().unwrap(), headers: &map, local }) {
+        let (method, uri) = uri.split_once(' ').unwrap_or(("GET", uri));
+        let method = &method.parse().unwrap();
+        match access.check(RequestParts { method, uri: &uri.parse().unwrap(), headers: &map, local }) {
             Ok(permit) => {
                 let cookie = permit.cookie.map(|cookie| HeaderMap::from_iter([(SET_COOKIE, cookie)]));
                 (if permit.is_trusted { 200 } else { 203 }, cookie)
             }
             Err(answer) => (answer.status().as_u16(), Some(answer.headers().clone())),
         }
+    }
+
+    /// Logs a browser in that has this key. Returns its key.
+    fn log_in(access: &Access, key: Option<&str>) -> String {
+        let headers = key.map(|key| (KEY, HeaderValue::from_str(key).unwrap()));
+        let (json, _) = access.login(&HeaderMap::from_iter(headers)).unwrap();
+        json.strip_prefix("{\"key\":\"").unwrap().strip_suffix("\"}").unwrap().to_owned()
     }
 
     /// Creates access rules for these hosts, without a token.
@@ -434,10 +583,8 @@ mod tests {
     #[test]
     fn data_need_the_token_or_both_numbers_of_a_login() {
         let access = Access::new(vec![], Some(SECRET.parse().unwrap())).unwrap();
-        let (cookie, key) = {
-            let guard = access.guard.as_ref().unwrap();
-            (guard.cookie.secret().to_owned(), guard.key.secret().to_owned())
-        };
+        let cookie = access.guard.as_ref().unwrap().cookie.secret().to_owned();
+        let key = log_in(&access, None);
         assert!(cookie != key && cookie != SECRET && key != SECRET);
         let named = |port: u16, value: &str| format!("a=b; perfset-{port}={value}");
         let (own, other, old) = (named(9182, &cookie), named(9183, &cookie), named(9182, SECRET));
@@ -495,11 +642,99 @@ mod tests {
             assert_eq!(set.is_some(), has_cookie, "{uri}");
             assert!(set.is_none_or(|set| set == want && set.is_sensitive()), "{uri}");
         }
-        assert_eq!(access.login(), format!("{{\"key\":\"{}\"}}", key.1));
+        assert_eq!(log_in(&access, Some(key.1)), key.1);
         assert!(!format!("{access:?}").contains(&cookie) && !format!("{access:?}").contains(key.1));
         // Another server has other numbers, also with the same token.
         let again = Access::new(vec![], Some(SECRET.parse().unwrap())).unwrap();
         assert_eq!(status(&again, "/metrics", &[("host", "localhost"), own, key]).0, 401);
+    }
+
+    /// Checks that only this server's page and programs can change logs, and that no other request has a body.
+    #[test]
+    fn logs_are_changed_by_the_page_and_by_programs_only() {
+        let access = open(&["proxy.example"]);
+        let (host, key) = (("host", "localhost:9182"), ("perfset-key", "none"));
+        let len = ("content-length", "3");
+        for (uri, more, want) in [
+            ("POST /api/v1/logs?name=a", &[host, key][..], 200),
+            ("POST /api/logs?name=a", &[host, key], 200),
+            ("POST /api/v1/logs?name=a", &[host], 403),
+            ("POST /api/v1/logs?name=a", &[host, ("authorization", "x")], 200),
+            ("POST /api/v1/logs?name=a", &[host, key, ("sec-fetch-site", "same-origin")], 200),
+            ("POST /api/v1/logs?name=a", &[host, key, ("sec-fetch-site", "same-site")], 403),
+            ("POST /api/v1/logs?name=a", &[host, key, ("sec-fetch-site", "cross-site")], 403),
+            ("POST /api/v1/logs?name=a", &[host, key, ("sec-fetch-site", "none")], 403),
+            ("POST /api/v1/logs?name=a", &[host, key, ("origin", "http://localhost:9182")], 200),
+            ("POST /api/v1/logs?name=a", &[host, key, ("origin", "http://localhost:9183")], 403),
+            ("POST /api/v1/logs?name=a", &[host, key, ("origin", "http://evil.example")], 403),
+            ("POST /api/v1/logs?name=a", &[host, key, ("origin", "https://proxy.example")], 200),
+            ("POST /api/v1/logs?name=a", &[host, key, ("origin", "ftp://proxy.example")], 403),
+            ("POST /api/v1/logs?name=a", &[host, key, ("origin", "null")], 403),
+            ("DELETE /api/v1/logs/x", &[host], 403),
+            ("DELETE /api/v1/logs/x", &[host, key], 200),
+            ("POST /api/v1/logs/x/open", &[host], 403),
+            ("POST /api/v1/logs/x/open", &[host, key, len], 413),
+            ("POST /api/v1/logs/x/open", &[host, key, ("content-length", "0")], 200),
+            ("PUT /api/v1/logs/x?offset=0", &[host, key, len], 200),
+            ("PUT /api/v1/logs/x?offset=0", &[host, len], 403),
+            ("PUT /api/v1/logs/x?offset=0", &[host, key], 411),
+            ("PUT /api/v1/logs/x?offset=0", &[host, key, len, len], 411),
+            ("PUT /api/v1/logs/x?offset=0", &[host, key, len, ("transfer-encoding", "chunked")], 411),
+            ("PUT /api/v1/logs/x?offset=0", &[host, key, ("content-length", "0")], 413),
+            ("PUT /api/v1/logs/x?offset=0", &[host, key, ("content-length", "1048576")], 200),
+            ("PUT /api/v1/logs/x?offset=0", &[host, key, ("content-length", "1048577")], 413),
+            ("PUT /api/v1/logsx", &[host, key, len], 413),
+            ("PUT /api/v1/query", &[host, key, len], 413),
+            ("GET /api/v1/logs", &[host], 200),
+            ("GET /api/v1/logs/x", &[host, key, len], 413),
+        ] {
+            assert_eq!(status(&access, uri, more).0, want, "{uri} {more:?}");
+        }
+        // With a token, the key must be that of a login.
+        let guarded = Access::new(vec![], Some(SECRET.parse().unwrap())).unwrap();
+        assert_eq!(status(&guarded, "POST /api/v1/logs?name=a", &[host, key]).0, 401);
+        let bearer = ("authorization", "Bearer 0123456789abcdef");
+        assert_eq!(status(&guarded, "POST /api/v1/logs?name=a", &[host, bearer]).0, 200);
+    }
+
+    /// Checks that each login is an owner of its own, keeps it, and loses it to the newest of too many.
+    #[test]
+    fn logins_are_told_apart() {
+        let access = Access::new(vec![], Some(SECRET.parse().unwrap())).unwrap();
+        let cookie = format!("perfset-9182={}", access.guard.as_ref().unwrap().cookie.secret());
+        let owner = |headers: &[(&str, &str)], local: &str| {
+            let mut map = HeaderMap::new();
+            for (name, value) in headers.iter().chain(&[("host", "127.0.0.1"), ("cookie", cookie.as_str())]) {
+                let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
+                map.append(name, HeaderValue::from_str(value).unwrap());
+            }
+            let (uri, local) = ("/metrics".parse().unwrap(), local.parse().unwrap());
+            let asked = RequestParts { method: &Method::GET, uri: &uri, headers: &map, local };
+            access.check(asked).ok().map(|permit| permit.owner)
+        };
+        let local = "127.0.0.1:9182";
+        let keys: Vec<_> = (0..LOGINS_MOST).map(|_| log_in(&access, None)).collect();
+        assert_eq!(owner(&[("authorization", "Bearer 0123456789abcdef")], local), Some(LogOwner::Token));
+        for (number, key) in keys.iter().enumerate().skip(1) {
+            assert_eq!(owner(&[("perfset-key", key)], local), Some(LogOwner::Login(number as u64)));
+        }
+        // The first one was not used.
+        let (_, lost) = access.login(&HeaderMap::new()).unwrap();
+        assert_eq!(lost, Some(LogOwner::Login(0)));
+        assert_eq!(owner(&[("perfset-key", &keys[0])], local), None);
+        assert_eq!(log_in(&access, Some(&keys[1])), keys[1]);
+        let open = open(&[]);
+        for (local, want) in [
+            ("127.0.0.1:1", LogOwner::Local),
+            ("[::1]:1", LogOwner::Local),
+            ("192.0.2.7:1", LogOwner::Nobody),
+        ] {
+            let host = local.rsplit_once(':').unwrap().0;
+            let map = HeaderMap::from_iter([(HOST, HeaderValue::from_str(host).unwrap())]);
+            let (uri, local) = ("/".parse().unwrap(), local.parse().unwrap());
+            let asked = RequestParts { method: &Method::GET, uri: &uri, headers: &map, local };
+            assert_eq!(open.check(asked).unwrap().owner, want, "{local}");
+        }
     }
 
     #[test]

@@ -2,30 +2,33 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::http::header::{ACCEPT, CONNECTION, CONTENT_DISPOSITION, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
+use axum::{Extension, Router};
 use http_body::Body as _;
 use perfset_export::ExpositionFormat;
 use serde::Serialize;
 use tokio::sync::Semaphore;
 
-use crate::access::{Access, Permit, RequestParts, say};
+use crate::access::{Access, Local, LogOwner, Permit, RequestParts, say, takes_piece};
 use crate::answer::{ApiError, json, to_json, with_type};
 use crate::assets::{Assets, PAGE};
+use crate::catalogue;
 use crate::compress::{accepts_gzip, compressed};
 use crate::limits::Limits;
+use crate::log_routes as routes;
+use crate::logs::{NamedLog, ShownSource};
 use crate::overview::Chart;
 use crate::places::Place;
+use crate::registry::LogRegistry;
 use crate::request::{self, BadRequest, RangeFormat, TimeRange};
-use crate::sampler::{Handle, Sampler, SamplerStats as Sampled};
+use crate::sampler::{Sampler, SamplerStats as Sampled};
 use crate::scrape::Scrapes;
-use crate::server::Local;
 use crate::unread::UnreadBytes;
 
 /// State shared by all requests.
@@ -33,21 +36,16 @@ use crate::unread::UnreadBytes;
 pub struct App {
     pub access: Access,
     pub assets: Assets,
-    pub sampler: Handle,
-    /// Recording that a server shows besides its machine.
-    pub recording: Option<Handle>,
+    /// Machine that is shown, or the log instead of it.
+    pub shown: ShownSource,
+    /// Logs that requests select by their ids.
+    pub logs: LogRegistry,
     pub scrapes: Scrapes,
     pub unread: UnreadBytes,
     /// Permits for streams: one for each stream that may be open at the same time.
     pub streams: Arc<Semaphore>,
-    pub charts: Vec<Chart>,
-    /// Name of the machine that is shown, and its operating system.
-    pub machine: String,
-    pub system: String,
     /// Name of the machine on which the server runs.
     pub host: String,
-    pub interval_ms: u64,
-    pub history_s: u64,
     pub limits: Limits,
     /// Maximum number of connections with a valid token.
     pub trusted_connections: usize,
@@ -58,15 +56,29 @@ const API: &str = "/api/v1";
 /// Description of the API for programs.
 const OPENAPI: &str = include_str!("../openapi.json");
 
+/// Data that a request is about.
+struct Selected {
+    shown: ShownSource,
+    /// Log that the request names. As long as it is held, the log is in use.
+    log: Option<Arc<NamedLog>>,
+}
+
 impl App {
-    /// Returns the thread that answers requests about a time of the past.
-    fn past(&self) -> &Handle {
-        self.recording.as_ref().unwrap_or(&self.sampler)
+    /// Returns the data that a request is about: the log that it names. Without one, it is what the server shows, or
+    /// the recording of the machine if there is one and the request names a time of the past.
+    fn select(&self, owner: LogOwner, id: Option<String>, is_past: bool) -> Result<Selected, ApiError> {
+        if let Some(id) = id {
+            let log = self.logs.find(&id, owner)?;
+            return Ok(Selected { shown: log.shown.clone(), log: Some(log) });
+        }
+        let recording = self.logs.recording().filter(|_| is_past);
+        let shown = recording.map_or(&self.shown, |recording| &recording.shown).clone();
+        Ok(Selected { shown, log: None })
     }
 }
 
-type Shared = State<Arc<App>>;
-type Answer = Result<Response, ApiError>;
+pub type Shared = State<Arc<App>>;
+pub type Answer = Result<Response, ApiError>;
 
 /// Returns the router with all routes.
 pub fn router(app: Arc<App>) -> Router {
@@ -77,6 +89,9 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/countersets/{name}", get(counterset))
         .route("/find", get(find))
         .route("/findings", get(findings))
+        .route("/logs", get(routes::list).post(routes::begin))
+        .route("/logs/{id}", get(routes::one).put(routes::piece).delete(routes::remove))
+        .route("/logs/{id}/open", post(routes::open))
         .route("/openapi.json", get(openapi))
         .route("/query", get(query))
         .route("/range", get(range))
@@ -100,12 +115,13 @@ pub fn router(app: Arc<App>) -> Router {
 }
 
 /// Handles permitted requests, and adds the headers that browsers must receive with every response.
-async fn guarded(State(app): Shared, request: Request, next: Next) -> Response {
+async fn guarded(State(app): Shared, mut request: Request, next: Next) -> Response {
     let mut cookie = None;
     let accepts_gzip = accepts_gzip(request.headers());
     let answer = match permit(&app, &request) {
         Ok(permit) => {
             cookie = permit.cookie;
+            request.extensions_mut().insert(permit.owner);
             next.run(request).await
         }
         Err(answer) => *answer,
@@ -127,9 +143,10 @@ fn permit(app: &App, request: &Request) -> Result<Permit, Box<Response>> {
     let refused = |problem: ApiError| Err(Box::new(problem.into_response()));
     let (local, place) = (request.extensions().get::<Local>(), request.extensions().get::<Arc<Place>>());
     let (Some(Local(local)), Some(place)) = (local, place) else { return refused(ApiError::busy()) };
-    let asked = RequestParts { uri: request.uri(), headers: request.headers(), local: *local };
+    let (method, uri) = (request.method(), request.uri());
+    let asked = RequestParts { method, uri, headers: request.headers(), local: *local };
     let permit = app.access.check(asked)?;
-    if !request.body().is_end_stream() {
+    if !request.body().is_end_stream() && !takes_piece(method, uri) {
         return refused(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "no request here has a body"));
     }
     if permit.is_trusted && !place.trust() {
@@ -148,7 +165,7 @@ async fn nothing(uri: Uri) -> ApiError {
 }
 
 async fn no_such_method() -> ApiError {
-    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered")
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered at this address")
 }
 
 async fn page(State(app): Shared, headers: HeaderMap) -> Answer {
@@ -177,16 +194,25 @@ async fn metrics(State(app): Shared, headers: HeaderMap) -> Answer {
     // Several lines of one header are one list (RFC 9110, section 5.3).
     let wishes: Vec<_> = headers.get_all(ACCEPT).iter().filter_map(|wish| wish.to_str().ok()).collect();
     let format = ExpositionFormat::from_accept(&wishes.join(","));
-    let text = app.scrapes.text(format, &app.sampler).await?;
+    let text = app.scrapes.text(format, &app.shown.sampler).await?;
     Ok(with_type(format.content_type(), Body::from(text)))
 }
 
 /// Responds to a browser that logs in; the access checks have verified its token.
-async fn login(State(app): Shared) -> Response {
-    json(app.access.login())
+async fn login(State(app): Shared, headers: HeaderMap) -> Answer {
+    let (text, lost) = app.access.login(&headers).map_err(|_| ApiError::busy())?;
+    // Its logs could not be reached by anyone.
+    if let (Some(owner), Some(uploads)) = (lost, &app.logs.uploads) {
+        uploads.forget(owner);
+    }
+    Ok(json(text))
 }
 
-async fn about(State(app): Shared) -> Answer {
+async fn about(
+    State(app): Shared,
+    Extension(owner): Extension<LogOwner>,
+    RawQuery(query): RawQuery,
+) -> Answer {
     #[derive(Serialize)]
     struct About<'a> {
         version: &'a str,
@@ -211,73 +237,126 @@ async fn about(State(app): Shared) -> Answer {
         streams: usize,
         paths: usize,
     }
+    let (query, id) = request::log(&query.unwrap_or_default())?;
+    request::none_but(&query, "log")?;
+    let selected = app.select(owner, id, false)?;
     let state = |sampler: &mut Sampler| (sampler.state(), sampler.not_shown(), sampler.log_limits_ms());
-    let (now, not_shown, log) = app.sampler.ask(state).await?;
+    let (now, not_shown, log) = selected.shown.sampler.ask(state).await?;
     // A recording that cannot be read at this moment takes nothing else away.
-    let recording = match &app.recording {
-        Some(recording) => recording.ask(|sampler| sampler.log_limits_ms()).await.ok().flatten(),
+    let recording = match app.logs.recording().filter(|_| selected.log.is_none()) {
+        Some(recording) => {
+            recording.shown.sampler.ask(|sampler| sampler.log_limits_ms()).await.ok().flatten()
+        }
         None => None,
     };
+    let ShownSource { machine, system, interval_ms, history_s, charts, .. } = &selected.shown;
     let Limits { series, streams, .. } = app.limits;
     Ok(json(to_json(&About {
         version: env!("CARGO_PKG_VERSION"),
-        machine: &app.machine,
-        system: &app.system,
-        interval_ms: app.interval_ms,
-        history_s: app.history_s,
+        machine,
+        system,
+        interval_ms: *interval_ms,
+        history_s: *history_s,
         limits: AboutLimits { series, streams, paths: request::PATHS_MOST },
         now,
         not_shown,
-        overview: &app.charts,
+        overview: charts,
         log,
         recording,
     })))
 }
 
-async fn countersets(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
-    let filter = request::text(&query.unwrap_or_default(), "filter")?.unwrap_or_default();
-    let text =
-        app.sampler.ask(move |sampler| crate::catalogue::countersets(&sampler.machine, &filter)).await?;
+async fn countersets(
+    State(app): Shared,
+    Extension(owner): Extension<LogOwner>,
+    RawQuery(query): RawQuery,
+) -> Answer {
+    let (query, id) = request::log(&query.unwrap_or_default())?;
+    let filter = request::text_of_log(&query, "filter")?.unwrap_or_default();
+    let selected = app.select(owner, id, false)?;
+    let sampler = &selected.shown.sampler;
+    let text = sampler.ask(move |sampler| catalogue::countersets(&sampler.machine, &filter)).await?;
     app.unread.take(text).map(json)
 }
 
-async fn counterset(State(app): Shared, Path(name): Path<String>) -> Answer {
-    let text =
-        app.sampler.ask(move |sampler| crate::catalogue::counterset(&sampler.machine, &name)).await??;
+async fn counterset(
+    State(app): Shared,
+    Extension(owner): Extension<LogOwner>,
+    Path(name): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Answer {
+    let (query, id) = request::log(&query.unwrap_or_default())?;
+    request::none_but(&query, "log")?;
+    let selected = app.select(owner, id, false)?;
+    let sampler = &selected.shown.sampler;
+    let text = sampler.ask(move |sampler| catalogue::counterset(&sampler.machine, &name)).await??;
     app.unread.take(text).map(json)
 }
 
-async fn find(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
-    let words = request::text(&query.unwrap_or_default(), "words")?;
+async fn find(
+    State(app): Shared,
+    Extension(owner): Extension<LogOwner>,
+    RawQuery(query): RawQuery,
+) -> Answer {
+    let (query, id) = request::log(&query.unwrap_or_default())?;
+    let words = request::text_of_log(&query, "words")?;
     let Some(words) = words else {
         return Err(BadRequest("words are missing: words=disk+write".into()).into());
     };
-    let text = app.sampler.ask(move |sampler| crate::catalogue::found(&sampler.machine, &words)).await?;
+    let selected = app.select(owner, id, false)?;
+    let sampler = &selected.shown.sampler;
+    let text = sampler.ask(move |sampler| catalogue::found(&sampler.machine, &words)).await?;
     app.unread.take(text).map(json)
 }
 
-async fn findings(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
-    let at = request::text(&query.unwrap_or_default(), "at")?;
-    let source = if at.is_some() { app.past() } else { &app.sampler };
-    source.findings(at).await.map(json)
+async fn findings(
+    State(app): Shared,
+    Extension(owner): Extension<LogOwner>,
+    RawQuery(query): RawQuery,
+) -> Answer {
+    let (query, id) = request::log(&query.unwrap_or_default())?;
+    let at = request::text_of_log(&query, "at")?;
+    let selected = app.select(owner, id, at.is_some())?;
+    selected.shown.sampler.findings(at).await.map(json)
 }
 
 async fn openapi() -> Response {
     with_type("application/json", Body::from(OPENAPI))
 }
 
-async fn range(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
-    let request = request::range(&query.unwrap_or_default())?;
+async fn range(
+    State(app): Shared,
+    Extension(owner): Extension<LogOwner>,
+    RawQuery(query): RawQuery,
+) -> Answer {
+    let (query, id) = request::log(&query.unwrap_or_default())?;
+    let request = request::range(&query)?;
     let content_type = match request.format {
         RangeFormat::Json => "application/json",
         RangeFormat::Csv => "text/csv; charset=utf-8",
     };
-    app.past().range(request).await.map(|text| with_type(content_type, Body::from(text)))
+    let selected = app.select(owner, id, true)?;
+    let answer = selected.shown.sampler.range(request).await;
+    let answer = answer.map_err(|error| match &selected.log {
+        // A hint that is an address is of the same log.
+        Some(log) => error.map_hints(|hint| match hint.contains("/api/v1/range?") {
+            true => format!("{hint}&log={}", log.id),
+            false => hint,
+        }),
+        None => error,
+    });
+    answer.map(|text| with_type(content_type, Body::from(text)))
 }
 
-async fn report(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
-    let request = request::report(&query.unwrap_or_default())?;
-    let report = app.past().report(request).await?;
+async fn report(
+    State(app): Shared,
+    Extension(owner): Extension<LogOwner>,
+    RawQuery(query): RawQuery,
+) -> Answer {
+    let (query, id) = request::log(&query.unwrap_or_default())?;
+    let request = request::report(&query)?;
+    let selected = app.select(owner, id, true)?;
+    let report = selected.shown.sampler.report(request).await?;
     let mut answer = with_type("text/html; charset=utf-8", Body::from(report.html));
     // To be saved: opened here, it would be a page with the rights of this one.
     let disposition = HeaderValue::from_str(&format!("attachment; filename=\"{}\"", report.file_name));
@@ -286,22 +365,39 @@ async fn report(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
     Ok(answer)
 }
 
-async fn query(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
-    let (paths, at) = request::values(&query.unwrap_or_default())?;
-    let source = if at.is_some() { app.past() } else { &app.sampler };
-    source.values(paths, at).await.map(json)
-}
-
-async fn table(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
-    let request = request::table(&query.unwrap_or_default())?;
+async fn table(
+    State(app): Shared,
+    Extension(owner): Extension<LogOwner>,
+    RawQuery(query): RawQuery,
+) -> Answer {
+    let (query, id) = request::log(&query.unwrap_or_default())?;
+    let request = request::table(&query)?;
     // Command lines contain secrets: they are for those who know the token, and never for everybody.
     let with_command_lines = app.access.token().is_some();
-    let source = if request.at.is_some() { app.past() } else { &app.sampler };
-    source.table(request, with_command_lines).await.map(json)
+    let selected = app.select(owner, id, request.at.is_some())?;
+    selected.shown.sampler.table(request, with_command_lines).await.map(json)
 }
 
-async fn stream(State(app): Shared, RawQuery(query): RawQuery, headers: HeaderMap) -> Answer {
-    let request = request::stream(&query.unwrap_or_default())?;
+async fn query(
+    State(app): Shared,
+    Extension(owner): Extension<LogOwner>,
+    RawQuery(query): RawQuery,
+) -> Answer {
+    let (query, id) = request::log(&query.unwrap_or_default())?;
+    let (paths, at) = request::values(&query)?;
+    let selected = app.select(owner, id, at.is_some())?;
+    selected.shown.sampler.values(paths, at).await.map(json)
+}
+
+async fn stream(
+    State(app): Shared,
+    Extension(owner): Extension<LogOwner>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Answer {
+    let (query, id) = request::log(&query.unwrap_or_default())?;
+    let request = request::stream(&query)?;
+    let selected = app.select(owner, id, request.range != TimeRange::default())?;
     // Before the sampler is asked, so that a refused stream costs the collecting thread nothing.
     let Ok(place) = Arc::clone(&app.streams).try_acquire_owned() else {
         let text = format!("{} streams are open, and no more can be", app.limits.streams);
@@ -310,10 +406,10 @@ async fn stream(State(app): Shared, RawQuery(query): RawQuery, headers: HeaderMa
     // A client that reconnects continues at its last event.
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse::<i64>().ok());
     let history_ms = i64::from(request.history_s).saturating_mul(1_000);
-    let source = if request.range == TimeRange::default() { &app.sampler } else { app.past() };
-    let events =
-        source.ask(move |sampler| sampler.join(&request.asks, &request.range, last, history_ms)).await??;
-    let mut answer = with_type("text/event-stream", Body::new(events.with_permit(place)));
+    let join = move |sampler: &mut Sampler| sampler.join(&request.asks, &request.range, last, history_ms);
+    let events = selected.shown.sampler.ask(join).await??;
+    let body = Body::new(events.with_permit(place).keeping(selected.log));
+    let mut answer = with_type("text/event-stream", body);
     // A proxy that collects a response before it sends it on would hold the samples back.
     answer.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     Ok(answer)

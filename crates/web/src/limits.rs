@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use crate::error::ServeError;
 
+/// Maximum number of bytes of a piece of a log that a client sends.
+pub(crate) const PIECE_MOST: u64 = 1 << 20;
+
 /// Limits of a server: numbers, sizes and times.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {

@@ -93,6 +93,13 @@ impl ServedLog {
         )
     }
 
+    /// Returns the name of the log: that of its first file, or of its directory.
+    pub(crate) fn name(&self) -> String {
+        let name = self.files.first().and_then(|file| file.file_name());
+        let name = name.map(|name| name.to_string_lossy().into_owned());
+        name.unwrap_or_else(|| self.logs.machine_name().to_owned())
+    }
+
     /// Returns the name of the recorded machine, and its operating system if it is known.
     pub(crate) fn machine(&self) -> (String, String) {
         let about = self.logs.recording().and_then(Recording::about);

@@ -1,7 +1,9 @@
 //! Charts of the first page, limited to counters that exist on this machine.
 
-use perfset::Machine;
+use std::borrow::Cow;
+
 use perfset::path::{CounterPath, ExpandOptions, expand};
+use perfset::{Attributes, Counter, Counterset, Machine};
 use serde::Serialize;
 
 /// Display form of a chart.
@@ -21,8 +23,8 @@ pub enum ChartKind {
 /// Chart of the first page.
 #[derive(Clone, Debug, Serialize)]
 pub struct Chart {
-    pub title: &'static str,
-    pub unit: &'static str,
+    pub title: Cow<'static, str>,
+    pub unit: Cow<'static, str>,
     pub paths: Vec<String>,
     pub kind: ChartKind,
 }
@@ -87,18 +89,61 @@ pub fn charts(machine: &Machine) -> Vec<Chart> {
         path.is_some_and(|path| expand(&mut machine, &path, ExpandOptions::default()).is_ok())
     };
     let charts = WANTED.iter().map(|(title, unit, kind, paths)| Chart {
-        title,
-        unit,
+        title: Cow::Borrowed(*title),
+        unit: Cow::Borrowed(*unit),
         paths: paths.iter().filter(&mut exists).map(|path| (*path).to_owned()).collect(),
         kind: *kind,
     });
     charts.filter(|chart| !chart.paths.is_empty()).collect()
 }
 
+/// Returns the charts of the first page of a log. A log of another system may have little of the usual charts: its own
+/// countersets then follow them.
+pub fn charts_of_log(machine: &Machine) -> Vec<Chart> {
+    /// Number of usual charts that are enough for a first page, and maximum number of charts without them.
+    const ENOUGH: usize = 4;
+    const MOST: usize = 8;
+    let mut all = charts(machine);
+    if all.len() >= ENOUGH {
+        return all;
+    }
+    let sets = machine.countersets();
+    for set in sets.iter().filter_map(|guid| machine.counterset(guid).ok()) {
+        let begin = format!("\\{}", set.name);
+        let is_shown =
+            |path: &String| path.strip_prefix(&begin).is_some_and(|rest| rest.starts_with(['(', '\\']));
+        if all.len() < MOST && !all.iter().flat_map(|chart| &chart.paths).any(is_shown) {
+            all.extend(chart_of(&set));
+        }
+    }
+    all
+}
+
+/// Returns a chart of the first counters of a counterset; `None` if no path means them.
+fn chart_of(set: &Counterset) -> Option<Chart> {
+    const COUNTERS_MOST: usize = 4;
+    let shown = set.counters.iter().filter(|counter| {
+        counter.name.is_some()
+            && !counter.attributes.contains(Attributes::NO_DISPLAYABLE)
+            && !counter.is_never_there()
+    });
+    let shown: Vec<_> = shown.take(COUNTERS_MOST).collect();
+    let instance = set.instance_type.is_multiple().then(|| "*".to_owned());
+    let path = |counter: &&Counter| {
+        let (counterset, counter) = (set.name.to_string(), counter.shown_name().into_owned());
+        // Names of a log are arbitrary texts, and some form another path.
+        CounterPath { machine: None, counterset, instance: instance.clone(), counter }.make().ok()
+    };
+    let paths: Vec<String> = shown.iter().filter_map(path).collect();
+    let unit = Cow::Owned(shown.first()?.unit.to_string());
+    let title = Cow::Owned(set.name.to_string());
+    (!paths.is_empty()).then_some(Chart { title, unit, paths, kind: ChartKind::Lines })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use perfset::{Counterset, catalogue};
+    use perfset::catalogue;
 
     /// Every path names a counter of the catalogue that has a value on this system and the unit of its chart.
     #[test]

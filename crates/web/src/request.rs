@@ -152,7 +152,7 @@ pub fn stream(query: &str) -> Result<StreamRequest, BadRequest> {
             "history" => request.history_s = number(&name, &value, 0, u32::MAX)?,
             "begin" => set(&mut request.range.begin, &name, value)?,
             "end" => set(&mut request.range.end, &name, value)?,
-            _ => return unknown(&name, "path, top, sum, history, begin and end"),
+            _ => return unknown(&name, "path, top, sum, history, begin, end and log"),
         }
     }
     some(request.asks).map(|asks| StreamRequest { asks, ..request })
@@ -194,7 +194,7 @@ pub fn range(query: &str) -> Result<RangeRequest, BadRequest> {
                     _ => return bad(format!("format is json or csv, not \"{value}\"")),
                 }
             }
-            _ => return unknown(&name, "path, alias, top, sum, from, to, step and format"),
+            _ => return unknown(&name, "path, alias, top, sum, from, to, step, format and log"),
         }
     }
     if request.asks.is_empty() { bad(NO_PATH) } else { Ok(request) }
@@ -212,7 +212,7 @@ pub fn report(query: &str) -> Result<ReportRequest, BadRequest> {
             "path" => add(&mut asks, &value)?,
             "from" => set(&mut range.begin, &name, value)?,
             "to" => set(&mut range.end, &name, value)?,
-            _ => return unknown(&name, "path, from and to"),
+            _ => return unknown(&name, "path, from, to and log"),
         }
     }
     Ok(ReportRequest { paths: asks.into_iter().map(|ask| ask.path).collect(), range })
@@ -245,7 +245,10 @@ pub fn table(query: &str) -> Result<TableRequest, BadRequest> {
             "facts" => set(&mut facts, &name, value)?,
             "tree" => set(&mut tree, &name, value)?,
             _ => {
-                return unknown(&name, "counterset, column, at, sort, order, filter, limit, facts and tree");
+                return unknown(
+                    &name,
+                    "counterset, column, at, sort, order, filter, limit, facts, tree and log",
+                );
             }
         }
     }
@@ -381,7 +384,7 @@ pub fn values(query: &str) -> Result<(Vec<CounterPath>, Option<String>), BadRequ
         match pair? {
             (name, value) if name == "path" => add(&mut asks, &value)?,
             (name, value) if name == "at" => set(&mut at, &name, value)?,
-            (name, _) => return unknown(&name, "path and at"),
+            (name, _) => return unknown(&name, "path, at and log"),
         }
     }
     some(asks).map(|asks| (asks.into_iter().map(|ask| ask.path).collect(), at))
@@ -402,6 +405,49 @@ fn set(time: &mut Option<String>, name: &str, value: String) -> Result<(), BadRe
 /// # Errors
 /// If there is another parameter, or the value is too long.
 pub fn text(query: &str, wanted: &str) -> Result<Option<String>, BadRequest> {
+    only(query, wanted, wanted)
+}
+
+/// Returns the value of the only parameter that a request may have besides `log`, which [`log`] has taken out.
+///
+/// # Errors
+/// Same as [`text`].
+pub fn text_of_log(query: &str, wanted: &str) -> Result<Option<String>, BadRequest> {
+    only(query, wanted, &format!("{wanted} and log"))
+}
+
+/// Returns a query string without the parameter `log`, and the id of the log that it selects.
+///
+/// # Errors
+/// If the parameter is there twice.
+pub fn log(query: &str) -> Result<(String, Option<String>), BadRequest> {
+    let (rest, mut ids) = without(query, "log");
+    let id = ids.pop();
+    match ids.is_empty() && id.as_ref().is_none_or(|id| id.len() <= WORDS_LEN_MOST) {
+        true => Ok((rest, id)),
+        false => bad(format!("log is there twice, or longer than {WORDS_LEN_MOST} bytes")),
+    }
+}
+
+/// Checks that a query string has no parameter, apart from `log` where `known` names it.
+///
+/// # Errors
+/// If there is one.
+pub fn none_but(query: &str, known: &str) -> Result<(), BadRequest> {
+    pairs(query).next().map_or(Ok(()), |pair| pair.and_then(|(name, _)| unknown(&name, known)))
+}
+
+/// Parses the query string of a piece of an upload: `offset=N`.
+///
+/// # Errors
+/// If the parameter is missing or no number, or there is another one.
+pub fn offset(query: &str) -> Result<u64, BadRequest> {
+    let text = only(query, "offset", "offset")?;
+    let offset = text.as_deref().and_then(|text| text.parse().ok());
+    offset.map_or_else(|| bad("offset is missing or no number of bytes: offset=0"), Ok)
+}
+
+fn only(query: &str, wanted: &str, known: &str) -> Result<Option<String>, BadRequest> {
     let mut found = None;
     for pair in pairs(query) {
         match pair? {
@@ -409,7 +455,7 @@ pub fn text(query: &str, wanted: &str) -> Result<Option<String>, BadRequest> {
             (name, _) if name == wanted => {
                 return bad(format!("{wanted} is longer than {WORDS_LEN_MOST} bytes"));
             }
-            (name, _) => return unknown(&name, wanted),
+            (name, _) => return unknown(&name, known),
         }
     }
     Ok(found.filter(|text| !text.trim().is_empty()))
@@ -561,7 +607,10 @@ mod tests {
             ("top=1&path=/A/B", "top belongs behind the path that it is of"),
             ("path=/A/B&top=1&top=2", "top is there twice for one path"),
             ("path=/A/B&history=-1", "history is a whole number from 0 to 4294967295, not \"-1\""),
-            ("path=/A/B&x=1", "there is no parameter \"x\": there is path, top, sum, history, begin and end"),
+            (
+                "path=/A/B&x=1",
+                "there is no parameter \"x\": there is path, top, sum, history, begin, end and log",
+            ),
             ("path=/A/B&sum=0", "sum is a whole number from 1 to 1, not \"0\""),
             ("sum=1&path=/A/B", "sum belongs behind the path that it is of"),
             ("path=/A/B&sum=1&sum=1", "sum is there twice for one path"),
@@ -614,7 +663,7 @@ mod tests {
         assert!(stream("path=/A/B&begin=1&begin=1").is_err());
         assert_eq!(
             values("path=/A/B&top=1").unwrap_err().0,
-            "there is no parameter \"top\": there is path and at"
+            "there is no parameter \"top\": there is path, at and log"
         );
         assert_eq!(text("words=a+b", "words"), Ok(Some("a b".to_owned())));
         assert_eq!((text("", "words"), text("words=+", "words")), (Ok(None), Ok(None)));

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
@@ -22,20 +22,23 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tower_service::Service;
 
-use crate::access::Access;
+use crate::access::{Access, Local};
 use crate::answer::ApiError;
 use crate::api::{App, router};
 use crate::assets::Assets;
 use crate::connection::TimeoutStream;
 use crate::error::ServeError;
 use crate::limits::Limits;
-use crate::log::{LogSpan, ServedLog, to_unix_ms};
+use crate::log::ServedLog;
+use crate::logs::{LogKind, LogLabel, NamedLog, ShownSource};
 use crate::overview::charts;
 use crate::places::{Place, Places, Standing};
+use crate::registry::LogRegistry;
 use crate::sampler;
 use crate::scrape::Scrapes;
 use crate::token::Token;
 use crate::unread::UnreadBytes;
+use crate::upload::{UploadOptions, Uploads};
 
 /// Settings of a server.
 #[derive(Debug)]
@@ -56,6 +59,10 @@ pub struct ServerOptions {
     pub names: perfset_export::ExportOptions,
     /// Recording of this machine, for requests about the past; a recorder may still write it.
     pub recording: Option<ServedLog>,
+    /// Further logs with their names, which clients select.
+    pub compare: Vec<(String, ServedLog)>,
+    /// Logs that clients may send; `None` if they may send none.
+    pub uploads: Option<UploadOptions>,
 }
 
 impl ServerOptions {
@@ -74,6 +81,8 @@ impl Default for ServerOptions {
             metrics: perfset_export::default_paths(),
             names: perfset_export::ExportOptions::default(),
             recording: None,
+            compare: Vec::new(),
+            uploads: None,
         }
     }
 }
@@ -87,8 +96,6 @@ pub struct Server {
     places: Places,
     sampler: std::thread::JoinHandle<()>,
     waiting: Vec<CounterPath>,
-    /// Times of the first and the last sample of the machine's recording.
-    recorded: Option<[i64; 2]>,
     stop: Arc<watch::Sender<bool>>,
 }
 
@@ -103,10 +110,6 @@ impl Stopper {
     }
 }
 
-/// Local address of a connection.
-#[derive(Clone, Copy, Debug)]
-pub struct Local(pub SocketAddr);
-
 impl Server {
     /// Opens a server: listens, and begins to collect. No request is served before [`run`](Self::run).
     ///
@@ -114,7 +117,35 @@ impl Server {
     /// If an address is in use or does not belong to this machine, the metrics cannot be exported with these options,
     /// or the system creates no thread.
     pub fn open(machine: Machine, options: ServerOptions) -> Result<Self, ServeError> {
-        Self::with((machine, None), options)
+        let depth = options.limits.depth(options.interval)?;
+        // Everything that can fail because of the options comes before the threads are started.
+        for path in &options.metrics {
+            // Another machine's name must not stand for this one's values.
+            perfset::is_local(path.machine.as_deref()).map_err(|error| {
+                let (path, error) = (path.to_string(), BindError::Source(error));
+                ExportError::Path { path, error }
+            })?;
+        }
+        let exporter = Exporter::open(machine.clone(), &options.metrics, options.names.clone())?;
+        let waiting = exporter.waiting().cloned().collect();
+        let listening = Listening::new(&options)?;
+        let charts = charts(&machine);
+        let ServerOptions { interval, limits, .. } = options;
+        let unread = UnreadBytes::new(limits.unread);
+        let (sampler, thread) =
+            sampler::start((machine, None), exporter, charts.clone(), interval, limits, unread.clone())
+                .map_err(ServeError::Start)?;
+        let history = interval.saturating_mul(u32::try_from(depth).unwrap_or(u32::MAX));
+        let shown = ShownSource {
+            sampler,
+            charts,
+            machine: perfset::own_name(),
+            system: system(),
+            interval_ms: u64::try_from(interval.as_millis()).unwrap_or(u64::MAX),
+            history_s: history.as_secs(),
+        };
+        let server = Self::with((shown, thread), Vec::new(), unread, listening, options)?;
+        Ok(Self { waiting, ..server })
     }
 
     /// Opens a server that shows a log instead of a machine: its page, its values at any time, and no metrics.
@@ -123,90 +154,63 @@ impl Server {
     /// # Errors
     /// Those of [`open`](Self::open), or if the log has no sample in the time to show.
     pub fn open_log(log: ServedLog, options: ServerOptions) -> Result<Self, ServeError> {
-        let span = log.span(options.interval, &options.limits);
-        let span = span.map_err(|error| ServeError::Log(error.to_string()))?;
-        let machine = log.logs.machine().clone();
-        Self::with((machine, Some((log, span))), ServerOptions { metrics: Vec::new(), ..options })
+        let listening = Listening::new(&options)?;
+        let unread = UnreadBytes::new(options.limits.unread);
+        let name = log.name();
+        let label = LogLabel { id: "log".to_owned(), name, kind: LogKind::Log };
+        let (log, thread) = NamedLog::open(label, log, options.interval, options.limits, &unread)?;
+        let shown = log.shown.clone();
+        Self::with((shown, thread), vec![Arc::new(log)], unread, listening, options)
     }
 
+    /// Opens a server whose thread runs already. `logs` has the log that it shows.
     fn with(
-        (machine, log): (Machine, Option<(ServedLog, LogSpan)>),
+        (shown, sampler): (ShownSource, std::thread::JoinHandle<()>),
+        mut logs: Vec<Arc<NamedLog>>,
+        unread: UnreadBytes,
+        Listening { listeners, addresses }: Listening,
         options: ServerOptions,
     ) -> Result<Self, ServeError> {
-        let ServerOptions { listen, mut interval, mut hosts, token, limits, metrics, names, recording } =
-            options;
-        let depth = if log.is_some() { 1 } else { limits.depth(interval)? };
-        for path in &metrics {
-            // Another machine's name must not stand for this one's values.
-            perfset::is_local(path.machine.as_deref()).map_err(|error| {
-                let (path, error) = (path.to_string(), BindError::Source(error));
-                ExportError::Path { path, error }
-            })?;
-        }
-        // Everything that can fail because of the options comes before the threads are started.
-        let exporter = Exporter::open(machine.clone(), &metrics, names)?;
-        let waiting = exporter.waiting().cloned().collect();
-        let mut listeners = Vec::new();
-        let mut addresses = Vec::new();
-        for address in listen {
-            let listener = listen_on(address).map_err(|source| ServeError::Listen { address, source })?;
-            addresses.push(listener.local_addr().map_err(ServeError::Start)?);
-            listeners.push(listener);
-        }
-        let name = perfset::own_name();
-        let host = name.clone();
+        let ServerOptions { interval, mut hosts, token, limits, recording, compare, uploads, .. } = options;
+        let host = perfset::own_name();
         // Clients of other machines use this machine's name, which the Host check must know.
         if addresses.iter().any(|address| !address.ip().is_loopback()) {
-            hosts.push(name.clone());
+            hosts.push(host.clone());
+        }
+        let label = |log: &ServedLog| LogLabel {
+            id: "recording".to_owned(),
+            name: log.name(),
+            kind: LogKind::Recording,
+        };
+        let recording = recording.map(|log| (label(&log), log));
+        let others = compare.into_iter().zip(1_usize..).map(|((name, log), number)| {
+            (LogLabel { id: format!("log-{number}"), name, kind: LogKind::Log }, log)
+        });
+        for (label, log) in recording.into_iter().chain(others) {
+            let name = label.name.clone();
+            let opened = NamedLog::open(label, log, interval, limits, &unread);
+            let opened = opened.map_err(|error| match error {
+                ServeError::Log(text) => ServeError::Log(format!("{name}: {text}")),
+                other => other,
+            });
+            logs.push(Arc::new(opened?.0));
         }
         let places = Places::new(limits.connections, limits.strangers);
-        let charts = charts(&machine);
-        let unread = UnreadBytes::new(limits.unread);
-        let mut history = interval.saturating_mul(u32::try_from(depth).unwrap_or(u32::MAX));
-        let (mut shown_machine, mut shown_system) = (name, system());
-        // Of a log nothing is collected all the time, and it is looked at as often as a machine would be.
-        let (mut pinned, look) = (charts.clone(), interval);
-        let mut own_limits = limits;
-        if let Some((log, span)) = &log {
-            (interval, history) = (span.interval, span.history);
-            (shown_machine, shown_system) = log.machine();
-            pinned.clear();
-            own_limits.history = None;
-        }
-        let source = (machine, log);
-        let recording = recording.map(|log| past(log, interval, own_limits, &unread)).transpose()?;
-        let (recording, recorded) = recording.unzip();
-        let (sampler, thread) = sampler::start(source, exporter, pinned, look, own_limits, unread.clone())
-            .map_err(ServeError::Start)?;
-        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let uploads = uploads.map(|options| Uploads::new(options, interval, limits, unread.clone()));
         let app = App {
             access: Access::new(hosts, token).map_err(ServeError::Login)?,
             assets: Assets::new(),
-            sampler,
-            recording,
+            shown,
+            logs: LogRegistry::new(logs, uploads),
             scrapes: Scrapes::default(),
             unread,
             streams: Arc::new(Semaphore::new(limits.streams)),
-            charts,
-            machine: shown_machine,
-            system: shown_system,
             host,
-            interval_ms: ms(interval),
-            history_s: history.as_secs(),
             limits,
             trusted_connections: places.trusted_most(),
         };
         let stop = Arc::new(watch::Sender::new(false));
-        Ok(Self {
-            listeners,
-            addresses,
-            app: Arc::new(app),
-            places,
-            sampler: thread,
-            waiting,
-            recorded,
-            stop,
-        })
+        Ok(Self { listeners, addresses, app: Arc::new(app), places, sampler, waiting: Vec::new(), stop })
     }
 
     /// Returns the addresses on which the server listens.
@@ -245,7 +249,7 @@ impl Server {
     /// `None` if the server has no recording.
     #[must_use]
     pub fn recorded(&self) -> Option<[i64; 2]> {
-        self.recorded
+        self.app.logs.recording().map(|log| log.span.0)
     }
 
     /// Returns a handle that stops the server.
@@ -282,35 +286,39 @@ impl Server {
             tokio::select! {
                 _ = stopped.wait_for(|stopped| *stopped) => break false,
                 // Without the collecting thread the server would respond with old values forever.
-                () = sleep(CARE) => if self.sampler.is_finished() { break true },
+                () = sleep(CARE) => {
+                    if self.sampler.is_finished() {
+                        break true;
+                    }
+                    self.app.logs.uploads.iter().for_each(|uploads| uploads.expire(Instant::now()));
+                }
             }
         };
         // Also if the sampler ended: the connections must end, too.
         self.stop.send_replace(true);
-        self.app.sampler.stop();
+        self.app.shown.sampler.stop();
         let finished = async { while accepting.join_next().await.is_some() {} };
         let _ = timeout(FINISH, finished).await; // who has not got its answer by then gets none
         if died { Err(ServeError::Ended) } else { Ok(()) }
     }
 }
 
-/// Starts the thread that answers requests about the past of the machine. Returns its handle, and the times of the
-/// first and the last sample. The thread ends when no handle is left.
-fn past(
-    log: ServedLog,
-    interval: Duration,
-    limits: Limits,
-    unread: &UnreadBytes,
-) -> Result<(sampler::Handle, [i64; 2]), ServeError> {
-    let span = log.span(interval, &limits).map_err(|error| ServeError::Log(error.to_string()))?;
-    let ends = [span.times.first(), span.times.last()];
-    let ends = ends.map(|time| time.copied().map_or(0, to_unix_ms));
-    let machine = log.logs.machine().clone();
-    let exporter = Exporter::open(machine.clone(), &[], perfset_export::ExportOptions::default())?;
-    let source = (machine, Some((log, span)));
-    let limits = Limits { history: None, ..limits };
-    let started = sampler::start(source, exporter, Vec::new(), interval, limits, unread.clone());
-    started.map(|(handle, _)| (handle, ends)).map_err(ServeError::Start)
+/// Sockets that listen, with their addresses.
+struct Listening {
+    listeners: Vec<TcpListener>,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Listening {
+    fn new(options: &ServerOptions) -> Result<Self, ServeError> {
+        let (mut listeners, mut addresses) = (Vec::new(), Vec::new());
+        for address in options.listen.iter().copied() {
+            let listener = listen_on(address).map_err(|source| ServeError::Listen { address, source })?;
+            addresses.push(listener.local_addr().map_err(ServeError::Start)?);
+            listeners.push(listener);
+        }
+        Ok(Self { listeners, addresses })
+    }
 }
 
 fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {

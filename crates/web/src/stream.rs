@@ -1,6 +1,7 @@
 //! Body of an event stream: events as they come, from a queue of limited length.
 
 use std::collections::VecDeque;
+use std::fmt::Debug;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -40,12 +41,14 @@ pub struct StreamBody {
     is_over: bool,
     /// Permit for one of the limited number of streams.
     permit: Option<OwnedSemaphorePermit>,
+    /// Log that the stream is of, which is in use as long as it is held.
+    kept: Option<Arc<dyn Debug + Send + Sync>>,
 }
 
 /// Creates a queue of events, and returns both its ends.
 pub fn queue() -> (StreamSender, StreamBody) {
     let queue = Arc::<Mutex<Queue>>::default();
-    (StreamSender(Arc::clone(&queue)), StreamBody { queue, is_over: false, permit: None })
+    (StreamSender(Arc::clone(&queue)), StreamBody { queue, is_over: false, permit: None, kept: None })
 }
 
 fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
@@ -125,6 +128,12 @@ impl StreamBody {
         self.permit = Some(permit);
         self
     }
+
+    /// Returns the stream with a value that is dropped when the stream ends.
+    pub fn keeping<T: Debug + Send + Sync + 'static>(mut self, kept: Option<Arc<T>>) -> Self {
+        self.kept = kept.map(|kept| -> Arc<dyn Debug + Send + Sync> { kept });
+        self
+    }
 }
 
 impl Drop for StreamBody {
@@ -158,7 +167,7 @@ impl Body for StreamBody {
         drop(queue);
         self.is_over = true;
         // Released before the last event is read: the client may open its next stream meanwhile.
-        self.permit = None;
+        (self.permit, self.kept) = (None, None);
         let problem = ApiError::new(axum::http::StatusCode::SERVICE_UNAVAILABLE, reason);
         let end = format!("event: end\ndata: {}\n\n", problem.to_json());
         Poll::Ready(Some(Ok(Frame::data(end.into()))))

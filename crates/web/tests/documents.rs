@@ -9,8 +9,11 @@
 )]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use perfset::Window;
+use perfset::log::Logs;
+use perfset_web::UploadOptions;
 use serde_json::Value;
 
 mod running;
@@ -19,10 +22,11 @@ use running::recorder::Recorder;
 use running::{Running, get};
 
 /// What the example of a route is asked of the shop, whose counters are always there.
-const ASKED: [(&str, &str); 11] = [
+const ASKED: [(&str, &str); 12] = [
     ("/api/v1/query?path=/Memory/Availabl+Bytes", "/api/v1/query?path=/Shop(tea)/Stok"),
     ("/api/v1/about", "/api/v1/about"),
     ("/api/v1/login", "/api/v1/login"),
+    ("/api/v1/logs", "/api/v1/logs"),
     ("/api/v1/countersets?filter=", "/api/v1/countersets?filter=shop"),
     ("/api/v1/countersets/", "/api/v1/countersets/Shop"),
     ("/api/v1/find?words=", "/api/v1/find?words=stock"),
@@ -43,7 +47,7 @@ fn shape(value: &Value) -> String {
         Value::Array(items) => format!("[{}]", items.first().map(shape).unwrap_or_default()),
         Value::Object(fields) => {
             let fields: BTreeMap<_, _> = fields.iter().map(|(name, value)| (name, shape(value))).collect();
-            let nulls = ["base", "instance_id", "raw", "key", "subject"];
+            let nulls = ["base", "bytes", "instance_id", "raw", "key", "subject"];
             let of = |(name, shape): (&&String, &String)| match nulls.contains(&name.as_str()) {
                 true => format!("{name}: _"),
                 false => format!("{name}: {shape}"),
@@ -56,8 +60,12 @@ fn shape(value: &Value) -> String {
 #[test]
 fn examples_have_the_fields_of_the_answers() {
     let text = include_str!("../../../docs/web-api.md");
-    let server = Running::start(|_| {});
     let recorder = Recorder::new("documents", 20);
+    let server = Running::start(|options| {
+        options.compare = vec![("other".to_owned(), recorder.served(Window::default()))];
+        let parse = |_: &Logs, text: &str| Err(text.to_owned());
+        options.uploads = Some(UploadOptions::new(64_000_000, Vec::new(), Arc::new(parse)));
+    });
     let of_log = Running::of_log(recorder.served(Window::default()), |_| {});
     let mut compared = Vec::new();
     for example in text.split("```console\n").skip(1) {

@@ -113,6 +113,6 @@ fn findings_take_a_time_alone() {
     let answer = get(&server, "/api/findings?top=3", &[]);
     assert_eq!(
         (answer.status, answer.json()["error"].as_str()),
-        (400, Some("there is no parameter \"top\": there is at"))
+        (400, Some("there is no parameter \"top\": there is at and log"))
     );
 }

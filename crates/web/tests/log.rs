@@ -335,7 +335,7 @@ fn a_report_is_a_file_to_be_saved() {
         ("from=30000&to=40000", 404, "no sample there: it is from 1000 to 20000"),
         ("from=x", 400, "begin: x is no time"),
         ("path=x", 400, "error"),
-        ("top=1", 400, "there is path, from and to"),
+        ("top=1", 400, "there is path, from, to and log"),
     ] {
         let answer = get(&server, &format!("/api/v1/report?{target}"), &[]);
         assert_eq!(answer.status, status, "{target}: {:.300}", answer.body);

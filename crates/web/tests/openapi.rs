@@ -11,6 +11,7 @@
 use std::collections::BTreeSet;
 
 use perfset::Window;
+use perfset_web::ServerOptions;
 use serde_json::Value;
 
 mod running;
@@ -72,30 +73,36 @@ fn problems(doc: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String>
 }
 
 /// Requests of each route, the first of which has all its parameters.
-const REQUESTS: [(&str, &[&str]); 12] = [
-    ("/about", &[""]),
-    ("/countersets", &["?filter=shop", ""]),
-    ("/countersets/{name}", &["/Shop"]),
-    ("/find", &["?words=stock", "?words=stok"]),
-    ("/findings", &["?at=20000", ""]),
+const REQUESTS: [(&str, &[&str]); 15] = [
+    ("/about", &["?log=log-1", ""]),
+    ("/countersets", &["?filter=shop&log=log-1", ""]),
+    ("/countersets/{name}", &["/Shop?log=log-1"]),
+    ("/find", &["?words=stock&log=log-1", "?words=stok"]),
+    ("/findings", &["?at=20000&log=log-1", ""]),
     ("/login", &[""]),
+    ("/logs", &[""]),
+    ("/logs/{id}", &["/log-1"]),
+    ("/logs/{id}/open", &[]), // the test of what is sent has it
     ("/openapi.json", &[""]),
-    ("/query", &["?path=/Shop(tea)/Stock&at=20000", "?path=/Shop(*)/Orders/sec"]),
+    ("/query", &["?path=/Shop(tea)/Stock&at=20000&log=log-1", "?path=/Shop(*)/Orders/sec"]),
     (
         "/range",
         &[
             "?path=/Shop(*)/Stock&sum=1&alias=all&path=/Shop(*)/Stock&top=1&path=/No/Such&from=0&to=20000&step=5\
-             &format=json",
+             &format=json&log=log-1",
             "?path=/Weather(*)/*",
         ],
     ),
-    ("/report", &["?from=0&to=20000&path=/Shop(tea)/Stock", ""]),
-    ("/stream", &["?path=/Shop(*)/Stock&top=1&path=/Shop(*)/Stock&sum=1&history=3&begin=1000&end=20000"]),
+    ("/report", &["?from=0&to=20000&path=/Shop(tea)/Stock&log=log-1", ""]),
+    (
+        "/stream",
+        &["?path=/Shop(*)/Stock&top=1&path=/Shop(*)/Stock&sum=1&history=3&begin=1000&end=20000&log=log-1"],
+    ),
     (
         "/table",
         &[
             "?counterset=Shop&column=Stock&column=Stok&at=20000&sort=name&order=desc&filter=t&limit=1&facts=1\
-             &tree=cgroup",
+             &tree=cgroup&log=log-1",
             "?counterset=Shop",
         ],
     ),
@@ -104,17 +111,20 @@ const REQUESTS: [(&str, &[&str]); 12] = [
 #[test]
 fn the_server_does_what_the_description_says() {
     let recorder = Recorder::new("openapi", 20);
-    let servers = [Running::of_log(recorder.served(Window::default()), |_| {}), Running::start(|_| {})];
+    let compare = |options: &mut ServerOptions| {
+        options.compare = vec![("other".to_owned(), recorder.served(Window::default()))];
+    };
+    let servers = [Running::of_log(recorder.served(Window::default()), compare), Running::start(compare)];
     let doc = get(&servers[0], "/api/v1/openapi.json", &[]).json();
     let described: BTreeSet<_> = doc["paths"].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(described, REQUESTS.iter().map(|(route, _)| *route).collect::<BTreeSet<_>>());
-    for (route, requests) in REQUESTS {
+    for (route, requests) in REQUESTS.into_iter().filter(|(_, requests)| !requests.is_empty()) {
         let operation = &doc["paths"][route]["get"];
         let parameters = operation["parameters"].as_array().unwrap();
         let in_query = parameters.iter().filter(|one| one["in"] == "query");
         let names: BTreeSet<_> = in_query.map(|one| one["name"].as_str().unwrap()).collect();
         let address = |request: &str| match request.strip_prefix('/') {
-            Some(name) => format!("/api/v1{}", route.replace("{name}", name)),
+            Some(name) => format!("/api/v1{}", route.replace("{name}", name).replace("{id}", name)),
             None => format!("/api/v1{route}{request}"),
         };
         // The first request names each parameter that is described, and no other.

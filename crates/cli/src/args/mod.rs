@@ -112,6 +112,10 @@ pub enum Command {
     Provider(ProviderArgs),
     #[cfg(feature = "serve")]
     Serve(ServeArgs),
+    /// Check a log on standard input with limits of memory and time, for the server that was sent it
+    #[cfg(feature = "serve")]
+    #[command(hide = true)]
+    CheckLog,
     #[cfg(feature = "man")]
     Completions(CompletionsArgs),
     #[cfg(feature = "man")]

@@ -101,10 +101,36 @@ pub struct Every {
 
 fn keep(text: &str) -> Result<Keep, String> {
     let wrong = || "a size or a time is expected, like 500MB, 2GB, 36h or 7d".to_owned();
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
-    let (number, unit) = text.split_at_checked(split).ok_or_else(wrong)?;
-    let number: f64 = number.parse().map_err(|_| wrong())?;
-    let bytes = match unit {
+    let (number, unit) = number_and_unit(text).ok_or_else(wrong)?;
+    match unit {
+        "m" => age(number * 60.0),
+        "h" => age(number * 3_600.0),
+        "d" => age(number * 86_400.0),
+        _ if factor(unit).is_none() => Err(wrong()),
+        _ => {
+            let bytes = bytes(text).ok_or("a size between 1MB and 1000000TB is expected")?;
+            Ok(Keep::Bytes(bytes))
+        }
+    }
+}
+
+/// Parses a size from 1 MB to a million TB, such as `500MB`.
+pub(super) fn bytes(text: &str) -> Option<u64> {
+    let (number, unit) = number_and_unit(text)?;
+    let bytes = number * factor(unit)?;
+    #[expect(clippy::as_conversions, reason = "the range was checked")]
+    (1e6..=1e18).contains(&bytes).then_some(bytes as u64)
+}
+
+fn number_and_unit(text: &str) -> Option<(f64, &str)> {
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = text.split_at_checked(split)?;
+    Some((number.parse().ok()?, unit))
+}
+
+/// Returns the number of bytes of a unit of sizes.
+fn factor(unit: &str) -> Option<f64> {
+    Some(match unit {
         "kB" => 1e3,
         "MB" => 1e6,
         "GB" => 1e9,
@@ -112,17 +138,8 @@ fn keep(text: &str) -> Result<Keep, String> {
         "KiB" => 1024.0,
         "MiB" => 1_048_576.0,
         "GiB" => 1_073_741_824.0,
-        "m" => return age(number * 60.0),
-        "h" => return age(number * 3_600.0),
-        "d" => return age(number * 86_400.0),
-        _ => return Err(wrong()),
-    };
-    let bytes = number * bytes;
-    if !(1e6..=1e18).contains(&bytes) {
-        return Err("a size between 1MB and 1000000TB is expected".to_owned());
-    }
-    #[expect(clippy::as_conversions, reason = "the range was checked")]
-    Ok(Keep::Bytes(bytes as u64))
+        _ => return None,
+    })
 }
 
 fn age(seconds: f64) -> Result<Keep, String> {

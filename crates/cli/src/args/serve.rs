@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use perfset_export::ExportOptions;
 use perfset_web::Limits;
 
+use super::record::bytes;
 use super::{LogWindow, ProcessArgs, interval};
 use crate::examples;
 
@@ -47,6 +48,18 @@ pub struct ServeArgs {
     /// Keep at most this size or time of the recording: 500MB, 7d; give it twice for both [default: 1GB]
     #[arg(long, value_name = "LIMIT", requires = "record", help_heading = "Past")]
     pub keep: Vec<String>,
+    /// Show another log too, for the list in the page; can be given several times
+    ///
+    /// The page and programs choose one of the logs, or the machine. If other users may not read the log, a token is
+    /// required.
+    #[arg(long, value_name = "FILE", help_heading = "Logs")]
+    pub compare: Vec<PathBuf>,
+    /// Take logs that are dropped onto the page, of at most this size together: 64MB, 500MB; 0 takes none
+    ///
+    /// The default is 64MB, and 0 if the server listens beyond loopback. Only the browser that has sent a log sees it.
+    /// It is removed after an hour without use, and when the server ends.
+    #[arg(long, value_name = "SIZE", value_parser = upload_max, help_heading = "Logs")]
+    pub upload_max: Option<u64>,
     /// Interval between two samples; of a log, the least one
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     pub interval: Duration,
@@ -127,6 +140,15 @@ impl From<ProfileName> for perfset_export::Profile {
     }
 }
 
+/// Parses the size of logs that clients may send.
+fn upload_max(text: &str) -> Result<u64, String> {
+    match text {
+        "0" => Ok(0),
+        _ => bytes(text)
+            .ok_or_else(|| "a size between 1MB and 1000000TB is expected, like 64MB, or 0".to_owned()),
+    }
+}
+
 /// Parses a time span: as an interval, or in minutes or hours.
 fn history(text: &str) -> Result<Duration, String> {
     let (number, seconds) = match (text.strip_suffix('h'), text.strip_suffix('m')) {
@@ -158,6 +180,16 @@ mod tests {
             "16 MiB",
         ] {
             assert!(text.contains(limit), "{limit}: {text}");
+        }
+    }
+
+    #[test]
+    fn sizes_of_uploads() {
+        for (text, want) in [("0", Some(0)), ("64MB", Some(64_000_000)), ("1GiB", Some(1 << 30))] {
+            assert_eq!(upload_max(text).ok(), want, "{text}");
+        }
+        for bad in ["", "64", "1kB", "-1MB", "7d", "NaNMB"] {
+            assert!(upload_max(bad).is_err(), "{bad}");
         }
     }
 

@@ -117,7 +117,7 @@ impl ChartPlan {
         for chart in overview {
             let paths = chart.paths.iter().filter_map(|path| path.parse().ok());
             let paths = paths.map(|path| plan.index_of(path)).collect();
-            let (title, kind) = (chart.title.to_owned(), chart.kind);
+            let (title, kind) = (chart.title.clone().into_owned(), chart.kind);
             plan.charts.push(PlannedChart { title, kind, paths, is_requested: false });
         }
         for path in candidates(logs) {

@@ -137,6 +137,16 @@ impl Handle {
         self.jobs.try_send(Box::new(job)).map_err(|_| ApiError::busy())
     }
 
+    /// Ends the thread, and with it all streams, for a reason that clients receive.
+    pub fn end(&self, reason: &'static str) {
+        let end = move |sampler: &mut Sampler| {
+            sampler.is_stopped = true;
+            sampler.past.iter().for_each(|past| past.end(reason));
+        };
+        // A thread with a full queue ends when the last handle is dropped.
+        let _ = self.jobs.try_send(Box::new(end));
+    }
+
     /// Ends the thread, and with it all streams.
     pub fn stop(&self) {
         // A thread with a full queue ends when the last handle is dropped.

@@ -494,6 +494,12 @@ impl PastLog {
         true
     }
 
+    /// Ends all streams with a reason.
+    pub fn end(&self, reason: &'static str) {
+        let followers = self.followed.iter().flat_map(|one| &one.feed.viewers);
+        followers.chain(&self.ended).for_each(|viewer| viewer.end(reason));
+    }
+
     /// Sends the samples that are newer than the last one sent for a request.
     fn send_new(&mut self, one: &mut FollowedRequest, unread: &UnreadBytes) {
         let new = self.span.times.partition_point(|time| *time < one.sent);
