@@ -250,6 +250,8 @@ export const checksOfCharts = ({ open, close, ensure, same, until, card, legend,
   async "a chart has few tab stops, and keys move the cursor, which is read out"() {
     const page = await open("#w=60");
     await until(async () => numbers((await legend(page, "Processors"))[0]?.cells ?? [""]), "no values");
+    // What was recorded is drawn before the stream has begun.
+    await until(async () => (await state(page).textContent()) === "Live", "not live");
     await until(async () => (await page.locator(".ranking tbody tr:not(.none)").count()) > 5, "no ranking");
     await page.locator("#help").focus();
     const stops = new Map();
