@@ -101,8 +101,13 @@ export const checksOfLogs = ({ open, close, ensure, same, until, legend, state, 
       const page = await open();
       await ready(page);
       await page.route("**/api/logs/*?offset=*", () => {}); // a piece that does not arrive
+      // It is there when the page knows whether logs can be sent.
+      await page.locator("#open-log").waitFor();
       await page.locator("#open-log").focus();
-      const [chooser] = await Promise.all([page.waitForEvent("filechooser"), page.keyboard.press("Enter")]);
+      const chosen = new Promise(done => page.once("filechooser", done));
+      await page.evaluate(() => 0); // by then the browser passes choosers on
+      await page.keyboard.press("Enter");
+      const chooser = await chosen;
       await chooser.setFiles(LOG.pathname);
       const panel = page.locator("#sending");
       await until(() => panel.getByRole("progressbar").count(), "no progress");

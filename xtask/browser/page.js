@@ -71,6 +71,11 @@ async function open(fragment = "", { base = url, ...options } = {}) {
     if (![origin, `blob:${origin}`, "data:"].some(own => request.url().startsWith(own))) faults.push(`request: ${request.url()}`);
   });
   await page.goto(`${base}${fragment}`);
+  // Buttons do something once the page knows its server, or says why it does not.
+  await page.waitForFunction(() => {
+    const text = id => document.getElementById(id)?.textContent;
+    return text("version") === undefined || text("version") || text("notices");
+  }).catch(() => {});
   return page;
 }
 

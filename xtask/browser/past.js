@@ -96,14 +96,19 @@ export function checksOfPast({ open, close, ensure, same, card, legend, until, s
       const page = await opened(`#w=60&end=${end}&${chartOf("RAM", "lines", AVAILABLE)}&${rank}`);
       await isShown(page, "RAM");
       const first = page.locator(".ranking tbody tr").first().locator(".who");
-      const box = await card(page, "RAM").locator(".u-over").boundingBox();
-      const place = time => box.x + box.width * (time - (end - 60_000)) / 60_000;
+      // Charts move while what was recorded comes in.
+      const pointAt = async time => {
+        const box = await card(page, "RAM").locator(".u-over").boundingBox();
+        await page.mouse.move(box.x + box.width * (time - (end - 60_000)) / 60_000 + Math.random(), box.y + 20);
+      };
       await until(async () => {
-        await page.mouse.move(place((from + to) / 2 + 500) + Math.random(), box.y + 20);
+        await pointAt((from + to) / 2 + 500);
         return (await first.textContent()).startsWith("culprit");
       }, "the culprit is not found");
-      await page.mouse.move(place(from - 5_000), box.y + 20);
-      await until(async () => !(await first.textContent()).startsWith("culprit"), "it is the culprit before, too");
+      await until(async () => {
+        await pointAt(from - 5_000);
+        return !(await first.textContent()).startsWith("culprit");
+      }, "it is the culprit before, too");
       await close(page);
       return "";
     },
