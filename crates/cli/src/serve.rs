@@ -61,7 +61,7 @@ pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     }
     let recorder = if args.record { Some(RunningRecorder::start(args)?) } else { None };
     if args.log.is_empty() {
-        options.recording = recording(args)?;
+        options.recording = recording(args, options.token.is_some())?;
     }
     options.compare = compared(args)?;
     options.uploads = uploads(args, is_exposed);
@@ -84,14 +84,28 @@ pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Returns the recording of this machine that answers questions about the past, if there is one.
-fn recording(args: &ServeArgs) -> Result<Option<ServedLog>, Failure> {
-    let Some(folder) = &args.recording else {
-        // What a recorder of this user has written; without one, the page has no past.
-        let found = default_folder().ok().filter(|folder| folder.is_dir());
-        return Ok(found.and_then(|folder| of_this_machine(&folder).ok()));
-    };
-    of_this_machine(folder).map(Some)
+/// Returns the directory of the recording that the user asks for; `None` if the options name none.
+fn asked_folder(args: &ServeArgs) -> Option<PathBuf> {
+    args.recording.clone().or_else(|| default_folder().ok().filter(|_| args.record))
+}
+
+/// Returns the recording of this machine that answers questions about the past, if there is one. `is_guarded` is `true`
+/// if clients need a token.
+fn recording(args: &ServeArgs, is_guarded: bool) -> Result<Option<ServedLog>, Failure> {
+    if let Some(folder) = asked_folder(args) {
+        return of_this_machine(&folder).map(Some);
+    }
+    // What a recorder of this user has written; without one, the page has no past.
+    let Some(folder) = default_folder().ok().filter(|folder| folder.is_dir()) else { return Ok(None) };
+    if !is_guarded && is_private(&folder) {
+        let text = "past     not shown: other users may not read the recording; \
+                    perfset serve --record shows it, with a token";
+        let _ = writeln!(io::stderr(), "{text}"); // the server works even if this cannot be printed
+        return Ok(None);
+    }
+    // One that cannot be read, or has no sample yet, takes nothing from the page of now.
+    let found = of_this_machine(&folder).ok();
+    Ok(found.filter(|log| log.logs.times().is_ok_and(|times| !times.is_empty())))
 }
 
 /// Opens a recording, which must be of this machine: its values would stand beside those of now.
@@ -279,6 +293,9 @@ fn token(args: &ServeArgs, is_exposed: bool) -> Result<Option<Token>, Failure> {
         (false, true) => "the server can read data that its clients may not",
         (false, false) if args.log.iter().chain(&args.compare).any(|log| is_private(log)) => {
             "other users may not read the log"
+        }
+        (false, false) if asked_folder(args).is_some_and(|folder| is_private(&folder)) => {
+            "other users may not read the recording"
         }
         (false, false) => return Ok(None),
     };

@@ -244,9 +244,7 @@ async fn about(
     let (now, not_shown, log) = selected.shown.sampler.ask(state).await?;
     // A recording that cannot be read at this moment takes nothing else away.
     let recording = match app.logs.recording().filter(|_| selected.log.is_none()) {
-        Some(recording) => {
-            recording.shown.sampler.ask(|sampler| sampler.log_limits_ms()).await.ok().flatten()
-        }
+        Some(recording) => Some(recording.ends().await),
         None => None,
     };
     let ShownSource { machine, system, interval_ms, history_s, charts, .. } = &selected.shown;

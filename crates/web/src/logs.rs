@@ -123,6 +123,16 @@ impl NamedLog {
         Ok((Self { id, name, kind, shown, machines, span: (ends, samples), damages, grows }, thread))
     }
 
+    /// Returns the times of the first and the last sample, in milliseconds since 1970. A log that is busy has those
+    /// that were known before.
+    pub async fn ends(&self) -> [i64; 2] {
+        let now = self.shown.sampler.ask(|sampler: &mut Sampler| sampler.log_limits_ms());
+        match timeout(LIST_PATIENCE, now).await {
+            Ok(Ok(Some(ends))) => ends,
+            _ => self.span.0,
+        }
+    }
+
     /// Returns the description of the log, with the samples that were written since it was opened.
     pub async fn describe(&self, bytes: Option<u64>) -> LogJson {
         let (mut ends, mut samples) = self.span;

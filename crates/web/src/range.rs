@@ -99,7 +99,8 @@ impl UsualDistance {
         is_gap
     }
 
-    fn usual(&self) -> Option<i64> {
+    /// Returns the usual distance; `None` if no distance is known.
+    pub fn usual(&self) -> Option<i64> {
         let mut all: Vec<_> = self.last.iter().copied().collect();
         all.sort_unstable();
         // Of an even number the smaller one: the first distance of all may be a gap.
@@ -143,6 +144,8 @@ pub struct RangeSample {
     pub time: i64,
     /// Time of the previous collection of the counterset; `None` if this is the first, or after a gap.
     pub previous: Option<i64>,
+    /// Time, in 100 ns, for which the value counts if it is of a time.
+    pub length: i64,
     /// `true` if the value is of the time since the previous collection, and not of an instant.
     pub covers_time: bool,
     pub value: Result<f64, &'static str>,
@@ -217,10 +220,7 @@ impl RangeSeries {
         };
         self.last = Some((sample.time, value));
         let Some(at) = steps.of(sample.time) else { return };
-        let weight = match sample.previous.filter(|_| sample.covers_time) {
-            Some(previous) => real(sample.time.saturating_sub(previous)),
-            None => 1.0,
-        };
+        let weight = if sample.covers_time { real(sample.length) } else { 1.0 };
         self.put(at, value, weight);
         if let Some(mark) = sample.mark {
             let count = self.marks.entry(mark).or_default();
@@ -472,7 +472,15 @@ mod tests {
 
     fn sample(time: i64, previous: Option<i64>, covers_time: bool, value: f64) -> RangeSample {
         let of = |second: i64| second * SECOND;
-        RangeSample { time: of(time), previous: previous.map(of), covers_time, value: Ok(value), mark: None }
+        let length = previous.map_or(SECOND, |before| of(time - before));
+        RangeSample {
+            time: of(time),
+            previous: previous.map(of),
+            length,
+            covers_time,
+            value: Ok(value),
+            mark: None,
+        }
     }
 
     fn lasts(series: &RangeSeries, steps: &RangeSteps) -> Vec<Option<f64>> {
@@ -527,9 +535,10 @@ mod tests {
             let mut time = i64::try_from(random(30)).unwrap() * SECOND / 10;
             while time <= 110 * SECOND {
                 let value = random(1_000) as f64;
-                let add = RangeSample { time, previous, covers_time, value: Ok(value), mark: None };
+                let length = previous.map_or(SECOND, |before| time - before);
+                let add = RangeSample { time, previous, length, covers_time, value: Ok(value), mark: None };
                 series.add(&steps, &add);
-                let weight = previous.filter(|_| covers_time).map_or(1.0, |before| (time - before) as f64);
+                let weight = if covers_time { length as f64 } else { 1.0 };
                 all.push((time, value, weight));
                 previous = Some(time);
                 time += i64::try_from(random(15) + 5).unwrap() * SECOND / 10;

@@ -333,7 +333,7 @@ fn a_report_is_a_file_to_be_saved() {
         ("", 200, "19 s"),
         ("from=30000", 400, "from, 30000, is later than to, 20000"),
         ("from=30000&to=40000", 404, "no sample there: it is from 1000 to 20000"),
-        ("from=x", 400, "begin: x is no time"),
+        ("from=x", 400, "from: x is no time"),
         ("path=x", 400, "error"),
         ("top=1", 400, "there is path, from, to and log"),
     ] {
@@ -405,4 +405,43 @@ fn a_single_series_is_that_of_a_pattern() {
             assert_eq!(got.as_array().unwrap().len(), 1, "{alone} {rest}");
         }
     }
+}
+
+#[test]
+fn single_paths_have_the_limit_of_all_series() {
+    let recorder = Recorder::new("range-limit", 20);
+    let server = Running::of_log(recorder.served(Window::default()), |_| {});
+    let paths = vec!["path=/Shop(tea)/Stock"; 64].join("&");
+    let answer = get(&server, &format!("/api/v1/range?{paths}&from=1000&to=10999&step=1ms"), &[]);
+    assert_eq!(answer.status, 400, "{}", answer.body);
+    let hint = answer.json()["hints"][0].as_str().unwrap().to_owned();
+    let fits = get(&server, hint.strip_prefix("this fits: ").unwrap(), &[]);
+    assert_eq!((fits.status, fits.json()["series"].as_array().unwrap().len()), (200, 64), "{hint}");
+}
+
+/// Checks a counterset that was read every 300 s only: a range between two of its collections has its values.
+#[test]
+fn a_short_range_has_what_was_recorded_around_it() {
+    let recorder = Recorder::with("range-rare", 900, 300, 0);
+    let server = Running::of_log(recorder.served(Window::default()), |_| {});
+    for path in ["/Weather(here)/Drops/sec", "/Weather(*)/Drops/sec", "/Weather(*)/Drops/sec&top=1"] {
+        let got =
+            get(&server, &format!("/api/v1/range?path={path}&from=400000&to=460000&step=20"), &[]).json();
+        assert_eq!(steps(&got, 0, "mean"), [Some(1_000.0); 4], "{path}: {got}");
+    }
+}
+
+#[test]
+fn a_range_has_only_what_is_shown() {
+    let recorder = Recorder::new("range-window", 20);
+    let second = |second: i64| {
+        let first = recorder.served(Window::default()).logs.times().unwrap()[0];
+        Some(first + (second - 1) * 10_000_000)
+    };
+    let window = Window { begin: second(5), end: second(10) };
+    let server = Running::of_log(recorder.served(window), |_| {});
+    let got = get(&server, "/api/v1/range?path=/Shop(tea)/Stock&from=0&to=20000&step=1", &[]).json();
+    let values: Vec<f64> = steps(&got, 0, "last").into_iter().flatten().collect();
+    assert_eq!(values, [105.0, 106.0, 107.0, 108.0, 109.0, 110.0], "{got}");
+    assert_eq!(get(&server, "/api/v1/range?path=/Shop(tea)/Stock&from=0&to=2000", &[]).status, 404);
 }

@@ -37,9 +37,10 @@ pub struct ServeArgs {
     pub machine: Option<String>,
     #[command(flatten)]
     pub window: LogWindow,
-    /// Directory of a recording of this machine, for the past [default: that of this user's recorder]
+    /// Directory of a recording of this machine, for the past [default: this user's, if clients need a token]
     ///
-    /// The page then has the past of every recorded counter, also of the time before the server started.
+    /// The page then has the past of every recorded counter, also of the time before the server started. If other users
+    /// may not read it, a token is required.
     #[arg(long, value_name = "DIR", conflicts_with = "log", help_heading = "Past")]
     pub recording: Option<PathBuf>,
     /// Record while the server runs, unless a recorder runs in the directory already

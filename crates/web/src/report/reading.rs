@@ -22,9 +22,6 @@ const BEFORE: i64 = 1_300_000_000;
 /// Factor of the usual distance between two samples above which there is a gap.
 const GAP: f64 = 3.0;
 
-/// Number of samples between two looks at the clock.
-const LOOK_EVERY: u64 = 256;
-
 /// Log with the paths that a report reads from it.
 pub struct LogReader<'a> {
     logs: &'a Logs,
@@ -113,9 +110,8 @@ impl<'a> LogReader<'a> {
             while query.collect()? == NextOutcome::Sample {
                 let time = query.snapshot().clocks().utc_100ns();
                 let (seconds, is_after_gap) = steps.next(time);
-                if steps.count % LOOK_EVERY == 0 {
-                    in_time(self.due)?;
-                }
+                // At each sample: one can have any number of instances.
+                in_time(self.due)?;
                 if self.window.contains(time) {
                     // The rates of the first sample are about the time before the range.
                     let seconds = if std::mem::take(&mut is_first) { 0.0 } else { seconds };

@@ -39,7 +39,7 @@ const COST_SHARE: u32 = 8;
 /// keeps a CPU budget records some only every 300 s.
 const BEFORE: [(usize, i64); 4] = [(1, 0), (25, 700_000_000), (25, 1_300_000_000), (25, HELD_MOST)];
 /// Maximum time, in 100 ns, for which a value stands for samples in which its counterset was not due.
-const HELD_MOST: i64 = 6_200_000_000;
+pub(super) const HELD_MOST: i64 = 6_200_000_000;
 /// Reason for ending a stream whose requested range has an end.
 const RANGE_ENDS: &str = "the range ends here";
 
@@ -130,11 +130,12 @@ impl PastLog {
         // Not what begins with a sign, which is relative.
         if text.bytes().all(|byte| byte.is_ascii_digit()) {
             // Responses have the whole milliseconds of a time: a sample is in the one that it is named by.
-            let rest = if name == "begin" { 0 } else { 9_999 };
+            let rest = if matches!(name, "begin" | "from") { 0 } else { 9_999 };
             let ms = text.parse::<i64>();
-            return ms
-                .map(|ms| from_unix_ms(ms).saturating_add(rest))
-                .map_err(|_| ApiError::new(StatusCode::BAD_REQUEST, format!("{name}: no time")));
+            return ms.map(|ms| from_unix_ms(ms).saturating_add(rest)).map_err(|_| {
+                let error = format!("{name}: {text} is no number of milliseconds since 1970");
+                ApiError::new(StatusCode::BAD_REQUEST, error)
+            });
         }
         let parsed = (self.served.parse_instant)(&self.served.logs, text);
         parsed.map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, format!("{name}: {error}")))
@@ -161,7 +162,7 @@ impl PastLog {
         let parse =
             |name, text: &Option<String>| text.as_ref().map(|text| self.parse(name, text)).transpose();
         let to = parse("to", &range.end)?.unwrap_or(newest);
-        let from = parse("begin", &range.begin)?;
+        let from = parse("from", &range.begin)?;
         let from = from.unwrap_or_else(|| to.saturating_sub(in_100ns(self.span.history)));
         if from > to {
             let text = format!("from, {}, is later than to, {}", to_unix_ms(from), to_unix_ms(to));
@@ -483,6 +484,13 @@ impl PastLog {
         }
         // If the log cannot be read at this moment, the next look finds it changed again.
         let Ok(logs) = Logs::open(&self.served.files) else { return false };
+        let logs = match logs.machines().len() {
+            0 | 1 => logs,
+            _ => match logs.for_machine(self.served.logs.machine_name()) {
+                Ok(logs) => logs,
+                Err(_) => return false,
+            },
+        };
         self.stamp = stamp;
         self.served.logs = logs;
         if let Ok(span) = self.served.span(self.span.interval, limits) {

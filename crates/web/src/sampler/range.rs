@@ -15,7 +15,7 @@ use perfset::{
 };
 
 use super::feed::{FeedColumn, is_hidden, number, status};
-use super::past::{PastLog, due, in_time};
+use super::past::{HELD_MOST, PastLog, due, in_time};
 use super::series::{SeriesAbout, SeriesKey};
 use super::{Answer, on_this_machine};
 use crate::answer::ApiError;
@@ -28,9 +28,12 @@ use crate::range::{
 use crate::request::{PathRequest, RangeAsk, RangeFormat, RangeRequest};
 use crate::unread::UnreadBytes;
 
-/// Part of the log before the range that is read for its first values: number of samples, and time in 100 ns. After the
-/// range, at most this time is read.
-const BEFORE: (usize, i64) = (25, 1_300_000_000);
+/// Parts of the log around the range that are read for its first and last values, shortest first: number of samples
+/// before it, and time in 100 ns on both sides. The longer one is read if the shorter one has few collections of the
+/// counterset: a recorder that keeps a CPU budget reads some only every 300 s.
+const AROUND: [(usize, i64); 2] = [(25, 1_300_000_000), (25, HELD_MOST)];
+/// Number of collections that are enough to know the usual distance between them.
+const ENOUGH: usize = 3;
 /// Maximum number of instances among which the greatest are chosen.
 const RANKED_MOST: usize = 200_000;
 /// Maximum number of gaps and marks in a response, the first of the range.
@@ -42,7 +45,12 @@ struct BoundAsk<'r> {
     index: usize,
     ask: &'r PathRequest,
     set: Guid,
+    /// Number of counters that the path selects.
+    counters: usize,
 }
+
+/// Totals of the instances that a path selects, by the index of the path and the series.
+type Totals = HashMap<(usize, SeriesKey), f64>;
 
 impl PastLog {
     /// Returns the values of a range.
@@ -55,7 +63,10 @@ impl PastLog {
             let hints = first.hints.clone();
             return Err(ApiError { hints, ..ApiError::new(status, first.error.clone()) });
         }
-        let mut series = self.series(request, &bound, &steps, (limits.series, due))?;
+        // No more than the response can have is kept while it is read.
+        let most = CELLS_MOST.checked_div(steps.count).unwrap_or(0).clamp(1, limits.series.max(1));
+        let series = self.series(&bound, &steps, (most, due))?;
+        let mut series = series.ok_or_else(|| too_many(request, &bound, &steps, most))?;
         series.sort_by_key(|series| series.ask);
         for BoundAsk { index, ask, .. } in &bound {
             if !series.iter().any(|series| series.ask == *index) {
@@ -72,14 +83,14 @@ impl PastLog {
         })
     }
 
-    /// Reads the series of the paths that are bound: counterset by counterset.
+    /// Reads the series of the paths that are bound: counterset by counterset. Returns `None` if they are more than
+    /// `most`.
     fn series(
         &self,
-        request: &RangeRequest,
         bound: &[BoundAsk<'_>],
         steps: &RangeSteps,
         (most, due): (usize, Instant),
-    ) -> Result<Vec<RangeSeries>, ApiError> {
+    ) -> Result<Option<Vec<RangeSeries>>, ApiError> {
         let mut series = Vec::new();
         let mut sets: Vec<Guid> = Vec::new();
         for ask in bound {
@@ -91,7 +102,9 @@ impl PastLog {
             let mut of = Vec::new();
             for ask in bound.iter().filter(|ask| ask.set == set) {
                 // A single counter of a single instance is read at a fraction of the cost.
-                match self.single(ask, steps, due)? {
+                let room = most.saturating_sub(series.len());
+                match self.single(ask, steps, (room, due))? {
+                    Some(read) if read.len() > room => return Ok(None),
                     Some(read) => series.extend(read),
                     None => of.push(ask),
                 }
@@ -103,26 +116,37 @@ impl PastLog {
                 true => Some(self.greatest(&of, steps, due)?),
                 false => None,
             };
-            let mut reader = SetReader::new(steps, &of, chosen);
-            reader.room = most.saturating_sub(series.len());
-            self.read_range(&of, steps, due, |query| reader.take(query))?;
-            if reader.has_too_many {
-                return Err(too_many_series(request, steps, most));
-            }
-            // Those that ended before the range.
-            reader.series.retain(|series| !series.is_empty());
-            series.append(&mut reader.series);
-            let fitting = CELLS_MOST.checked_div(series.len()).unwrap_or(CELLS_MOST);
-            if steps.count > fitting {
-                return Err(too_many_cells(request, steps, series.len()));
+            for around in AROUND {
+                let mut reader = SetReader::new(steps, &of, chosen.clone());
+                reader.room = most.saturating_sub(series.len());
+                let collections = self.read_range(&of, steps, (around, due), |query| {
+                    reader.take(query);
+                    !reader.has_too_many
+                })?;
+                if reader.has_too_many {
+                    return Ok(None);
+                }
+                if collections >= ENOUGH || AROUND.last() == Some(&around) {
+                    // Without those that ended before the range.
+                    reader.series.retain(|series| !series.is_empty());
+                    series.append(&mut reader.series);
+                    break;
+                }
             }
         }
-        Ok(series)
+        Ok(Some(series))
     }
 
     /// Returns the steps of a request.
     fn steps(&self, request: &RangeRequest) -> Result<RangeSteps, ApiError> {
         let (from, to) = self.limits(&request.range)?;
+        // The rest of the log is not shown here, too.
+        let shown = self.served.window;
+        let from = shown.begin.map_or(from, |begin| begin.max(from));
+        let to = shown.end.map_or(to, |end| end.min(to));
+        if from > to {
+            return Err(self.nothing());
+        }
         let Some(length) = request.step else {
             return Ok(RangeSteps::chosen(from, to, in_100ns(self.span.recorded)));
         };
@@ -143,10 +167,13 @@ impl PastLog {
             let of = match &ask.request {
                 Err(error) => Err(ApiError::new(StatusCode::BAD_REQUEST, error.clone())),
                 Ok(request) => on_this_machine(&request.path)
-                    .and_then(|()| Ok((request, resolve(&mut machine, &request.path)?.set.guid))),
+                    .and_then(|()| Ok((request, resolve(&mut machine, &request.path)?))),
             };
             match of {
-                Ok((ask, set)) => bound.push(BoundAsk { index, ask, set }),
+                Ok((ask, resolved)) => {
+                    let (set, counters) = (resolved.set.guid, resolved.counters.len());
+                    bound.push(BoundAsk { index, ask, set, counters });
+                }
                 Err(ApiError { status, error, hints }) => {
                     let (path, status) = (ask.text.clone(), status.as_u16());
                     refused.push(RefusedPath { ask: index, path, status, error, hints });
@@ -158,31 +185,34 @@ impl PastLog {
 
     /// Returns the part of the log that is read for a range: from just before it, for the first values, until the first
     /// sample after it, whose value can be of the end of the range.
-    fn around(&self, steps: &RangeSteps) -> Window {
-        let end = steps.to.saturating_add(BEFORE.1);
-        Window { begin: Some(self.before(steps.from, BEFORE)), end: Some(end) }
+    fn around(&self, steps: &RangeSteps, around: (usize, i64)) -> Window {
+        let end = steps.to.saturating_add(around.1);
+        Window { begin: Some(self.before(steps.from, around)), end: Some(end) }.both(self.served.window)
     }
 
-    /// Reads the samples of a range, and those next to it, for paths of one counterset.
+    /// Reads the samples of a range, and those next to it, for paths of one counterset, until `take` returns `false`.
+    /// Returns their number.
     fn read_range(
         &self,
         of: &[&BoundAsk<'_>],
         steps: &RangeSteps,
-        due: Instant,
-        mut take: impl FnMut(&PathQuery),
-    ) -> Result<(), ApiError> {
+        (around, due): ((usize, i64), Instant),
+        mut take: impl FnMut(&PathQuery) -> bool,
+    ) -> Result<usize, ApiError> {
         let paths: Vec<CounterPath> = of.iter().map(|ask| ask.ask.path.clone()).collect();
-        let window = self.around(steps);
+        let window = self.around(steps, around);
         let all: Vec<usize> = (0..paths.len()).collect();
         let mut set = self.open(window, Pick::All, &paths, &all)?;
+        let mut collections = 0_usize;
         while set.query.collect()? == NextOutcome::Sample {
             in_time(due)?;
-            take(&set.query);
-            if set.query.snapshot().clocks().utc_100ns() > steps.to {
+            collections = collections.saturating_add(1);
+            let goes_on = take(&set.query);
+            if !goes_on || set.query.snapshot().clocks().utc_100ns() > steps.to {
                 break;
             }
         }
-        Ok(())
+        Ok(collections)
     }
 
     /// Returns all instances that a counterset has in the log.
@@ -200,8 +230,9 @@ impl PastLog {
         &self,
         ask: &BoundAsk<'_>,
         steps: &RangeSteps,
-        due: Instant,
+        (room, due): (usize, Instant),
     ) -> Result<Option<Vec<RangeSeries>>, ApiError> {
+        // What can select several instances, `name#1` included, is read with the whole counterset.
         let is_pattern = |text: &str| text.contains(['*', '?', '{', '!', '#']);
         let PathRequest { path, top: None, sum: false } = ask.ask else { return Ok(None) };
         if is_pattern(&path.counter) || path.instance.as_deref().is_some_and(is_pattern) {
@@ -224,29 +255,40 @@ impl PastLog {
         let name = Name::until_nul(&name);
         let identity =
             Identity { counterset: ask.set, instance: name, instance_id: instance.id, birth: None };
-        let mut reader = SeriesReader {
-            steps: *steps,
-            ask: ask.index,
-            about: SeriesAbout::of_instance(name, instance.id, &resolved.set, counter),
-            covers_time: covers_time(counter),
-            values: SeriesValues::new(&resolved.set, counter, identity),
-            series: Vec::new(),
-            times: CollectionTimes::default(),
-        };
-        let window = self.around(steps);
-        let mut is_late = Ok(());
-        let mut each = |batch: &[RecordedSample<'_>]| {
-            let after = batch.iter().position(|sample| sample.time > steps.to).unwrap_or(batch.len());
-            batch.iter().take(after.saturating_add(1)).for_each(|sample| reader.take(sample));
-            is_late = in_time(due);
-            let goes_on = is_late.is_ok() && after == batch.len();
-            if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        };
-        let kind = self.served.logs.clone().series(counter.id, &identity, window, &mut each)?;
-        is_late?;
-        let mut series: Vec<_> = reader.series.into_iter().map(|(_, series)| series).collect();
-        series.retain(|series| !series.is_empty());
-        Ok((kind == SourceKind::Log).then_some(series))
+        for around in AROUND {
+            let mut reader = SeriesReader {
+                steps: *steps,
+                ask: ask.index,
+                about: SeriesAbout::of_instance(name, instance.id, &resolved.set, counter),
+                covers_time: covers_time(counter),
+                values: SeriesValues::new(&resolved.set, counter, identity),
+                series: Vec::new(),
+                times: CollectionTimes::default(),
+            };
+            let mut is_late = Ok(());
+            let mut collections = 0_usize;
+            let mut each = |batch: &[RecordedSample<'_>]| {
+                let after = batch.iter().position(|sample| sample.time > steps.to).unwrap_or(batch.len());
+                batch.iter().take(after.saturating_add(1)).for_each(|sample| reader.take(sample));
+                collections = collections.saturating_add(batch.len());
+                is_late = in_time(due);
+                // Each birth of an instance is a series.
+                let goes_on = is_late.is_ok() && after == batch.len() && reader.series.len() <= room;
+                if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            };
+            let window = self.around(steps, around);
+            let kind = self.served.logs.clone().series(counter.id, &identity, window, &mut each)?;
+            is_late?;
+            // A source without a past reads nothing here, and passed no samples.
+            if kind != SourceKind::Log {
+                return Ok(None);
+            }
+            if collections >= ENOUGH || AROUND.last() == Some(&around) {
+                let series = reader.series.into_iter().map(|(_, series)| series);
+                return Ok(Some(series.filter(|series| !series.is_empty()).collect()));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the instances with the greatest totals over the range, for the paths of which only some are requested.
@@ -256,30 +298,14 @@ impl PastLog {
         steps: &RangeSteps,
         due: Instant,
     ) -> Result<HashSet<(usize, SeriesKey)>, ApiError> {
-        let mut totals: HashMap<(usize, SeriesKey), f64> = HashMap::new();
-        let mut last: Option<i64> = None;
-        let mut is_full = false;
-        self.read_range(of, steps, due, |query| {
-            let time = query.snapshot().clocks().utc_100ns();
-            let seconds = last.map_or(1.0, |last| real(time.saturating_sub(last)));
-            last = Some(time);
-            if !(steps.from..=steps.to).contains(&time) {
-                return;
+        let mut totals = Totals::new();
+        for around in AROUND {
+            let (in_range, near, collections) = self.totals(of, steps, (around, due))?;
+            // Of a counterset that was not read in the range, what was read next to it decides.
+            totals = if in_range.is_empty() { near } else { in_range };
+            if collections >= ENOUGH {
+                break;
             }
-            for v in query.values() {
-                let wanted = of.get(v.path).filter(|ask| ask.ask.top.is_some() && !v.sums_up());
-                let (Some(ask), Some(value)) = (wanted, number(&v)) else { continue };
-                let weight = if covers_time(v.value.counter) { seconds } else { 1.0 };
-                let key = (ask.index, SeriesKey::new(&v, query.birth(&v)));
-                is_full |= totals.len() >= RANKED_MOST;
-                if !is_full || totals.contains_key(&key) {
-                    *totals.entry(key).or_default() += value * weight;
-                }
-            }
-        })?;
-        if is_full {
-            let text = format!("these paths have more than {RANKED_MOST} instances in this range");
-            return Err(ApiError::new(StatusCode::BAD_REQUEST, text).hint("ask for a shorter time"));
         }
         let mut chosen = HashSet::new();
         for ask in of {
@@ -297,6 +323,41 @@ impl PastLog {
             }
         }
         Ok(chosen)
+    }
+
+    /// Returns the totals of the instances over the range, those over the time next to it, and the number of
+    /// collections that were read.
+    fn totals(
+        &self,
+        of: &[&BoundAsk<'_>],
+        steps: &RangeSteps,
+        (around, due): ((usize, i64), Instant),
+    ) -> Result<(Totals, Totals, usize), ApiError> {
+        let [mut in_range, mut near] = [Totals::new(), Totals::new()];
+        let mut times = CollectionTimes::default();
+        let mut is_full = false;
+        let collections = self.read_range(of, steps, (around, due), |query| {
+            let time = query.snapshot().clocks().utc_100ns();
+            times.next(time);
+            let seconds = real(times.length());
+            let totals = if (steps.from..=steps.to).contains(&time) { &mut in_range } else { &mut near };
+            for v in query.values() {
+                let wanted = of.get(v.path).filter(|ask| ask.ask.top.is_some() && !v.sums_up());
+                let (Some(ask), Some(value)) = (wanted, number(&v)) else { continue };
+                let weight = if covers_time(v.value.counter) { seconds } else { 1.0 };
+                let key = (ask.index, SeriesKey::new(&v, query.birth(&v)));
+                is_full |= totals.len() >= RANKED_MOST;
+                if !is_full || totals.contains_key(&key) {
+                    *totals.entry(key).or_default() += value * weight;
+                }
+            }
+            !is_full
+        })?;
+        if is_full {
+            let text = format!("these paths have more than {RANKED_MOST} instances in this range");
+            return Err(ApiError::new(StatusCode::BAD_REQUEST, text).hint("ask for a shorter time"));
+        }
+        Ok((in_range, near, collections))
     }
 
     /// Returns the parts of a range in which nothing was recorded.
@@ -360,6 +421,7 @@ impl<'r> SetReader<'r> {
     fn take(&mut self, query: &PathQuery) {
         let time = query.snapshot().clocks().utc_100ns();
         let previous = self.times.next(time);
+        let length = self.times.length();
         let values = query.values();
         for found in values.chunk_by(|a, b| a.path == b.path) {
             let of = found.first().and_then(|v| self.asks.get(v.path)).copied();
@@ -367,11 +429,11 @@ impl<'r> SetReader<'r> {
             for v in found.iter().filter(|v| !is_hidden(&ask.path, v)) {
                 // A reason without an instance id is of the path, and of no series.
                 if v.value.instance_id.is_some() || v.value.value.is_ok() {
-                    self.take_value(index, ask, v, query, (time, previous));
+                    self.take_value(index, ask, v, query, (time, previous, length));
                 }
             }
             if ask.sum {
-                self.take_sums(index, ask, found, (time, previous));
+                self.take_sums(index, ask, found, (time, previous, length));
             }
         }
     }
@@ -382,7 +444,7 @@ impl<'r> SetReader<'r> {
         ask: &PathRequest,
         v: &PathValue<'_>,
         query: &PathQuery,
-        (time, previous): (i64, Option<i64>),
+        (time, previous, length): (i64, Option<i64>, i64),
     ) {
         let key = (index, SeriesKey::new(v, query.birth(v)));
         if ask.top.is_some() && self.chosen.as_ref().is_some_and(|chosen| !chosen.contains(&key)) {
@@ -392,6 +454,7 @@ impl<'r> SetReader<'r> {
         let sample = RangeSample {
             time,
             previous,
+            length,
             covers_time: covers_time(v.value.counter),
             value,
             mark: v.value.mark.and_then(|mark| mark.keyword()),
@@ -404,7 +467,7 @@ impl<'r> SetReader<'r> {
         index: usize,
         ask: &PathRequest,
         found: &[PathValue<'_>],
-        (time, previous): (i64, Option<i64>),
+        (time, previous, length): (i64, Option<i64>, i64),
     ) {
         let shown = found.iter().filter(|v| !is_hidden(&ask.path, v));
         for column in FeedColumn::all(shown).iter().filter(|column| column.adds_up()) {
@@ -414,6 +477,7 @@ impl<'r> SetReader<'r> {
             let sample = RangeSample {
                 time,
                 previous,
+                length,
                 covers_time: covers_time(column.counter),
                 value: column.sum.ok_or(reason),
                 mark: is_partial.then_some("partial"),
@@ -488,6 +552,7 @@ impl SeriesReader<'_> {
         let sample = RangeSample {
             time: sample.time,
             previous,
+            length: self.times.length(),
             covers_time: self.covers_time,
             value: number.ok_or(reason),
             mark: mark.and_then(|mark| mark.keyword()),
@@ -501,6 +566,8 @@ impl SeriesReader<'_> {
 struct CollectionTimes {
     usual: UsualDistance,
     last: Option<i64>,
+    /// Distance to the collection before, unless there is a gap between both.
+    distance: Option<i64>,
 }
 
 impl CollectionTimes {
@@ -509,7 +576,14 @@ impl CollectionTimes {
         let last = self.last.replace(time)?;
         let distance = time.saturating_sub(last);
         let is_gap = distance <= 0 || self.usual.is_gap(distance);
+        self.distance = (!is_gap).then_some(distance);
         (!is_gap).then_some(last)
+    }
+
+    /// Returns the time that a rate of the last collection counts for: that since the collection before, and after a
+    /// gap the usual one.
+    fn length(&self) -> i64 {
+        self.distance.or_else(|| self.usual.usual()).unwrap_or(1).max(1)
     }
 }
 
@@ -518,20 +592,20 @@ fn covers_time(counter: &Counter) -> bool {
     counter.counter_type.needs_two_samples()
 }
 
-fn too_many_series(request: &RangeRequest, steps: &RangeSteps, most: usize) -> ApiError {
-    let text = format!("these paths have more than {most} instances in this range");
-    let top = CELLS_MOST.checked_div(steps.count).unwrap_or(1).clamp(1, 20);
-    ApiError::new(StatusCode::BAD_REQUEST, text).hint(fitting(request, steps, steps.count, Some(top)))
-}
-
-fn too_many_cells(request: &RangeRequest, steps: &RangeSteps, series: usize) -> ApiError {
+/// Returns the error for a request with more series than fit. Its hint has few instances of each path, and steps that
+/// are long enough for these.
+fn too_many(request: &RangeRequest, bound: &[BoundAsk<'_>], steps: &RangeSteps, most: usize) -> ApiError {
+    const TOP: usize = 20;
     let text = format!(
-        "{series} instances with {} steps are {} values, more than {CELLS_MOST}",
-        steps.count,
-        series.saturating_mul(steps.count)
+        "these paths have more than {most} instances in this range, and no more fit with {} steps: all series \
+         together have at most {CELLS_MOST} steps",
+        steps.count
     );
-    let most = CELLS_MOST.checked_div(series.saturating_mul(2)).unwrap_or(1).max(1);
-    ApiError::new(StatusCode::BAD_REQUEST, text).hint(fitting(request, steps, most, None))
+    // An instance can have several births in the range, and each path its sum.
+    let counters = bound.iter().map(|ask| ask.counters.max(1)).fold(0, usize::saturating_add);
+    let series = counters.saturating_mul(2_usize.saturating_mul(TOP).saturating_add(1));
+    let fits = CELLS_MOST.checked_div(series.max(1)).unwrap_or(1).max(1);
+    ApiError::new(StatusCode::BAD_REQUEST, text).hint(fitting(request, steps, fits, Some(TOP)))
 }
 
 /// Returns a hint with a request that fits: with longer steps, and with a few instances of each path.

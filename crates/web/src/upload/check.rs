@@ -77,7 +77,7 @@ pub fn run(
         if is_late || stop.load(Relaxed) {
             let _ = child.kill(); // it may just have ended
             let _ = child.wait();
-            return Err(if is_late { too_long() } else { removed() });
+            return Err(if is_late { too_late() } else { removed() });
         }
         std::thread::sleep(PAUSE);
     };
@@ -121,6 +121,12 @@ fn too_long() -> ApiError {
     let text = format!("reading the log takes longer than {} s of processor time", PROCESSOR_MOST.as_secs());
     ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, text)
         .hint("perfset serve --compare FILE shows it, and perfset relog --begin cuts it")
+}
+
+fn too_late() -> ApiError {
+    let text = format!("reading the log takes longer than {} s", TIME_MOST.as_secs());
+    ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, text)
+        .hint("try again when the machine is less busy; perfset serve --compare FILE shows it, too")
 }
 
 /// Returns the error for a process that did not end by itself.
