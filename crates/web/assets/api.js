@@ -38,10 +38,13 @@ export const showLog = id => { log = id; };
 /** Requests that are about the log that is shown. */
 const OF_LOG = /^api\/(?:v1\/)?(about|countersets|find|findings|query|range|report|stream|table)(?=[/?]|$)/;
 
-/** Asks the server, as `fetch` does. With `isChange`, it has what the server wants of those who change logs. */
-export function request(address, { headers, isChange, ...options } = {}) {
+/**
+ * Asks the server, as `fetch` does. With `isChange`, it has what the server wants of those who change logs; with
+ * `isOwn`, it is about what the server shows by itself, whatever is shown here.
+ */
+export function request(address, { headers, isChange, isOwn, ...options } = {}) {
   const key = kept() ?? unkept ?? (isChange ? "none" : null);
-  const of = log === null || !OF_LOG.test(address) ? "" : `${address.includes("?") ? "&" : "?"}${new URLSearchParams({ log })}`;
+  const of = log === null || isOwn || !OF_LOG.test(address) ? "" : `${address.includes("?") ? "&" : "?"}${new URLSearchParams({ log })}`;
   return fetch(`${address}${of}`, { cache: "no-store", ...options, headers: { ...headers, ...(key === null ? {} : { "Perfset-Key": key }) } });
 }
 

@@ -45,6 +45,7 @@ export class Card {
   #columns = null;
   #title = h("h2");
   #said = h("span", { class: "said", role: "status" });
+  #silence = 0;
   #tools;
   #kind = null;
   #wide = iconButton("wide", "Wider, or as before", () => this.#change(() => { this.spec.wide = !this.spec.wide; }));
@@ -326,7 +327,9 @@ export class Card {
   async #copy() {
     const { store, range } = this.page;
     if (this.#table) {
-      if (await copy(this.#table.csv(), `${this.spec.title}, as CSV`)) this.#say("copied");
+      const text = this.#table.csv();
+      if (!text) this.#say("there is nothing to copy");
+      else if (await copy(text, `${this.spec.title}, as CSV`)) this.#say("copied");
       return;
     }
     if (store.last === undefined) return;
@@ -334,7 +337,9 @@ export class Card {
     let text;
     if (this.#ranking) {
       const rows = this.spec.asks.flatMap(ask => store.asks.get(askKey(ask))?.rows ?? []);
-      const shown = rows.filter(row => row.time >= range[0] && row.time <= range[1]);
+      let shown = rows.filter(row => row.time >= range[0] && row.time <= range[1]);
+      // Of the past only rankings of single times are known: what is shown.
+      if (shown.length === 0) shown = this.spec.asks.map(ask => this.page.rankedAt(ask, range[1])).filter(Boolean);
       const paths = [...new Set(shown.flatMap(row => row.list.map(item => item.series.path)))];
       const values = path => shown.map(row => row.list.find(item => item.series.path === path)?.value);
       text = csv(shown.map(row => row.time), paths.map(path => ({ name: path, values: values(path) })));
@@ -358,7 +363,8 @@ export class Card {
 
   #say(text) {
     setText(this.#said, text);
-    setTimeout(() => setText(this.#said, ""), 2500);
+    clearTimeout(this.#silence);
+    this.#silence = setTimeout(() => setText(this.#said, ""), 2500);
   }
 
   destroy() {

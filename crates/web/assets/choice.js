@@ -69,6 +69,10 @@ class Others {
       }
       this.values[at] = value;
     }
+    // The same of what a range has beside its means.
+    for (const name of ["last", "other"]) {
+      this[name] = this.sum[name]?.map((sum, at) => sum === null ? null : drawn.reduce((rest, part) => rest - (part[name]?.[at] ?? 0), sum));
+    }
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { problemOf, request } from "./api.js";
 import { copy, h, iconButton, setText } from "./dom.js";
-import { clock } from "./zone.js";
+import { clock, day } from "./zone.js";
 
 /** How long the panel stays as high as it was, in ms: what comes and goes must not move the charts each time. */
 const CALM = 10_000;
@@ -103,7 +103,7 @@ export class Findings {
   }
 
   /** Writes the time again: the zone may be another one. */
-  clocks() { setText(this.#time, this.#of === null ? "" : `at ${clock(this.#of)}`); }
+  clocks() { setText(this.#time, this.#of === null ? "" : `at ${day(this.#of) === day(Date.now()) ? "" : `${day(this.#of)} `}${clock(this.#of)}`); }
 
   /** Shows a response of the server. */
   show({ time, summary, findings, more, rules, unchecked }) {

@@ -3,7 +3,7 @@
 
 import { h, iconButton, setText } from "./dom.js";
 import { unitOf, valueText } from "./units.js";
-import { clock } from "./zone.js";
+import { clock, day } from "./zone.js";
 import { dashes, lineColour } from "./palette.js";
 import { rove } from "./rove.js";
 import { markText, reasonText } from "./names.js";
@@ -145,7 +145,9 @@ export class Legend {
 
   /** Writes the numbers. `at` is the row of the cursor, or null; `hidden(n)` says which lines are not shown. */
   update({ times }, [from, to], at, hidden) {
-    setText(this.#when, at === null ? "Last" : clock(times[at] ?? 0));
+    const time = times[at] ?? 0;
+    const ofDay = at === null || day(time) === day(Date.now()) ? "" : `${day(time).slice(5)} `;
+    setText(this.#when, at === null ? "Last" : `${ofDay}${clock(time)}`);
     const isCompared = this.#rows.some(({ line }) => line.column.other);
     this.#heads.forEach((head, n) => setText(head, (isCompared ? HEADS_COMPARED : HEADS)[n]));
     let longest = this.#longest;

@@ -43,7 +43,7 @@ export class Logs {
 
   /** Reads the list anew. Returns the limits for logs that are sent; null if the server takes none. */
   async refresh() {
-    const answers = await Promise.all(["api/logs", "api/v1/about"].map(address => request(address).catch(() => null)));
+    const answers = await Promise.all(["api/logs", "api/v1/about"].map(address => request(address, { isOwn: true }).catch(() => null)));
     if (!answers.every(answer => answer?.ok)) return null;
     const [{ logs, upload }, own] = await Promise.all(answers.map(answer => answer.json()));
     const open = logs.filter(log => log.state === "open" && log.id !== "log");

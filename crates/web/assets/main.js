@@ -38,6 +38,8 @@ class Page {
   #live;
   /** What was recorded; null without a recording. */
   #past = null;
+  /** The store that was shown when it was last looked at. */
+  #looked = null;
   #about;
   #charts;
   #stream;
@@ -55,8 +57,9 @@ class Page {
     this.#live = new Store(about.interval_ms, about.history_s * 1000);
     const recorded = about.recording ?? about.log;
     if (recorded) {
-      this.#past = new Past(recorded, about.interval_ms);
+      this.#past = new Past(recorded, about.interval_ms, Boolean(about.log));
       this.#past.addEventListener("data", () => {
+        this.#look();
         this.#showState();
         this.draw();
       });
@@ -92,7 +95,7 @@ class Page {
   get store() { return this.#past?.store ?? this.#live; }
 
   /** The newest time of all; now if nothing has come yet. */
-  get #now() { return this.#live.last ?? Date.now(); }
+  get #now() { return this.#live.last ?? this.#past?.last ?? Date.now(); }
 
   /** The time of the first sample that can be shown. */
   get #first() { return this.#past?.first ?? this.#now - this.#about.history_s * 1000; }
@@ -120,10 +123,14 @@ class Page {
   #look() {
     if (!this.#past) return;
     const { view, range } = this;
+    // The time just before is as long as what is shown.
+    const earlier = view.compared === "before" ? Math.round(range[1] - range[0]) : view.compared;
     const isNeeded = view.compared !== null || (view.isLive ? view.window > FILLED : range[0] < this.#live.oldest || range[1] - range[0] > FILLED * 1000);
-    const before = this.store;
-    this.#past.show(this.#charts.specs, isNeeded ? range : null, { earlier: view.compared, goesOn: view.isLive });
-    if (before !== this.store) this.cursor.release();
+    this.#past.show(this.#charts.specs, isNeeded ? range : null, { earlier, goesOn: view.isLive });
+    if (!isNeeded) this.#past.lookForMarks(this.#charts.specs);
+    // Rows of one store are none of another.
+    if (this.#looked !== this.store) this.cursor.release();
+    this.#looked = this.store;
   }
 
   /** The charts of the view; without any of its own those of the server. */
@@ -177,10 +184,15 @@ class Page {
 
   /** The server refused the stream: which paths it does not like is asked one by one, a few at a time. */
   async #sieve() {
+    if (shownLog() !== null) {
+      const answer = await request("api/about").catch(() => null);
+      // Not the paths are wrong: the log is gone.
+      if (answer && [403, 404].includes(answer.status)) return sayGone(await problemOf(answer));
+    }
     const paths = [...new Set(asksOf(this.#charts.specs).map(ask => ask.path))];
     const test = async path => {
       const answer = await request(`api/query?${new URLSearchParams({ path })}`).catch(() => null);
-      if (!answer || answer.ok || answer.status >= 500 || [401, 429].includes(answer.status)) return;
+      if (!answer || ![400, 404].includes(answer.status)) return;
       const { error } = await problemOf(answer);
       for (const ask of this.#charts.specs.flatMap(chart => chart.asks)) if (ask.path === path) ask.error = error;
     };
@@ -229,9 +241,9 @@ class Page {
     }
   }
 
-  /** Compares with the time that is so many ms before; 0 with the time just before, null with none. */
+  /** Compares with the time that is so many ms earlier, with that just "before", or with none. */
   #compare(earlier) {
-    this.view.compared = earlier === 0 ? Math.round(this.range[1] - this.range[0]) : earlier;
+    this.view.compared = earlier;
     this.#moved();
   }
 
@@ -250,8 +262,7 @@ class Page {
     toggle.querySelector("use").setAttribute("href", view.isLive ? "#i-pause" : "#i-play");
     byId("past").hidden = view.isLive;
     const select = byId("compare");
-    const known = [...select.options].map(option => option.value);
-    select.value = view.compared === null ? "" : known.includes(String(view.compared)) ? String(view.compared) : "0";
+    select.value = view.compared ?? "";
     // What was recorded has findings of any time.
     if (this.#past) this.#findings.at = view.isLive ? null : Math.round(this.range[1]);
     else this.#findings.isLive = view.isLive;
@@ -265,7 +276,8 @@ class Page {
     if (this.view.isLive) return;
     const [from, to] = this.range;
     const ofDay = day(from) === day(Date.now()) ? "" : `${day(from)} `;
-    setText(byId("range-text"), `${ofDay}${clock(from)} – ${clock(to)} ${zoneText(to)}${this.view.zoom ? ", zoomed" : ""}`);
+    const ofEnd = day(from) === day(to) ? "" : `${day(to)} `;
+    setText(byId("range-text"), `${ofDay}${clock(from)} – ${ofEnd}${clock(to)} ${zoneText(to)}${this.view.zoom ? ", zoomed" : ""}`);
     const position = byId("position");
     const [first, span] = [this.#first, Math.max(1, this.#now - this.#first)];
     if (document.activeElement !== position) position.value = Math.round((to - first) / span * 1000);
@@ -274,7 +286,7 @@ class Page {
   #slid(part) {
     const [from, to] = this.range;
     const length = to - from;
-    const end = Math.max(this.#first + length, this.#first + part * (this.#now - this.#first));
+    const end = Math.min(this.#now, Math.max(this.#first + length, this.#first + part * (this.#now - this.#first)));
     if (this.view.zoom) this.view.zoom = [end - length, end]; else this.view.end = end;
     this.#moved();
   }
@@ -448,7 +460,7 @@ class Page {
       byId("windows").append(input, h("label", { for: `window-${seconds}` }, text));
     }
     byId("compare").hidden = !this.#past;
-    byId("compare").addEventListener("change", ({ target }) => this.#compare(target.value === "" ? null : Number(target.value)));
+    byId("compare").addEventListener("change", ({ target }) => this.#compare(target.value === "" ? null : target.value === "before" ? target.value : Number(target.value)));
     byId("position").addEventListener("input", event => this.#slid(event.target.value / 1000));
     document.addEventListener("visibilitychange", () => {
       this.draw();

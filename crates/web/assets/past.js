@@ -8,11 +8,16 @@ import { asksOf } from "./view.js";
 /** So long before now the live store is filled from the recording, in seconds. */
 export const FILLED = 600;
 
-/** While the view of a long time goes on, it is read again so many times until all of it is new. */
-const RENEWALS = 60;
-
 /** How long to wait for more changes of the view before the range is asked for, in ms. */
 const REST = 60;
+
+/** How long a reading may take, and how long to wait before it is tried again, in ms. */
+const PATIENCE = 60_000;
+const AGAIN = 3_000;
+const TRIES = 4;
+
+/** How often the live view looks for new marks, in ms. */
+const MARKS_EVERY = 10_000;
 
 /** So many rankings of the past are kept. */
 const RANKINGS_MOST = 200;
@@ -23,13 +28,17 @@ const TOTAL = /(^|,)_Total$|^Idle(:0)?$/;
 export class Past extends EventTarget {
   /** What is shown; null while the live store has it. */
   store = null;
-  /** Marks of what is shown, and of what the live store was filled with: `{time, text, is_of_recorder}`. */
-  marks = [];
   /** Why the range could not be read; null if it was. */
   problem = null;
   #first;
+  #last;
   #interval;
-  #asked = "";
+  #isLog;
+  /** Marks of the range that is shown, and of the time just before now: `{time, text, is_of_recorder}`. */
+  #rangeMarks = [];
+  #liveMarks = [];
+  #marksAt = 0;
+  #asked = null;
   #about = "";
   #changed = -Infinity;
   #wait = 0;
@@ -39,20 +48,32 @@ export class Past extends EventTarget {
   /** The newest ranking of each ask: it is shown until that of another time has come. */
   #shown = new Map();
 
-  /** `[first, last]` are the times of the recording when the page was opened, `interval` is that of the live samples. */
-  constructor([first], interval) {
+  /**
+   * `[first, last]` are the times of the recording when the page was opened, `interval` is that of the live samples.
+   * `isLog` says that the recording is all there is: it may have ended long ago.
+   */
+  constructor([first, last], interval, isLog) {
     super();
     this.#first = first;
+    this.#last = last;
     this.#interval = interval;
+    this.#isLog = isLog;
   }
 
-  /** The time of the first sample. */
+  /** The times of the first sample, and of the last one when the page was opened. */
   get first() { return this.#first; }
+  get last() { return this.#last; }
 
-  /** The end to which a view of this length goes on: it moves in steps, so that charts do not flicker. */
+  /** What was written into the recording, in what is shown. */
+  get marks() { return this.store ? this.#rangeMarks : this.#liveMarks; }
+
+  /**
+   * The end to which a view of this length goes on: it moves by steps, so that charts do not flicker. A log may have no
+   * sample any more, so its last step is shown as it is.
+   */
   endOf(last, length) {
-    const step = Math.max(stepOf(length, this.#interval), length / RENEWALS);
-    return Math.floor(last / step) * step;
+    const step = stepOf(length, this.#interval);
+    return (this.#isLog ? Math.ceil(last / step) : Math.floor(last / step)) * step;
   }
 
   /**
@@ -61,54 +82,80 @@ export class Past extends EventTarget {
    * before: on a slow machine none would ever come.
    */
   show(charts, range, { earlier, goesOn }) {
-    const about = JSON.stringify([rangeAsks(charts), range && Math.round(range[1] - range[0]), earlier]);
-    const asked = range === null ? "" : `${about} ${range.map(Math.round)}`;
+    if (range === null) {
+      this.#stop();
+      this.#asked = null;
+      this.store = null;
+      this.problem = null;
+      return;
+    }
+    const about = JSON.stringify([rangeAsks(charts), Math.round(range[1] - range[0]), earlier]);
+    const asked = `${about} ${range.map(Math.round)}`;
     if (asked === this.#asked || goesOn && about === this.#about && (this.#reading || this.#wait)) return;
+    this.#stop();
     this.#asked = asked;
     this.#about = about;
+    // A single change is answered at once, and of many in a row only the last.
+    const now = performance.now();
+    const rest = now - this.#changed > REST ? 0 : REST;
+    this.#changed = now;
+    this.#wait = setTimeout(() => this.#read(charts, range, earlier), rest);
+  }
+
+  /** Ends what is under way. */
+  #stop() {
     clearTimeout(this.#wait);
     this.#wait = 0;
     this.#reading?.abort();
     this.#reading = null;
-    if (range === null) {
-      this.store = null;
-      this.problem = null;
-    } else {
-      // A single change is answered at once, and of many in a row only the last.
-      const now = performance.now();
-      const rest = now - this.#changed > REST ? 0 : REST;
-      this.#changed = now;
-      this.#wait = setTimeout(() => this.#read(charts, range, earlier), rest);
-    }
   }
 
   async #read(charts, [from, to], earlier) {
     this.#wait = 0;
     const reading = this.#reading = new AbortController();
+    const signal = AbortSignal.any([reading.signal, AbortSignal.timeout(PATIENCE)]);
     const length = Math.max(1, to - from);
     const step = stepOf(length, this.#interval);
     const what = { from: Math.round(from), to: Math.round(to), length, step };
     const asks = rangeAsks(charts);
-    const range = await readRange(asks, what, reading.signal).catch(() => null);
     const before = { ...what, from: what.from - earlier, to: what.to - earlier };
-    // Without what was before, the range is shown alone.
-    const other = earlier === null || !range ? null : await readRange(asks, before, reading.signal).catch(() => null);
+    let [range, other, problem] = [null, null, null];
+    try {
+      range = await readRange(asks, what, signal);
+      if (earlier !== null) other = await readRange(asks, before, signal);
+    } catch (error) {
+      problem = error.problem ?? { error: "the recording cannot be read now" };
+    }
     if (reading !== this.#reading) return;
     this.#reading = null;
-    if (!range) {
-      // The next change of the view, or the next sample, asks again.
-      this.#asked = "";
-      this.problem = { error: "the recording cannot be read now" };
+    this.problem = problem;
+    if (problem) {
+      // What was shown stays until the next try.
+      this.#wait = setTimeout(() => {
+        this.#wait = 0;
+        this.#asked = null;
+        this.dispatchEvent(new Event("data"));
+      }, AGAIN);
     } else {
-      this.problem = null;
       const store = new Store(step, (range.times.length + 100) * step);
       store.request(asksOf(charts));
       store.steps(atMiddle(range, step));
-      if (earlier !== null) store.compare(other?.series ?? []);
+      if (earlier !== null) store.compare(other.series);
       this.store = store;
-      this.marks = range.marks;
+      this.#rangeMarks = range.marks;
     }
     this.dispatchEvent(new Event("data"));
+  }
+
+  /** Reads the marks of the time just before now, if that was not done just before. */
+  async lookForMarks(charts) {
+    const ask = rangeAsks(charts).find(({ most }) => most === 1);
+    if (!ask || this.store || Date.now() - this.#marksAt < MARKS_EVERY) return;
+    this.#marksAt = Date.now();
+    const length = FILLED * 1000;
+    const what = { from: `-${FILLED}s`, to: null, length, step: length };
+    const range = await readRange([ask], what, AbortSignal.timeout(PATIENCE)).catch(() => null);
+    if (range) this.#liveMarks = range.marks;
   }
 
   /** Fills the live store with what was recorded just before. False if that is not possible. */
@@ -124,12 +171,19 @@ export class Past extends EventTarget {
       store.fill(atMiddle(part, step));
       this.dispatchEvent(new Event("data"));
     };
-    const range = await readRange(asks, what, signal, each).catch(() => null);
-    if (signal.aborted) return true;
-    if (!range?.times.length) return false;
-    store.isFilled(range.times[0]);
-    const own = new Set(this.marks.map(({ time, text }) => `${time} ${text}`));
-    this.marks.push(...range.marks.filter(({ time, text }) => !own.has(`${time} ${text}`)));
+    for (let tries = 0; tries < TRIES && !signal.aborted; tries++) {
+      try {
+        const range = await readRange(asks, what, signal, each);
+        if (signal.aborted) return true;
+        if (!range.times.length) return false;
+        store.isFilled(range.times[0]);
+        this.#liveMarks = range.marks;
+        return true;
+      } catch {
+        // The server may be busy, or away: then the stream begins anew, too.
+        await new Promise(done => setTimeout(done, AGAIN));
+      }
+    }
     return true;
   }
 
@@ -164,11 +218,10 @@ function atMiddle(range, step) {
 
 /** The instances with the greatest values at a time, and how many have none. */
 async function readRanking({ path, top }, at) {
-  const response = await request(`api/v1/query?${new URLSearchParams({ path, at })}`);
-  if (!response.ok) {
-    const { error } = await problemOf(response);
-    return { time: at, list: [], without: [], nothing: error };
-  }
+  const response = await request(`api/v1/query?${new URLSearchParams({ path, at })}`, { signal: AbortSignal.timeout(PATIENCE) });
+  // Nothing was recorded then; another problem may be gone at the next try.
+  if (response.status === 404) return { time: at, list: [], without: [] };
+  if (!response.ok) throw new Error((await problemOf(response)).error);
   const { values } = await response.json();
   const list = [];
   const without = new Map();

@@ -75,6 +75,8 @@ export async function readRange(asks, { from, to, length, step }, signal, each =
     const response = await request(`api/v1/range?${query}`, { signal });
     if (!response.ok) {
       const problem = await problemOf(response);
+      // Other problems are not of these paths.
+      if (![400, 404].includes(response.status)) throw Object.assign(new Error(problem.error), { problem });
       for (const { path } of group) all.errors.push({ ask: path, ...problem });
       continue;
     }

@@ -31,7 +31,9 @@ class Numbers {
   /** Writes the values of a row of the store; `isLast` if it is the newest that is shown. */
   update(times, place, isLast, hidden) {
     setText(this.#when, place < 0 || times[place] === undefined ? "" : `${isLast ? "Last, " : ""}${clock(times[place])}`);
-    const values = this.#cells.map(({ line }) => place >= 0 ? line.column.values[place] ?? null : null);
+    // Of a range the last sample of its last step, as legends have it.
+    const shown = ({ last, values }) => isLast ? last ?? values : values;
+    const values = this.#cells.map(({ line }) => place >= 0 ? shown(line.column)[place] ?? null : null);
     this.#cells.forEach(({ line, row, cell }, n) => {
       const value = values[n];
       const mark = line.column.marks.get(times[place]);

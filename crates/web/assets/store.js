@@ -91,13 +91,13 @@ export class Store {
     this.#insert(end < 0 ? times : times.slice(0, end));
     const rows = this.times.map((time, at) => [at, this.#gaps.has(time) ? -1 : Math.floor((time - begin) / this.interval)])
       .filter(([, step]) => step >= 0 && step < length);
-    const last = new Map(series.map((one, n) => [one.path, n]));
     const described = this.#described(series);
     series.forEach(({ path, mean, missing, ask }, n) => {
       const asked = this.asks.get(ask);
       if (!asked) return;
       // The newest of a path goes on with the samples that come; an earlier one of the same name is another line.
-      const key = last.get(path) === n ? path : `${path}\tbefore ${n}`;
+      const { earlier } = described[n];
+      const key = earlier === 0 ? path : `${path}\tbefore ${earlier}`;
       const column = this.columns.get(key) ?? { key, series: described[n], values: new Array(this.times.length).fill(null), why: new Map(), marks: new Map() };
       this.columns.set(key, column);
       asked.members.add(key);
@@ -113,10 +113,22 @@ export class Store {
   /** All has come that was recorded since a time: from then on nothing is unknown. */
   isFilled(since) { this.oldest = since - this.interval; }
 
-  /** The series of a range as the server describes those of a stream, with numbers of their own. */
+  /**
+   * The series of a range as the server describes those of a stream, with numbers of their own. What two paths mean is
+   * one series. `earlier` says how many of the same path come after it: the newest is 0.
+   */
   #described(series) {
-    return series.map(({ least, mean, greatest, last, missing, marks, ask, ...about }, n) =>
-      ({ ...about, id: -1 - n, ask: this.#requested.indexOf(ask) }));
+    const [counts, ids] = [new Map(), new Map()];
+    const described = [];
+    for (const { least, mean, greatest, last, missing, marks, ask, ...about } of series.toReversed()) {
+      const of = `${ask}\t${about.path}`;
+      const earlier = counts.get(of) ?? 0;
+      counts.set(of, earlier + 1);
+      const identity = `${earlier}\t${about.path}\t${about.sum ?? false}`;
+      if (!ids.has(identity)) ids.set(identity, -1 - ids.size);
+      described.unshift({ ...about, id: ids.get(identity), ask: this.#requested.indexOf(ask), earlier });
+    }
+    return described;
   }
 
   /** Nothing has come yet, but what is asked remains. */
@@ -277,6 +289,7 @@ export class Store {
     if (excess < 60) return;
     for (const time of this.times.splice(0, excess)) this.#gaps.delete(time);
     const [first] = this.times;
+    this.oldest = Math.max(this.oldest, first);
     for (const [key, column] of this.columns) {
       column.values.splice(0, excess);
       for (const map of [column.why, column.marks]) for (const time of map.keys()) if (time < first) map.delete(time);

@@ -110,7 +110,7 @@ export class Table {
   get #time() {
     const { store, view, cursor, hasPast } = this.#page;
     if (!hasPast) return null;
-    if (cursor.at !== null && store.times[cursor.at] !== undefined) return store.times[cursor.at];
+    if (cursor.at !== null && store.times[cursor.at] !== undefined) return Math.round(store.times[cursor.at]);
     return view.isLive ? null : Math.round(this.#page.range[1]);
   }
 

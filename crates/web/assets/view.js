@@ -26,7 +26,7 @@ export class View {
   end = null;
   /** A part that was zoomed into, [from, to] in ms; null without. */
   zoom = null;
-  /** How much earlier the time is with which all is compared, in ms; null without. */
+  /** How much earlier the time is with which all is compared, in ms, or "before" for the time just before; null without. */
   compared = null;
   /** `light`, `dark`, or null: as the system. */
   theme = null;
@@ -84,7 +84,7 @@ export class View {
         const [from, to] = value.split("-").map(time);
         if (from !== null && to > from) view.zoom = [from, to];
       }
-      if (key === "compare") view.compared = time(value) || null;
+      if (key === "compare") view.compared = value === "before" ? value : time(value) || null;
       if (key === "theme" && (value === "light" || value === "dark")) view.theme = value;
       if (key === "tz" && (value === "utc" || value === "local")) view.zone = value;
       if (key === "none") view.charts ??= [];
