@@ -87,7 +87,7 @@ const checks = {
     await page.waitForFunction(text => document.getElementById("shown").textContent !== text, whole);
     ensure(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/.test(await shown()), `the cursor has no time: ${await shown()}`);
     const heads = () => page.locator(".legend thead th:nth-child(2)").allTextContents();
-    ensure((await heads()).every(text => /^\d\d:\d\d:\d\d$/.test(text)), `not all follow the cursor: ${await heads()}`);
+    ensure((await heads()).every(text => /^(\d\d-\d\d )?\d\d:\d\d:\d\d$/.test(text)), `not all follow the cursor: ${await heads()}`);
     await page.mouse.move(...at(0.25));
     await page.mouse.down();
     await page.mouse.move(...at(0.4), { steps: 5 });

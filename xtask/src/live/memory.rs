@@ -85,7 +85,7 @@ fn name(path: &str) -> String {
 }
 
 /// Returns the tolerance of a value: none for a count of events, 2 MiB or 1 % for a size. Mapped memory also has the
-/// size of the command, whose file is mapped only while it reads, and committed memory 2 MiB more.
+/// size of the command, whose file is mapped only while it reads, and committed and anonymous memory 2 MiB more.
 fn slack(name: &str, value: f64, command: f64) -> f64 {
     let name = CACHE.iter().find(|(path, _)| *path == name).map_or(name, |(_, line)| line);
     const COUNTS: [&str; 7] = [
@@ -109,8 +109,9 @@ fn slack(name: &str, value: f64, command: f64) -> f64 {
     };
     let of_command = match name {
         "meminfo Mapped" | "vmstat nr_mapped" => two_mib * (command / 2_097_152.0),
-        // Its own memory is committed while it reads.
+        // Its own memory is committed, and its pages are anonymous, while it reads.
         "meminfo Committed_AS" => two_mib,
+        _ if name.to_ascii_lowercase().contains("anon") => two_mib,
         _ => 0.0,
     };
     (two_mib + of_command).max(value * 0.01)
