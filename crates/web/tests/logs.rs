@@ -26,7 +26,7 @@ use running::{Answer, Running, SECRET, get, request, until};
 
 /// Checks the log on standard input, as the hidden command of perfset does: the server of these tests starts it.
 #[test]
-#[ignore = "a server starts it"]
+#[ignore = "is no test by itself: the servers of these tests run it as the child that checks an upload"]
 fn checker() {
     let code = perfset_web::check_log();
     std::process::exit(i32::from(code != std::process::ExitCode::SUCCESS));

@@ -252,7 +252,7 @@ mod tests {
 
     /// Takes more memory than a check may: another test starts it.
     #[test]
-    #[ignore = "it fails, as it should"]
+    #[ignore = "runs as a child of a_process_that_takes_too_much_memory_ends, which expects it to be stopped"]
     fn hog() {
         limit().unwrap();
         let much = vec![1_u8; usize::try_from(MEMORY_MOST).unwrap() + (64 << 20)];
