@@ -19,6 +19,8 @@ pub const CELLS_MOST: usize = 200_000;
 const STEPS_USUAL: i64 = 600;
 /// Distance between two samples, as a multiple of the usual distance, above which there is a gap.
 const GAP: f64 = 2.5;
+/// Shares of a step above this are all of it: weights are rounded.
+const WHOLE_SHARE: f64 = 0.9999;
 /// 100 ns in a millisecond.
 const MILLISECOND: i64 = 10_000;
 
@@ -301,11 +303,12 @@ impl RangeResponse<'_> {
         );
         list(&mut out, steps.times_ms());
         out.extend_from_slice(b",\"series\":[");
+        let longest = self.longest();
         for (at, series) in self.series.iter().enumerate() {
             if at > 0 {
                 out.push(b',');
             }
-            self.push_series(&mut out, series);
+            self.push_series(&mut out, series, longest.get(series.ask).map_or(&[], Vec::as_slice));
         }
         out.push(b']');
         for (name, text) in [
@@ -319,7 +322,24 @@ impl RangeResponse<'_> {
         out
     }
 
-    fn push_series(&self, out: &mut Vec<u8>, series: &RangeSeries) {
+    /// Returns the greatest weight of each step among the series of a path, for each path.
+    fn longest(&self) -> Vec<Vec<f64>> {
+        let mut longest = vec![Vec::new(); self.asks.len()];
+        for series in &self.series {
+            let Some(longest) = longest.get_mut(series.ask) else { continue };
+            if longest.len() < series.steps.len() {
+                longest.resize(series.steps.len(), 0.0_f64);
+            }
+            for (most, step) in longest.iter_mut().zip(&series.steps) {
+                *most = most.max(step.map_or(0.0, |step| step.weight));
+            }
+        }
+        longest
+    }
+
+    /// Writes a series. The means of instances add up to that of their sum only with the share of the step for which
+    /// each of them had values: `longest` has the weights of whole steps.
+    fn push_series(&self, out: &mut Vec<u8>, series: &RangeSeries, longest: &[f64]) {
         write(out, format_args!("{{\"ask\":{},", series.ask));
         if let Some(alias) = self.alias(series.ask) {
             write(out, format_args!("\"alias\":{},", serde_json::Value::from(alias)));
@@ -336,6 +356,11 @@ impl RangeResponse<'_> {
         list(out, all().map(|step| step.map(|step| step.last)));
         let missing = series.missing.iter().filter(|(at, _)| series.step(**at).is_none());
         write(out, format_args!(",\"missing\":{}", to_json(&missing.collect::<Vec<_>>())));
+        let shares = series.steps.iter().zip(longest).enumerate().filter_map(|(at, (step, longest))| {
+            let share = step.as_ref()?.weight / longest;
+            (share < WHOLE_SHARE).then_some((at, share))
+        });
+        write(out, format_args!(",\"shares\":{}", to_json(&shares.collect::<Vec<_>>())));
         write(out, format_args!(",\"marks\":{}}}", to_json(&series.marks)));
     }
 
@@ -517,6 +542,50 @@ mod tests {
         let want = [Some(1.0), None, None, None, None, None, None, None, Some(8.0), Some(9.0)];
         assert_eq!(lasts(&all, &steps), want);
         assert_eq!(all.missing, BTreeMap::from([(1, "denied")]));
+    }
+
+    /// Adds up instances that come and go: each mean counts as much as its share of the step.
+    #[test]
+    fn means_and_shares_of_instances_add_up_to_the_mean_of_the_sum() {
+        let steps = RangeSteps::new(0, 29 * SECOND, 10 * SECOND);
+        let lives = [(0, 30, 10.0), (0, 4, 80.0), (17, 25, 40.0)];
+        let mut instances = lives.map(|_| series());
+        let mut sum = series();
+        for time in 0..30 {
+            let previous = (time > 0).then(|| time - 1);
+            let mut total = 0.0;
+            for ((begin, end, value), series) in lives.into_iter().zip(&mut instances) {
+                if (begin..end).contains(&time) {
+                    series.add(&steps, &sample(time, previous, true, value));
+                    total += value;
+                }
+            }
+            sum.add(&steps, &sample(time, previous, true, total));
+        }
+        let all: Vec<_> = instances.into_iter().chain([sum]).collect();
+        let response = RangeResponse {
+            asks: &[RangeAsk { text: String::new(), request: Err(String::new()), alias: None }],
+            steps,
+            series: all,
+            refused: Vec::new(),
+            gaps: Vec::new(),
+            marks: Vec::new(),
+        };
+        let json: serde_json::Value = serde_json::from_slice(&response.to_json()).unwrap();
+        let of = |series: usize, list: &str| json["series"][series][list].as_array().unwrap().clone();
+        assert!(of(0, "shares").is_empty() && of(3, "shares").is_empty(), "{json}");
+        for at in 0..3 {
+            let parts = (0..3).filter_map(|series| {
+                let mean = of(series, "mean")[at].as_f64()?;
+                let share = of(series, "shares")
+                    .iter()
+                    .find(|share| share[0] == at)
+                    .map_or(1.0, |share| share[1].as_f64().unwrap());
+                Some(mean * share)
+            });
+            let (parts, mean) = (parts.sum::<f64>(), of(3, "mean")[at].as_f64().unwrap());
+            assert!((parts - mean).abs() < 1e-9, "step {at}: {parts}, {mean}");
+        }
     }
 
     /// Compares random series with a slow calculation: what is in a step is what was sampled in it.
