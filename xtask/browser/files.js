@@ -13,7 +13,7 @@ async function saved(page, click) {
   return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) };
 }
 
-const ofMenu = (page, card, item) => saved(page, async () => {
+export const ofMenu = (page, card, item) => saved(page, async () => {
   await card.locator(".menu-host button").first().click();
   await page.getByRole("menuitem", { name: item }).click();
 });

@@ -110,11 +110,15 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
       const none = new Choice().lines([[ask, [...few, column("*", 10, { sum: true })]]], "lines", "", [0, 1]);
       few[7].values = [0];
       const nothing = new Choice().lines([[ask, [...few, column("*", 10, { sum: true })]]], "lines", "", [0, 1]);
-      const unknown = [none, nothing].map(({ columns }) => columns.map(({ series, values }) => [series.instance, values[0]]));
+      // The first had twice its value for half of the step.
+      const first = { ...few[0], values: [8], shares: new Map([[0, 0.5]]) };
+      const half = new Choice().lines([[ask, [first, ...few.slice(1), column("*", 12, { sum: true })]]], "lines", "", [0, 1]);
+      const unknown = [none, nothing, half].map(({ columns }) => columns.map(({ series, values }) => [series.instance, values[0]]));
       return { unknown, stack: await draw("stack", true), grown: await draw("stack", true, 400), lines: await draw("lines", false), heat: await draw("heat", true) };
     });
     const { stack, grown, lines, heat } = got;
-    same(got.unknown, [[["p0", 5], ["p1", 5], ["others", null]], [["p0", 5], ["p1", 5], ["others", 0]]], "others of which nothing is known, and that have nothing");
+    const unknown = [[["p0", 5], ["p1", 5], ["others", null]], [["p0", 5], ["p1", 5], ["others", 0]], [["p0", 8], ["p1", 5], ["others", 3]]];
+    same(got.unknown, unknown, "others of which nothing is known, that have nothing, and beside a part of half a step");
     const large = Array.from({ length: 15 }, (_, n) => `p${100 - n}`);
     same(stack.drawn.at(-1).slice(0, 15), large, "the largest");
     same([stack.drawn.at(-1).length, stack.drawn.at(-1).at(-1)], [21, "others"], "lines of a stack");

@@ -13,6 +13,7 @@ import { cpus } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { chromium } from "playwright-core";
 import { checksOfCharts } from "./charts.js";
+import { checksOfComparisons } from "./compare.js";
 import { checksOfFiles } from "./files.js";
 import { checksOfLogs } from "./logs.js";
 import { checksOfModules } from "./modules.js";
@@ -637,6 +638,7 @@ const checks = {
   ...checksOfFiles({ open, close, ensure, same, until, card, legend, numbers }),
   ...checksOfLogs({ open, close, ensure, same, until, legend, state, numbers, isDrawn, faults }),
   ...checksOfModules({ open, close, ensure, same }),
+  ...checksOfComparisons({ open, close, ensure, same, card, legend, until }),
   ...checksOfPast({ open, close, ensure, same, card, legend, until, state }),
   ...checksOfTables({ open, close, ensure, same, until, card, legend, numbers, samples, sleep }),
 };

@@ -39,13 +39,13 @@ export const showLog = id => { log = id; };
 const OF_LOG = /^api\/(?:v1\/)?(about|countersets|find|findings|query|range|report|stream|table)(?=[/?]|$)/;
 
 /**
- * Asks the server, as `fetch` does. With `isChange`, it has what the server wants of those who change logs; with
- * `isOwn`, it is about what the server shows by itself, whatever is shown here.
+ * Asks the server, as `fetch` does. With `isChange`, it has what the server wants of those who change logs. `of` is the
+ * id of the log that it is about: that which is shown, or null for what the server shows by itself.
  */
-export function request(address, { headers, isChange, isOwn, ...options } = {}) {
+export function request(address, { headers, isChange, of = log, ...options } = {}) {
   const key = kept() ?? unkept ?? (isChange ? "none" : null);
-  const of = log === null || isOwn || !OF_LOG.test(address) ? "" : `${address.includes("?") ? "&" : "?"}${new URLSearchParams({ log })}`;
-  return fetch(`${address}${of}`, { cache: "no-store", ...options, headers: { ...headers, ...(key === null ? {} : { "Perfset-Key": key }) } });
+  const query = of === null || !OF_LOG.test(address) ? "" : `${address.includes("?") ? "&" : "?"}${new URLSearchParams({ log: of })}`;
+  return fetch(`${address}${query}`, { cache: "no-store", ...options, headers: { ...headers, ...(key === null ? {} : { "Perfset-Key": key }) } });
 }
 
 /** What a response that is no success says: `{error, hints}`. */

@@ -182,10 +182,11 @@ export class Card {
     const found = [];
     for (const ask of asks) {
       const columns = ask.top ? [] : store.columnsOf(askKey(ask));
-      const { nothing, without } = store.asks.get(askKey(ask)) ?? {};
+      const { nothing, without, notCompared } = store.asks.get(askKey(ask)) ?? {};
       found.push([ask, columns]);
       if (ask.error) notes.push({ name: ask.path, text: ask.error, remove: () => this.#dropAsk(ask) });
       else if (columns.length === 0 && nothing) notes.push({ name: ask.path, text: nothing, remove: () => this.#dropAsk(ask) });
+      if (notCompared) notes.push({ name: ask.path, text: `${page.comparedText}: ${notCompared}` });
       for (const { counter, text } of withoutTexts(without ?? [])) notes.push({ name: counter, text });
     }
     const bounds = store.last === undefined ? [0, 0] : store.bounds(page.range);
@@ -245,7 +246,7 @@ export class Card {
     const bounds = store.bounds(range);
     if (this.#ranking || this.#table) this.draw();
     else if (this.#numbers) this.#numbers.update(store.times, cursor.at ?? bounds[1] - 1, cursor.at === null, n => this.#isHidden(n));
-    else this.#legend.update(store, bounds, cursor.at, n => this.#isHidden(n));
+    else this.#legend.update(store, bounds, cursor.at, n => this.#isHidden(n), this.page.otherLog?.name ?? null);
   }
 
   /** Shows the cursor that keys hold, and the numbers there. */
@@ -344,9 +345,11 @@ export class Card {
       const values = path => shown.map(row => row.list.find(item => item.series.path === path)?.value);
       text = csv(shown.map(row => row.time), paths.map(path => ({ name: path, values: values(path) })));
     } else {
-      text = csv(store.times.slice(from, to), this.#lines.filter((_, n) => !this.#isHidden(n)).map(line => ({
-        name: line.series.path, values: line.column.values.slice(from, to),
-      })));
+      const shown = this.#lines.filter((_, n) => !this.#isHidden(n));
+      text = csv(store.times.slice(from, to), shown.flatMap(({ series: { path }, column: { values, other } }) => [
+        { name: path, values: values.slice(from, to) },
+        ...(other && this.spec.kind === "lines" ? [{ name: `${path} (${this.page.comparedText})`, values: other.slice(from, to) }] : []),
+      ]));
     }
     if (await copy(text, `${this.spec.title}, as CSV`)) this.#say(`copied ${agoText(range[1] - range[0])}`);
   }

@@ -21,6 +21,12 @@ export function totalOf(values, from, to) {
   return total;
 }
 
+/** The same of a column, and of what it is compared with. */
+function totalOfBoth({ values, other }, from, to) {
+  const [total, compared] = [values, other ?? []].map(list => totalOf(list, from, to));
+  return total === null ? compared : total + (compared ?? 0);
+}
+
 /**
  * The `most` keys with the largest totals, of a map of both. A key keeps its place among those `before` until another
  * one has so much more that it takes the place.
@@ -62,17 +68,20 @@ class Others {
     for (let at = from; at < to; at++) {
       const sum = this.sum.values[at];
       let value = sum ?? null;
-      if (value !== null) for (const part of drawn) value -= part.values[at] ?? 0;
+      // The mean of a part that was there for a share of a step is that much of the sum's mean.
+      if (value !== null) for (const part of drawn) value -= (part.values[at] ?? 0) * (part.shares?.get(at) ?? 1);
       if (value !== null && Math.abs(value) <= ROUNDING * Math.abs(sum)) {
         // Nothing is left of the sum: others that have a value have 0, and without them nothing is known.
         value = rest.some(part => part.values[at] != null) ? 0 : null;
       }
       this.values[at] = value;
     }
-    // The same of what a range has beside its means.
-    for (const name of ["last", "other"]) {
-      this[name] = this.sum[name]?.map((sum, at) => sum === null ? null : drawn.reduce((rest, part) => rest - (part[name]?.[at] ?? 0), sum));
-    }
+    // The same of what a range has beside its means. The last value of a part may be none of the end of a step.
+    const rested = (list, shares, sum, at) => sum === null ? null
+      : drawn.reduce((rest, part) => rest - (part[list]?.[at] ?? 0) * (part[shares]?.get(at) ?? 1), sum);
+    this.other = this.sum.other?.map((sum, at) => rested("other", "otherShares", sum, at));
+    const isWhole = at => drawn.every(part => !part.shares?.has(at));
+    this.last = this.sum.last?.map((sum, at) => isWhole(at) ? rested("last", "shares", sum, at) : this.values[at] ?? null);
   }
 }
 
@@ -110,7 +119,7 @@ export class Choice {
       const known = before.get(name);
       const isTooMany = list.length > most;
       if (isTooMany) {
-        const totals = new Map(list.map(column => [column.key, totalOf(column.values, from, to)]));
+        const totals = new Map(list.map(column => [column.key, totalOfBoth(column, from, to)]));
         // What was nothing all the time is not large, and others can be it.
         if (sum && kind !== "heat") for (const [key, total] of totals) if (!total) totals.delete(key);
         const chosen = choose(totals, most, known?.keys);

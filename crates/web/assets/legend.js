@@ -34,7 +34,8 @@ const LEFT_OUT = ["min", "average"];
 
 /** What stands in them, and beside another time. */
 const HEADS = ["Average", "Min", "Max"];
-const HEADS_COMPARED = ["Average", "Before", "Difference"];
+const HEADS_BEFORE = ["Average", "Before", "Difference"];
+const HEADS_OTHER = ["Average", "Other log", "Difference"];
 
 /** The most room that names are sure to have, in pixels: longer ones have two lines. */
 const NAME_ROOM = 136;
@@ -143,13 +144,18 @@ export class Legend {
     return { element, button, cells, line };
   }
 
-  /** Writes the numbers. `at` is the row of the cursor, or null; `hidden(n)` says which lines are not shown. */
-  update({ times }, [from, to], at, hidden) {
+  /**
+   * Writes the numbers. `at` is the row of the cursor, or null; `hidden(n)` says which lines are not shown; `otherLog` is
+   * the name of the log that they are compared with, or null.
+   */
+  update({ times }, [from, to], at, hidden, otherLog) {
     const time = times[at] ?? 0;
     const ofDay = at === null || day(time) === day(Date.now()) ? "" : `${day(time).slice(5)} `;
     setText(this.#when, at === null ? "Last" : `${ofDay}${clock(time)}`);
     const isCompared = this.#rows.some(({ line }) => line.column.other);
-    this.#heads.forEach((head, n) => setText(head, (isCompared ? HEADS_COMPARED : HEADS)[n]));
+    const heads = !isCompared ? HEADS : otherLog ? HEADS_OTHER : HEADS_BEFORE;
+    this.#heads.forEach((head, n) => setText(head, heads[n]));
+    this.#heads[1].title = isCompared && otherLog ? `Average in ${otherLog}` : "";
     let longest = this.#longest;
     this.#rows.forEach(({ element, button, cells, line }, n) => {
       const { column } = line;
@@ -162,13 +168,14 @@ export class Legend {
       const value = place >= 0 ? shown[place] ?? null : null;
       const stats = figures(column, from, to);
       cells[0].classList.toggle("reason", value === null);
+      const before = column.other && figures({ values: column.other }, from, to)?.average;
       // Where there is no value at all the reason has the whole row.
-      element.classList.toggle("nothing", !stats);
-      cells[0].colSpan = stats ? 1 : this.#shown;
+      const isEmpty = !stats && before === undefined;
+      element.classList.toggle("nothing", isEmpty);
+      cells[0].colSpan = isEmpty ? this.#shown : 1;
       const mark = column.marks.get(times[place]);
       setText(cells[0], value === null ? reasonText(column.why.get(times[place])) : valueText(value, unit) + (mark ? " *" : ""));
       cells[0].title = mark ? markText(mark) : "";
-      const before = column.other && figures({ values: column.other }, from, to)?.average;
       const numbers = column.other ? [stats?.average, before] : [stats?.average, stats?.min, stats?.max];
       numbers.forEach((number, m) => {
         setText(cells[m + 1], number === undefined ? "–" : valueText(number, unit));

@@ -4,6 +4,7 @@
 
 import { problemOf, request, shownLog } from "./api.js";
 import { byId, h, iconButton, setText } from "./dom.js";
+import { OTHER_LOG } from "./view.js";
 
 const textOf = ({ error, hints }) => [error, ...(hints ?? [])].join("; ");
 
@@ -17,7 +18,7 @@ export function show(id, keepCharts) {
   if (id) next.append("log", id);
   // Times of one log are no times of another.
   const left = new Set(keepCharts ? ["log", "end", "zoom"] : ["log", "end", "zoom", "none", "chart", "kind", "wide", "path", "top", "hide"]);
-  for (const [name, value] of now) if (!left.has(name)) next.append(name, value);
+  for (const [name, value] of now) if (!left.has(name) && !(name === "compare" && OTHER_LOG.test(value))) next.append(name, value);
   const url = `${location.pathname}${location.search}#${next}`;
   if (url === `${location.pathname}${location.search}${location.hash}`) return;
   history.pushState(null, "", url);
@@ -41,10 +42,13 @@ export class Logs {
     host.append(this.#select, this.#remove);
   }
 
-  /** Reads the list anew. Returns the limits for logs that are sent; null if the server takes none. */
+  /**
+   * Reads the list anew. Returns the other logs, `{id, name, first, last}`, with which what is shown can be compared, and
+   * the limits for logs that are sent; `upload` is null if the server takes none.
+   */
   async refresh() {
-    const answers = await Promise.all(["api/logs", "api/v1/about"].map(address => request(address, { isOwn: true }).catch(() => null)));
-    if (!answers.every(answer => answer?.ok)) return null;
+    const answers = await Promise.all(["api/logs", "api/v1/about"].map(address => request(address, { of: null }).catch(() => null)));
+    if (!answers.every(answer => answer?.ok)) return { others: [], upload: null };
     const [{ logs, upload }, own] = await Promise.all(answers.map(answer => answer.json()));
     const open = logs.filter(log => log.state === "open" && log.id !== "log");
     const id = shownLog() ?? "";
@@ -60,7 +64,10 @@ export class Logs {
       this.#remove.title = `Remove ${this.#shown.name} from the server`;
       this.#remove.setAttribute("aria-label", this.#remove.title);
     }
-    return upload;
+    // What the server shows by itself may be a log or have a recording, which is in the list, too.
+    const shown = id || (first ? "log" : "recording");
+    const others = logs.filter(log => log.state === "open" && log.id !== shown);
+    return { others: others.map(log => ({ id: log.id, name: this.#nameOf(log), first: log.first, last: log.last })), upload };
   }
 
   #nameOf({ kind, name, machine, machines, damages }) {

@@ -13,7 +13,7 @@ import { FILLED, Past } from "./past.js";
 import { askKey, Store } from "./store.js";
 import { Stream } from "./stream.js";
 import { Upload } from "./upload.js";
-import { asksOf, isFixed, overviewCharts, View, WINDOWS } from "./view.js";
+import { asksOf, isFixed, OTHER_LOG, overviewCharts, View, WINDOWS } from "./view.js";
 import { clock, day, ownZone, usesUtc, useZone, zoneText } from "./zone.js";
 
 const STATES = { connecting: "Connecting", live: "Live", lost: "Connection lost", refused: "Refused", login: "Logged out" };
@@ -29,6 +29,13 @@ function keep(name, value) {
 
 /** Windows up to so many times what was recorded are offered. */
 const WHOLE = 5;
+
+/** A range of times, with their days where they are not of today. */
+function spanText(from, to) {
+  const ofDay = day(from) === day(Date.now()) ? "" : `${day(from)} `;
+  const ofEnd = day(from) === day(to) ? "" : `${day(to)} `;
+  return `${ofDay}${clock(from)} – ${ofEnd}${clock(to)} ${zoneText(to)}`;
+}
 
 const textOf = ({ error, hints }) => [error, ...(hints ?? [])].join("; ");
 
@@ -50,6 +57,8 @@ class Page {
   #written = null;
   /** Why the last report could not be saved; null if it was. */
   #unsaved = null;
+  /** Logs to compare with: `{id, name, first, last}`; null until the server has said which there are. */
+  #others = null;
 
   constructor(about) {
     this.#about = about;
@@ -112,7 +121,7 @@ class Page {
   /** The range that is shown. */
   get range() {
     const { view } = this;
-    if (view.isLive && this.#past && (view.window > FILLED || view.compared !== null)) {
+    if (view.isLive && this.#past && (view.window > FILLED || this.#isCompared)) {
       const end = this.#past.endOf(this.#now, view.window * 1000);
       return [end - view.window * 1000, end];
     }
@@ -123,14 +132,60 @@ class Page {
   #look() {
     if (!this.#past) return;
     const { view, range } = this;
-    // The time just before is as long as what is shown.
-    const earlier = view.compared === "before" ? Math.round(range[1] - range[0]) : view.compared;
-    const isNeeded = view.compared !== null || (view.isLive ? view.window > FILLED : range[0] < this.#live.oldest || range[1] - range[0] > FILLED * 1000);
-    this.#past.show(this.#charts.specs, isNeeded ? range : null, { earlier, goesOn: view.isLive });
+    const compared = this.#comparison;
+    const isNeeded = compared !== null || (view.isLive ? view.window > FILLED : range[0] < this.#live.oldest || range[1] - range[0] > FILLED * 1000);
+    this.#past.show(this.#charts.specs, isNeeded ? range : null, { compared, goesOn: view.isLive });
     if (!isNeeded) this.#past.lookForMarks(this.#charts.specs);
     // Rows of one store are none of another.
     if (this.#looked !== this.store) this.cursor.release();
     this.#looked = this.store;
+  }
+
+  /** The log that what is shown is compared with; null without. */
+  get otherLog() {
+    const [, , id] = OTHER_LOG.exec(this.view.compared) ?? [];
+    return this.#others?.find(log => log.id === id) ?? null;
+  }
+
+  /** Whether there is something to compare with. */
+  get #isCompared() {
+    const { compared } = this.view;
+    return this.#past !== null && compared !== null && (!OTHER_LOG.test(compared) || this.otherLog !== null);
+  }
+
+  /** The values beside those that are shown, as `Past` reads them: `{earlier, of}`; null without. */
+  get #comparison() {
+    const { compared } = this.view;
+    if (!this.#isCompared) return null;
+    if (OTHER_LOG.test(compared)) {
+      const { otherLog } = this;
+      return { earlier: compared.startsWith("begin:") ? this.#first - otherLog.first : 0, of: otherLog.id };
+    }
+    // The time just before is as long as what is shown.
+    return { earlier: compared === "before" ? Math.round(this.range[1] - this.range[0]) : compared };
+  }
+
+  /** What the dotted lines are. */
+  get comparedText() {
+    const { range, otherLog } = this;
+    const comparison = this.#comparison;
+    if (!comparison) return "";
+    const [from, to] = range.map(time => time - comparison.earlier);
+    return `${otherLog ? `${otherLog.name}, ` : ""}${spanText(from, to)}`;
+  }
+
+  /** The server has these other logs, `{id, name, first, last}`. */
+  compareWith(others) {
+    this.#others = others;
+    const [first, last] = [this.#first, this.#now];
+    const options = others.flatMap(({ id, name, first: begin, last: end }) => [
+      ...(begin <= last && end >= first ? [[`same:${id}`, `${name}, the same time`]] : []),
+      [`begin:${id}`, `${name}, from its beginning`],
+    ]);
+    const group = byId("compare-logs");
+    group.replaceChildren(...options.map(([value, text]) => h("option", { value, dir: "auto" }, text)));
+    group.hidden = options.length === 0;
+    this.#moved();
   }
 
   /** The charts of the view; without any of its own those of the server. */
@@ -241,9 +296,9 @@ class Page {
     }
   }
 
-  /** Compares with the time that is so many ms earlier, with that just "before", or with none. */
-  #compare(earlier) {
-    this.view.compared = earlier;
+  /** Compares as the view says it, or with nothing. */
+  #compare(text) {
+    this.view.compared = text === "" ? null : /^\d+$/.test(text) ? Number(text) : text;
     this.#moved();
   }
 
@@ -261,8 +316,7 @@ class Page {
     setText(toggle.querySelector("span"), view.isLive ? "Pause" : "Resume");
     toggle.querySelector("use").setAttribute("href", view.isLive ? "#i-pause" : "#i-play");
     byId("past").hidden = view.isLive;
-    const select = byId("compare");
-    select.value = view.compared ?? "";
+    byId("compare").value = view.compared ?? "";
     // What was recorded has findings of any time.
     if (this.#past) this.#findings.at = view.isLive ? null : Math.round(this.range[1]);
     else this.#findings.isLive = view.isLive;
@@ -273,11 +327,12 @@ class Page {
   }
 
   #showPast() {
+    const { comparedText } = this;
+    byId("compared").hidden = !comparedText;
+    setText(byId("compared"), comparedText && `Dotted: ${comparedText}`);
     if (this.view.isLive) return;
     const [from, to] = this.range;
-    const ofDay = day(from) === day(Date.now()) ? "" : `${day(from)} `;
-    const ofEnd = day(from) === day(to) ? "" : `${day(to)} `;
-    setText(byId("range-text"), `${ofDay}${clock(from)} – ${ofEnd}${clock(to)} ${zoneText(to)}${this.view.zoom ? ", zoomed" : ""}`);
+    setText(byId("range-text"), `${spanText(from, to)}${this.view.zoom ? ", zoomed" : ""}`);
     const position = byId("position");
     const [first, span] = [this.#first, Math.max(1, this.#now - this.#first)];
     if (document.activeElement !== position) position.value = Math.round((to - first) / span * 1000);
@@ -350,6 +405,8 @@ class Page {
       texts.push(h("b", {}, "Connection lost"), ` ${since ? `at ${clock(since)}` : ""}: ${reason?.error ?? "trying again"}`);
     }
     if (this.#past?.problem) texts.push(h("b", {}, "Past: "), textOf(this.#past.problem));
+    const isGone = this.#others !== null && OTHER_LOG.test(this.view.compared) && !this.otherLog;
+    if (isGone) texts.push(h("b", {}, "Not compared: "), "the other log is not there any more");
     if (this.#unsaved) texts.push(h("b", {}, "No report: "), textOf(this.#unsaved));
     if (state === "refused") texts.push(h("b", {}, "The server refuses: "), textOf(reason));
     if (state === "login") texts.push(h("b", {}, "Log in again: "), textOf(reason));
@@ -460,7 +517,7 @@ class Page {
       byId("windows").append(input, h("label", { for: `window-${seconds}` }, text));
     }
     byId("compare").hidden = !this.#past;
-    byId("compare").addEventListener("change", ({ target }) => this.#compare(target.value === "" ? null : target.value === "before" ? target.value : Number(target.value)));
+    byId("compare").addEventListener("change", ({ target }) => this.#compare(target.value));
     byId("position").addEventListener("input", event => this.#slid(event.target.value / 1000));
     document.addEventListener("visibilitychange", () => {
       this.draw();
@@ -531,5 +588,7 @@ async function about() {
 }
 
 showLog(logOf(location.hash));
-new Page(await about());
-new Upload(byId("open-log"), byId("sending"), await new Logs(byId("logs")).refresh());
+const page = new Page(await about());
+const { others, upload } = await new Logs(byId("logs")).refresh();
+page.compareWith(others);
+new Upload(byId("open-log"), byId("sending"), upload);

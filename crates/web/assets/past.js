@@ -77,11 +77,12 @@ export class Past extends EventTarget {
   }
 
   /**
-   * Shows a range of the charts, [from, to] in ms, beside the values of the same length that are `earlier` by so many
-   * ms, or null; a range of null goes back to the live store. A range that goes on does not end the reading of the one
-   * before: on a slow machine none would ever come.
+   * Shows a range of the charts, [from, to] in ms; a range of null goes back to the live store. `compared` are the
+   * values of the same length beside it, `{earlier, of}`: earlier by so many ms, and the id of their log if it is
+   * another one; null without. A range that goes on does not end the reading of the one before: on a slow machine none
+   * would ever come.
    */
-  show(charts, range, { earlier, goesOn }) {
+  show(charts, range, { compared, goesOn }) {
     if (range === null) {
       this.#stop();
       this.#asked = null;
@@ -89,7 +90,7 @@ export class Past extends EventTarget {
       this.problem = null;
       return;
     }
-    const about = JSON.stringify([rangeAsks(charts), Math.round(range[1] - range[0]), earlier]);
+    const about = JSON.stringify([rangeAsks(charts), Math.round(range[1] - range[0]), compared]);
     const asked = `${about} ${range.map(Math.round)}`;
     if (asked === this.#asked || goesOn && about === this.#about && (this.#reading || this.#wait)) return;
     this.#stop();
@@ -99,7 +100,7 @@ export class Past extends EventTarget {
     const now = performance.now();
     const rest = now - this.#changed > REST ? 0 : REST;
     this.#changed = now;
-    this.#wait = setTimeout(() => this.#read(charts, range, earlier), rest);
+    this.#wait = setTimeout(() => this.#read(charts, range, compared), rest);
   }
 
   /** Ends what is under way. */
@@ -110,7 +111,7 @@ export class Past extends EventTarget {
     this.#reading = null;
   }
 
-  async #read(charts, [from, to], earlier) {
+  async #read(charts, [from, to], compared) {
     this.#wait = 0;
     const reading = this.#reading = new AbortController();
     const signal = AbortSignal.any([reading.signal, AbortSignal.timeout(PATIENCE)]);
@@ -118,11 +119,13 @@ export class Past extends EventTarget {
     const step = stepOf(length, this.#interval);
     const what = { from: Math.round(from), to: Math.round(to), length, step };
     const asks = rangeAsks(charts);
-    const before = { ...what, from: what.from - earlier, to: what.to - earlier };
     let [range, other, problem] = [null, null, null];
     try {
       range = await readRange(asks, what, signal);
-      if (earlier !== null) other = await readRange(asks, before, signal);
+      if (compared) {
+        const { earlier, of } = compared;
+        other = await readRange(asks, { ...what, from: what.from - earlier, to: what.to - earlier, of }, signal);
+      }
     } catch (error) {
       problem = error.problem ?? { error: "the recording cannot be read now" };
     }
@@ -140,7 +143,7 @@ export class Past extends EventTarget {
       const store = new Store(step, (range.times.length + 100) * step);
       store.request(asksOf(charts));
       store.steps(atMiddle(range, step));
-      if (earlier !== null) store.compare(other.series);
+      if (other) store.compare(other);
       this.store = store;
       this.#rangeMarks = range.marks;
     }

@@ -54,9 +54,9 @@ function groups(asks, steps) {
 /**
  * Asks for a range: `from` and `to` as the server understands them, `length` its length and `step` that of a step, in
  * ms. The answer is that of the server for all asks together; `ask` of a series or an error is its path. `each` is
- * called with the part of every request.
+ * called with the part of every request. `of` is the id of the log, where it is not that which is shown.
  */
-export async function readRange(asks, { from, to, length, step }, signal, each = () => {}) {
+export async function readRange(asks, { from, to, length, step, of }, signal, each = () => {}) {
   const all = { times: [], series: [], errors: [], gaps: [], marks: [] };
   for (const group of groups(asks, Math.ceil(length / step) + 1)) {
     const query = new URLSearchParams();
@@ -72,7 +72,7 @@ export async function readRange(asks, { from, to, length, step }, signal, each =
     // The groups must have the same steps, even if the log has grown meanwhile.
     if (all.times.length) query.append("to", all.to); else if (to !== null) query.append("to", to);
     query.append("step", `${step}ms`);
-    const response = await request(`api/v1/range?${query}`, { signal });
+    const response = await request(`api/v1/range?${query}`, { signal, of });
     if (!response.ok) {
       const problem = await problemOf(response);
       // Other problems are not of these paths.

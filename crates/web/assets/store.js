@@ -24,7 +24,8 @@ export class Store {
   columns = new Map();
   /**
    * Key of a question → `{top, members, rows, nothing, without}`: keys of its series; of a ranking,
-   * `{time, list, without, nothing}` for each sample; why the last sample had nothing of it; how many instances had no value.
+   * `{time, list, without, nothing}` for each sample; why the last sample had nothing of it; how many instances had no
+   * value. `notCompared` is why there is nothing to compare with.
    */
   asks = new Map();
   #ids = new Map();
@@ -54,16 +55,17 @@ export class Store {
 
   /**
    * A range in steps, which is all that this store is of: `{times, series, errors}`. The `ask` of a series is its path.
-   * Columns have the least, the greatest and the last value of each step, too.
+   * Columns have the least, the greatest and the last value of each step, too, and the `shares` of steps for which they
+   * had values.
    */
   steps({ times, series, errors }) {
     const described = this.#described(series);
     this.series(described);
     this.history({ ids: described.map(({ id }) => id), times, values: series.map(({ mean }) => mean) });
-    series.forEach(({ least, greatest, last, missing }, n) => {
+    series.forEach(({ least, greatest, last, missing, shares }, n) => {
       const column = this.columns.get(this.#ids.get(described[n].id)?.key);
       if (!column) return;
-      Object.assign(column, { least, greatest, last });
+      Object.assign(column, { least, greatest, last, shares: new Map(shares) });
       for (const [at, reason] of missing) column.why.set(times[at], reason);
     });
     for (const { ask, error } of errors) {
@@ -72,12 +74,32 @@ export class Store {
     }
   }
 
-  /** The same steps of an earlier time, or of another log: a column has the means of its path as `other`. */
-  compare(series) {
-    const nothing = new Array(this.times.length).fill(null);
+  /**
+   * The same steps of an earlier time, or of another log: a column has the means of its path as `other`. What only the
+   * other one has is a column without values.
+   */
+  compare({ series, errors }) {
+    const length = this.times.length;
+    const nothing = new Array(length).fill(null);
     // The newest of a path: processes of one name and number are not at the same time.
-    const means = new Map(series.map(({ path, mean }) => [path, mean]));
-    for (const column of this.columns.values()) column.other = means.get(column.series.path) ?? nothing;
+    const others = new Map(series.map(other => [other.path, other]));
+    const paths = new Set();
+    for (const column of this.columns.values()) {
+      const { path } = column.series;
+      paths.add(path);
+      const other = others.get(path);
+      Object.assign(column, { other: other?.mean ?? nothing, otherShares: new Map(other?.shares) });
+    }
+    for (const [path, { ask, mean, least, greatest, last, missing, marks, shares, ...about }] of others) {
+      const asked = this.asks.get(ask);
+      if (paths.has(path) || !asked) continue;
+      this.columns.set(path, { key: path, series: about, values: new Array(length).fill(null), why: new Map(), marks: new Map(), other: mean, otherShares: new Map(shares) });
+      asked.members.add(path);
+    }
+    for (const { ask, error } of errors) {
+      const asked = this.asks.get(ask);
+      if (asked) asked.notCompared = error;
+    }
   }
 
   /**
@@ -120,7 +142,7 @@ export class Store {
   #described(series) {
     const [counts, ids] = [new Map(), new Map()];
     const described = [];
-    for (const { least, mean, greatest, last, missing, marks, ask, ...about } of series.toReversed()) {
+    for (const { least, mean, greatest, last, missing, marks, shares, ask, ...about } of series.toReversed()) {
       const of = `${ask}\t${about.path}`;
       const earlier = counts.get(of) ?? 0;
       counts.set(of, earlier + 1);

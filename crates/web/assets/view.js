@@ -16,6 +16,9 @@ export const isFixed = kind => kind === "rank" || kind === "table";
 /** Whether two questions are the same. */
 export const byKey = (a, b) => a.path === b.path && (a.top ?? 0) === (b.top ?? 0);
 
+/** A comparison with another log: how, and its id. */
+export const OTHER_LOG = /^(same|begin):(.+)$/;
+
 /** Whether a path may mean several instances. */
 export const isSeveral = path => /\([^)]*[*?{!]/.test(path);
 
@@ -26,7 +29,10 @@ export class View {
   end = null;
   /** A part that was zoomed into, [from, to] in ms; null without. */
   zoom = null;
-  /** How much earlier the time is with which all is compared, in ms, or "before" for the time just before; null without. */
+  /**
+   * What all is compared with: an earlier time, by so many ms, or "before" for the time just before; another log, as
+   * "same:ID" at the same time, or as "begin:ID" from its beginning; null without.
+   */
   compared = null;
   /** `light`, `dark`, or null: as the system. */
   theme = null;
@@ -84,7 +90,7 @@ export class View {
         const [from, to] = value.split("-").map(time);
         if (from !== null && to > from) view.zoom = [from, to];
       }
-      if (key === "compare") view.compared = value === "before" ? value : time(value) || null;
+      if (key === "compare") view.compared = value === "before" || OTHER_LOG.test(value) ? value : time(value) || null;
       if (key === "theme" && (value === "light" || value === "dark")) view.theme = value;
       if (key === "tz" && (value === "utc" || value === "local")) view.zone = value;
       if (key === "none") view.charts ??= [];
