@@ -13,6 +13,8 @@ use bytes::Bytes;
 use flate2::write::GzEncoder;
 use flate2::{Compression, Crc};
 
+use crate::joined::joined;
+
 /// Name of the file of the HTML page.
 pub const PAGE: &str = "index.html";
 
@@ -22,6 +24,60 @@ macro_rules! files {
         [$(($name, include_bytes!(concat!("../assets/", $name)).as_slice())),*]
     };
 }
+
+/// All files of the page.
+static FILES: &[(&str, &[u8])] = &files![
+    "index.html",
+    "api.js",
+    "browser.js",
+    "card.js",
+    "charts.js",
+    "choice.js",
+    "columns.js",
+    "cursor.js",
+    "dom.js",
+    "events.js",
+    "findings.js",
+    "heat.js",
+    "icon.svg",
+    "legend.js",
+    "logs.js",
+    "main.js",
+    "menu.js",
+    "names.js",
+    "palette.js",
+    "panels.js",
+    "past.js",
+    "plot.js",
+    "ranges.js",
+    "ranking.js",
+    "report.js",
+    "rove.js",
+    "save.js",
+    "store.js",
+    "stream.js",
+    "style.css",
+    "svg.js",
+    "table.js",
+    "theme.js",
+    "units.js",
+    "upload.js",
+    "uplot-license.txt",
+    "uplot.css",
+    "uplot.js",
+    "view.js",
+    "zone.js",
+];
+
+/// Returns the text of a module of the page, by its name without `.js`.
+pub fn module(name: &str) -> Option<&'static str> {
+    let (_, bytes) = FILES.iter().find(|(file, _)| file.strip_suffix(".js") == Some(name))?;
+    std::str::from_utf8(bytes).ok()
+}
+
+/// Name of the script of the page: the module `main.js` with all others, because a browser that asks for each of them
+/// needs three times as long.
+const SCRIPT: &str = "page.js";
 
 /// All files of the page, ready to be sent.
 #[derive(Debug)]
@@ -42,48 +98,7 @@ impl Assets {
     /// Compresses all files of the page. The page names the others with the version of all: if one changes, all get new
     /// addresses.
     pub fn new() -> Self {
-        Self::from_files(&files![
-            "index.html",
-            "api.js",
-            "browser.js",
-            "card.js",
-            "charts.js",
-            "choice.js",
-            "columns.js",
-            "cursor.js",
-            "dom.js",
-            "events.js",
-            "findings.js",
-            "heat.js",
-            "icon.svg",
-            "legend.js",
-            "logs.js",
-            "main.js",
-            "menu.js",
-            "names.js",
-            "palette.js",
-            "panels.js",
-            "past.js",
-            "plot.js",
-            "ranges.js",
-            "ranking.js",
-            "report.js",
-            "rove.js",
-            "save.js",
-            "store.js",
-            "stream.js",
-            "style.css",
-            "svg.js",
-            "table.js",
-            "theme.js",
-            "units.js",
-            "upload.js",
-            "uplot-license.txt",
-            "uplot.css",
-            "uplot.js",
-            "view.js",
-            "zone.js",
-        ])
+        Self::from_files(FILES)
     }
 
     fn from_files(files: &[(&'static str, &'static [u8])]) -> Self {
@@ -101,7 +116,10 @@ impl Assets {
             }
             name => (name, Asset::new(name, Bytes::from_static(bytes))),
         };
-        let by_name = files.iter().map(asset).collect();
+        let mut by_name: HashMap<_, _> = files.iter().map(asset).collect();
+        if by_name.contains_key("main.js") {
+            by_name.insert(SCRIPT, Asset::new(SCRIPT, joined("main", &module).into()));
+        }
         Self { by_name, version }
     }
 
@@ -168,12 +186,14 @@ mod tests {
         let mut names: Vec<_> = names.filter(|name| name != "README.md").collect();
         names.sort();
         let assets = Assets::new();
-        let mut known: Vec<_> = assets.by_name.keys().copied().collect();
+        let mut known: Vec<_> = assets.by_name.keys().copied().filter(|name| *name != SCRIPT).collect();
         known.sort_unstable();
         assert_eq!(names, known);
-        let sent =
-            assets.by_name.values().map(|asset| asset.compressed.as_ref().unwrap_or(&asset.plain).len());
-        assert!(sent.sum::<usize>() < 200_000);
+        let sent = [PAGE, SCRIPT, "style.css", "uplot.css", "uplot.js", "theme.js"].map(|name| {
+            let asset = &assets.by_name[name];
+            asset.compressed.as_ref().unwrap_or(&asset.plain).len()
+        });
+        assert!(sent.iter().sum::<usize>() < 120_000, "{sent:?}");
     }
 
     #[test]

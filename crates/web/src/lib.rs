@@ -26,6 +26,7 @@ mod catalogue;
 mod compress;
 mod connection;
 mod error;
+mod joined;
 mod limits;
 mod log;
 mod log_routes;

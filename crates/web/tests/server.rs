@@ -27,6 +27,7 @@ fn every_route_answers() {
     for (target, status, content_type, contains) in [
         ("/", 200, "text/html; charset=utf-8", "<!doctype html>"),
         ("/assets/main.js", 200, "text/javascript; charset=utf-8", "import"),
+        ("/assets/page.js", 200, "text/javascript; charset=utf-8", "const module_"),
         ("/assets/none.js", 404, "application/json", "there is no file \\\"none.js\\\""),
         ("/healthz", 200, "text/plain; charset=utf-8", "ok\n"),
         (

@@ -145,8 +145,6 @@ pub fn run(args: &Args) -> Result<()> {
         ("a long log is read at the pace of its bytes, written anew in little memory", &logs::long),
         ("100,000 columns of CSV, one counter", &logs::wide),
         ("a server's published counters are a load generator's own counts", &published::http_counters),
-        ("the page shows, finds, zooms, pauses and is restored in a browser", &page::check),
-        ("a report opens from disk without a network", &report::check),
         ("such a program agrees with mpstat, one core loaded", &c::cpu_perf_counters),
         ("its examples print what the command prints", &c::examples),
         ("facts about processes are the kernel's, and command lines are not for everybody", &facts::check),
@@ -168,6 +166,8 @@ pub fn run(args: &Args) -> Result<()> {
         ("built for Windows it does under Wine what it does here", &|| {
             windows::check(&windows::Args { full: args.full, ..Default::default() })
         }),
+        ("the page shows, finds, zooms, pauses and is restored in a browser", &page::check),
+        ("a report opens from disk without a network", &report::check),
         ("its suites pass under sanitizers and valgrind", &|| c::suites(args.full)),
         ("source for Windows builds unchanged", &c::windows_source),
         ("C programs read a recording as the command does", &c::recording),

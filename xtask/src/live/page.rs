@@ -17,7 +17,7 @@ use super::{faults, perfset};
 use crate::repository::{root, run as run_program, target};
 
 /// Maximum time for all checks in the browser.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 const TOKEN: &str = "a-token-that-stays-when-the-server-is-restarted";
 
