@@ -190,13 +190,37 @@ fn log(args: &ServeArgs) -> Result<ServedLog, Failure> {
     Ok(log)
 }
 
-/// Opens the logs that the server shows besides its machine or its log, with their names.
+/// Opens the logs that the server shows besides its machine or its log, with their names. A log of several machines is
+/// there once for each of them.
 fn compared(args: &ServeArgs) -> Result<Vec<(String, ServedLog)>, Failure> {
-    let open = |file: &PathBuf| {
+    /// Maximum number of machines of a log: each has a thread.
+    const MACHINES_MOST: usize = 16;
+    let mut logs = Vec::new();
+    for file in &args.compare {
         let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
-        Ok((name, served(std::slice::from_ref(file), None, Window::default())?))
-    };
-    args.compare.iter().map(open).collect()
+        let files = std::slice::from_ref(file);
+        let machines: Vec<_> = opened(files, None, true)?.machines().iter().cloned().collect();
+        if machines.len() > MACHINES_MOST {
+            let (count, first) = (machines.len(), escaped(machines.first().map_or("", String::as_str)));
+            return Err(Failure::new(
+                Exit::Usage,
+                anyhow!(
+                    "{}: the log has counters of {count} machines, and the page compares at most {MACHINES_MOST}\n  \
+                     show one of them with --log and --machine {first}",
+                    escaped(&name)
+                ),
+            ));
+        }
+        match machines.as_slice() {
+            [] | [_] => logs.push((name, served(files, None, Window::default())?)),
+            several => {
+                for machine in several {
+                    logs.push((name.clone(), served(files, Some(machine), Window::default())?));
+                }
+            }
+        }
+    }
+    Ok(logs)
 }
 
 /// Returns the options for logs that clients send; `None` if they may send none.

@@ -304,6 +304,38 @@ fn it_records_and_knows_the_past() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
+/// Checks that a log of several machines is there once for each, and that thousands of them start no threads.
+#[test]
+fn each_machine_of_a_log_is_compared() {
+    let folder = scratch("compared-machines");
+    let log = |count: usize| {
+        let file = folder.join(format!("{count}.csv"));
+        let heads: String = (0..count).map(|n| format!(",\"\\\\m{n}\\System\\Threads\"")).collect();
+        let values: String = (0..count).map(|n| format!(",\"{n}\"")).collect();
+        let rows: String = (0..3).map(|n| format!("\"11/20/2026 10:00:0{n}.000\"{values}\r\n")).collect();
+        fs::write(&file, format!("\"(PDH-CSV 4.0) (UTC)(0)\"{heads}\r\n{rows}")).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let served = Served::start(&["--insecure", "--compare", &log(2)], 2);
+    let logs = served.get("/api/v1/logs", "");
+    for machine in ["\"machine\":\"m0\"", "\"machine\":\"m1\""] {
+        assert!(logs.contains(machine), "{logs}");
+    }
+    let value = |id: &str| served.get(&format!("/api/v1/query?path=/System/Threads&log={id}"), "");
+    assert!(
+        value("log-1").contains("\"value\":0") && value("log-2").contains("\"value\":1"),
+        "{}",
+        value("log-2")
+    );
+    assert_eq!(served.end("TERM").0, 0);
+    let (code, _, err) = run("small-vm", &["serve", "--listen", "127.0.0.1:0", "--compare", &log(17)]);
+    assert_eq!(code, 2, "{err}");
+    assert!(
+        err.contains("17.csv: the log has counters of 17 machines, and the page compares at most 16"),
+        "{err}"
+    );
+}
+
 /// Memory of a process in bytes.
 fn resident(served: &Served) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", served.child.id())).unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::http::header::{ACCEPT, CONNECTION, CONTENT_DISPOSITION, SET_COOKIE};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -164,8 +164,11 @@ async fn nothing(uri: Uri) -> ApiError {
         .hint("/ is the page, /api/v1/about says what there is, /metrics is for Prometheus")
 }
 
-async fn no_such_method() -> ApiError {
-    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered at this address")
+async fn no_such_method(method: Method) -> ApiError {
+    ApiError::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        format!("this address does not take {method}; the header Allow has what it takes"),
+    )
 }
 
 async fn page(State(app): Shared, headers: HeaderMap) -> Answer {

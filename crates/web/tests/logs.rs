@@ -327,7 +327,7 @@ fn pieces_are_checked_and_wrong_ones_cost_nothing() {
         ("/api/v1/logs?name=", 400, "a log needs a name"),
         ("/api/v1/logs?name=a&x=1", 400, "there is name"),
         ("/api/v1/logs/x/open", 404, "there is no log"),
-        ("/api/v1/about", 405, "only GET and HEAD"),
+        ("/api/v1/about", 405, "this address does not take POST; the header Allow"),
     ] {
         let answer = send(&server, "POST", target, "", b"");
         assert_eq!((answer.status, answer.body.contains(text)), (status, true), "{target}: {}", answer.body);
