@@ -3,6 +3,7 @@
 // The environment has RECORDED, the address of a page with a recording and a token, and PERFSET, the command.
 
 import { execFileSync, spawn } from "node:child_process";
+import { createServer } from "node:http";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -40,18 +41,33 @@ async function open(url, watch = true) {
   return page;
 }
 
+/** The address of a page of one word, without styles and scripts: no page is painted sooner on this machine. */
+async function empty() {
+  const server = createServer((_, response) => {
+    response.setHeader("Content-Type", "text/html");
+    response.end("<!doctype html><title>empty</title><p>empty");
+  });
+  await new Promise(done => server.listen(0, "127.0.0.1", done));
+  return { url: `http://127.0.0.1:${server.address().port}/`, end: () => server.close() };
+}
+
 async function start() {
-  const [paints, charts] = [[], []];
+  const [paints, charts, floors] = [[], [], []];
+  const paintOf = page => page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime).then(paint => paint.jsonValue());
+  const none = await empty();
   for (let n = 0; n < ROUNDS; n++) {
+    const bare = await open(none.url, false);
+    floors.push(await paintOf(bare));
+    await bare.context().close();
     const page = await open(RECORDED);
     await page.waitForFunction(() => globalThis.firstChart);
-    const [paint, chart] = await page.evaluate(() => [performance.getEntriesByName("first-contentful-paint")[0].startTime, globalThis.firstChart]);
-    paints.push(paint);
-    charts.push(chart);
+    paints.push(await paintOf(page));
+    charts.push(await page.evaluate(() => globalThis.firstChart));
     await page.context().close();
   }
-  const [paint, chart] = [median(paints), median(charts)];
-  console.log(`first paint ${paint.toFixed(0)} ms (goal 150 ${goal(paint, 150)}), first chart ${chart.toFixed(0)} ms (goal 300 ${goal(chart, 300)})`);
+  none.end();
+  const [paint, chart, floor] = [median(paints), median(charts), median(floors)];
+  console.log(`first paint ${paint.toFixed(0)} ms (goal 150 ${goal(paint, 150)}; an empty page ${floor.toFixed(0)}), first chart ${chart.toFixed(0)} ms (goal 300 ${goal(chart, 300)})`);
 }
 
 /** A log of a day, a sample a second. */

@@ -72,6 +72,25 @@ const swatchOf = (colour, dash) => {
   return `repeating-linear-gradient(90deg, ${stops.join(", ")})`;
 };
 
+/** Legends that have to be fitted. */
+const unfitted = new Set();
+
+function fitSoon(legend) {
+  if (unfitted.size === 0) queueMicrotask(fitAll);
+  unfitted.add(legend);
+}
+
+/** Fits legends together: a browser lays out the page anew whenever something is measured after a change. */
+function fitAll() {
+  const all = [...unfitted];
+  unfitted.clear();
+  for (const legend of all) legend.prepare();
+  const sizes = new Map(all.map(legend => [legend, legend.measure()]).filter(([, size]) => size));
+  for (const [legend, size] of sizes) legend.choose(size);
+  const heights = [...sizes.keys()].map(legend => [legend, legend.height]);
+  for (const [legend, height] of heights) legend.height = height;
+}
+
 export class Legend {
   #rows = [];
   /** The longest value so far, in characters: columns only grow, so that nothing moves with every sample. */
@@ -95,18 +114,30 @@ export class Legend {
     this.#size.observe(this.element);
   }
 
-  /** Shows as many columns as there is room for, and says how high all lines are. */
-  #fit() {
+  /** The rows are others, or wider: soon as many columns are shown as there is room for. */
+  #fit() { fitSoon(this); }
+
+  /** Says how long values are, before anything is measured. */
+  prepare() { this.element.style.setProperty("--value", this.#longest); }
+
+  /** What is measured: the room of the table, and that of a value; null if it is not shown. */
+  measure() {
     const width = this.element.clientWidth;
-    if (!width) return;
-    this.element.style.setProperty("--value", this.#longest);
+    return width ? [width, this.#when.offsetWidth] : null;
+  }
+
+  /** Shows as many columns as there is room for. */
+  choose([width, ofValue]) {
     const longest = Math.max(0, ...this.#rows.map(({ line }) => line.label.length));
     const room = width - Math.min(NAME_ROOM, NAME_EDGES + CHARACTER * longest) - SIDES - (this.act.remove ? REMOVE_ROOM : 0);
-    this.#shown = Math.max(COLUMNS.length - LEFT_OUT.length, Math.min(COLUMNS.length, Math.floor(room / this.#when.offsetWidth)));
+    this.#shown = Math.max(COLUMNS.length - LEFT_OUT.length, Math.min(COLUMNS.length, Math.floor(room / ofValue)));
     LEFT_OUT.forEach((name, n) => this.element.classList.toggle(`no-${name}`, n < COLUMNS.length - this.#shown));
-    for (const cell of this.#body.querySelectorAll(".note td:nth-child(2)")) cell.colSpan = this.#shown;
-    this.element.style.setProperty("--height", `${this.#body.parentElement.offsetHeight + EDGES}px`);
+    for (const cell of this.#body.querySelectorAll(":is(.note, .nothing) td:nth-child(2)")) cell.colSpan = this.#shown;
   }
+
+  /** How high all lines are. */
+  get height() { return this.#body.parentElement.offsetHeight + EDGES; }
+  set height(height) { this.element.style.setProperty("--height", `${height}px`); }
 
   /** Makes the rows anew: `lines` as the plot has them; `hasDashes` if it draws their dashes, too. */
   show(lines, hasDashes) {

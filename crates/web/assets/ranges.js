@@ -35,13 +35,17 @@ export function rangeAsks(charts) {
   return [...most].map(([path, most]) => ({ path, most }));
 }
 
-/** The asks in groups, each small enough for one request of so many steps. */
+/**
+ * The asks in groups, each small enough for one request of so many steps. Those of single instances come first: they
+ * are quick, and charts are drawn as soon as they have something.
+ */
 function groups(asks, steps) {
   const all = [];
   let room = 0;
-  for (const ask of asks) {
+  for (const ask of asks.toSorted((a, b) => a.most - b.most)) {
     const cells = (ask.most + 1) * steps;
-    if (cells > room || all.at(-1)?.length >= 64) {
+    const isOther = (all.at(-1)?.[0].most === 1) !== (ask.most === 1);
+    if (isOther || cells > room || all.at(-1)?.length >= 64) {
       all.push([]);
       room = CELLS_MOST;
     }
