@@ -32,6 +32,7 @@ function log(machine, begin, columns) {
 /** The address of a server of logs, and how to end it. */
 async function serve(...args) {
   const server = spawn(PERFSET, ["serve", ...args, "--insecure", "--listen", "127.0.0.1:0"], { stdio: ["ignore", "ignore", "pipe"] });
+  process.on("exit", () => server.kill()); // whatever becomes of the check
   for await (const line of createInterface({ input: server.stderr })) {
     const [, url] = /page\s+(\S+)/.exec(line) ?? [];
     if (url) return { url, end: () => server.kill() };

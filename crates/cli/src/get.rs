@@ -65,6 +65,9 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     if args.wide && !matches!(args.format, OutputFormat::Csv | OutputFormat::Json) {
         return usage("--wide works only with --format csv or json");
     }
+    if args.raw && args.format == OutputFormat::Influx {
+        return usage("--raw cannot be used with influx: a database has no formulas");
+    }
     if args.sort.is_some() && !is_table && !args.wide {
         return usage("--sort works only with tables and --wide");
     }

@@ -5,9 +5,9 @@ use std::io::{self, IsTerminal, Write};
 use jiff::tz::TimeZone;
 use perfset::clock::ClockReading;
 use perfset::output::{
-    CsvLines, JsonLines, MachineValues, NumberForm, Output, OutputSample, PathNames, PdhCsv, PdhCsvColumns,
-    PdhCsvOptions, RowOrder, SampleWriter, Summary, Table, TableOptions, ValueFilter, ValueSelection,
-    WideCsv, WideJson, WideOptions, first_sentences,
+    CsvLines, InfluxLines, JsonLines, MachineValues, NumberForm, Output, OutputSample, PathNames, PdhCsv,
+    PdhCsvColumns, PdhCsvOptions, RowOrder, SampleWriter, Summary, Table, TableOptions, ValueFilter,
+    ValueSelection, WideCsv, WideJson, WideOptions, first_sentences,
 };
 use perfset::path::{CounterPath, PathValue};
 use terminal_size::{Height, Width, terminal_size};
@@ -125,6 +125,7 @@ impl ValuePrinter {
             OutputFormat::Json if wide => Box::new(WideJson::new(writer(), wide_options(), paths)),
             OutputFormat::Csv => Box::new(CsvLines::new(writer(), on_terminal)),
             OutputFormat::Json => Box::new(JsonLines::new(writer())),
+            OutputFormat::Influx => Box::new(InfluxLines::new(writer(), host())),
             OutputFormat::PdhCsv => {
                 let options = PdhCsvOptions { form, is_learned, ..PdhCsvOptions::default() };
                 Box::new(PdhCsv::new(writer(), options, PdhCsvColumns::of_paths(host(), names)))

@@ -34,6 +34,7 @@ fn commands() -> Vec<Vec<String>> {
         words("doctor"),
         words("get /System/Processes /System/Threads"),
         words("get /System/Processes --format pdh-csv"),
+        words("get /System/Processes --format influx"),
         words("v1 query Global"),
         with("v1 names FILE", "v1/single.bin"),
         with("log info FILE", "logs/BasicPerfCounters.blg"),

@@ -92,4 +92,6 @@ pub enum OutputFormat {
     Json,
     /// Format of perfmon and relog: a line per sample, a column per path, times in UTC
     PdhCsv,
+    /// InfluxDB's line protocol: a line per time and instance, a field per counter
+    Influx,
 }

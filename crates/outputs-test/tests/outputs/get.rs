@@ -91,7 +91,7 @@ pub fn printed(world: &Arc<World>, options: PrintOptions) -> String {
 
 pub fn check(world: &Arc<World>) -> Result<Tally, String> {
     let mut tally = Tally::default();
-    for one in [table, csv, json, wide::csv, wide::json, wide::ranked, pdh_csv, top, summary] {
+    for one in [table, csv, json, wide::csv, wide::json, wide::ranked, pdh_csv, influx, top, summary] {
         tally.add(&one(world)?);
     }
     Ok(tally)
@@ -398,6 +398,60 @@ pub fn read_columns(world: &World, check: &mut Check<'_>, columns: &[String], li
             }
         }
     }
+}
+
+/// Splits a text at a separator that no backslash escapes, and removes the backslashes.
+fn split_escaped(text: &str, separator: char) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut all = text.chars();
+    while let Some(c) = all.next() {
+        let part = parts.last_mut().expect("a part");
+        match c {
+            '\\' => {
+                // Kept for the parts of this part, which are split later.
+                part.push('\\');
+                part.extend(all.next());
+            }
+            c if c == separator => parts.push(String::new()),
+            c => part.push(c),
+        }
+    }
+    parts
+}
+
+/// Removes the backslashes that escape other characters.
+fn plain(text: &str) -> String {
+    let mut all = text.chars();
+    std::iter::from_fn(|| all.next().and_then(|c| if c == '\\' { all.next() } else { Some(c) })).collect()
+}
+
+/// Returns the path of a value whose names are as line protocol can contain them.
+fn influx_path(set: &str, instance: &str, occurrence: usize, counter: &str) -> String {
+    let name = |text: &str| text.replace('\\', "/").replace(|c: char| c.is_control(), "?");
+    path(&name(set), &name(instance), occurrence, &name(counter))
+}
+
+fn influx(world: &Arc<World>) -> Result<Tally, String> {
+    let text = printed(world, PrintOptions { format: OutputFormat::Influx, ..PrintOptions::default() });
+    let steps = first_shown(world)..world.steps.len();
+    let mut check = Check::new(world, "influx").expect(steps, true, false, &influx_path);
+    check.retain(|_, due| due.want.value.is_ok());
+    for line in text.lines() {
+        let [key, fields, time] = <[String; 3]>::try_from(split_escaped(line, ' ')).expect("three parts");
+        let time: i64 = time.parse().expect("a time");
+        assert_eq!(time % 1_000_000, 0);
+        let step = world.step_at(time / 1_000_000);
+        let parts = split_escaped(&key, ',');
+        let tag = |name: &str| parts.iter().find_map(|part| part.strip_prefix(name)).map(plain);
+        assert_eq!(tag("host=").as_deref(), Some("HOST"), "{line}");
+        let (set, instance) = (plain(&parts[0]), tag("instance=").unwrap_or_default());
+        for field in split_escaped(&fields, ',') {
+            let [counter, value] = <[String; 2]>::try_from(split_escaped(&field, '=')).expect("a field");
+            let number = Number::full(value.parse().expect("a number"));
+            check.found((step, path(&set, &instance, 0, &plain(&counter))), Found::number(Some(number)));
+        }
+    }
+    check.finish()
 }
 
 fn top(world: &Arc<World>) -> Result<Tally, String> {
