@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use perfset_linux::TextError;
+use perfset_linux::sources::arp::ArpTable;
 use perfset_linux::sources::cgroup::{
     BlkioSums, Controllers, CpuAcctStat, CpuStat, IoSums, MemoryEvents, MemoryStat, limit,
 };
@@ -43,7 +44,8 @@ use perfset_linux::sources::uevent::Uevent;
 use perfset_linux::sources::vmstat::VmStat;
 use perfset_linux::sources::workload::Workload;
 use perfset_linux::sources::{
-    Number, attribute, cppc, cpuidle, cpulist, hwmon, link_speed, passwd, pid, processes, thermal, topology,
+    Number, attribute, cppc, cpuidle, cpulist, hwmon, link_speed, operstate, passwd, pid, processes, thermal,
+    topology,
 };
 
 /// Parses a text as a kernel file: the first line of the input names the file, and the rest is its text.
@@ -113,6 +115,8 @@ pub fn check(input: &[u8]) {
         }
         b"uevent" => again(text, Uevent::parse).err(),
         b"net/dev" => again(text, NetDev::parse).and_then(of_net_dev).err(),
+        b"net/arp" => neighbours(text).err(),
+        b"operstate" => operstate::is_up(text).err(),
         b"net/sockstat" => again(text, SockStat::parse).and_then(of_sockstat).err(),
         b"link_speed" => link_speed::megabits(text).err(),
         b"net/netstat" => again(text, |netstat: &mut Netstat, text| netstat.parse(text).map(drop))
@@ -298,6 +302,20 @@ fn sockets(text: &[u8]) -> Result<(), TextError> {
     added?;
     assert_eq!(whole, by_line);
     whole.connections().map(drop)
+}
+
+/// Checks that parsing line by line finds the same interfaces as parsing the whole text.
+fn neighbours(text: &[u8]) -> Result<(), TextError> {
+    let (mut whole, mut by_line) = (ArpTable::default(), ArpTable::default());
+    let (mut devices, mut of_lines) = (Vec::new(), Vec::new());
+    let added = whole.add(text, |device| devices.push(device.to_vec()));
+    let mut lines = text.split_inclusive(|byte| *byte == b'\n');
+    assert_eq!(lines.try_for_each(|line| by_line.add(line, |device| of_lines.push(device.to_vec()))), added);
+    assert_eq!((&whole, &devices), (&by_line, &of_lines));
+    added?;
+    assert!(devices.iter().all(|device| !device.is_empty()));
+    assert_eq!(whole.entries()?, devices.len());
+    Ok(())
 }
 
 /// Checks that a name in `/proc` is a process if and only if it is a number.

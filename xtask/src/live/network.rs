@@ -1,4 +1,5 @@
-//! Network Interface, Sockets, Linux TCP and Linux IP in a network namespace of its own, where nothing else happens.
+//! Network Interface, its Linux counterpart, Sockets, Linux TCP and Linux IP in a network namespace of its own, where
+//! nothing else happens.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -8,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::owned::Running;
 use super::{finished, record};
@@ -178,13 +180,70 @@ pub fn interfaces() -> Result<String> {
 
     let speed: u64 = peer(&pair, "cat", &[&format!("/sys/class/net/{INTERFACE}/speed")])?.trim().parse()?;
     ensure!(interface(&pair, &["Current Bandwidth"])? == [speed * 1_000_000], "the speed is {speed} Mbit/s");
+    let links = links(&pair)?;
     let waiting = queue(&pair)?;
     Ok(format!(
-        ": {} packets out and {} in, to the byte; at most {:.2} % from sar; {waiting} wait in a queue",
+        ": {} packets out and {} in, to the byte; at most {:.2} % from sar; {links} numbers of Linux Network \
+         Interface as by ip; {waiting} wait in a queue",
         SENT.0,
         RECEIVED.0,
         worst * 100.0
     ))
+}
+
+/// Compares Linux Network Interface with `ip`, for both interfaces of the namespace, while no data is sent. Returns the
+/// number of compared values.
+fn links(pair: &Pair) -> Result<usize> {
+    // A second neighbour, which no hardware address is found for.
+    let _ =
+        peer(pair, "python3", &["-c", "import socket; socket.create_connection(('198.18.77.4', 9), 0.2)"]);
+    ip(&["-n", &pair.near, "link", "set", "lo", "up"])?;
+    let links: Vec<Value> =
+        serde_json::from_str(&ip(&["-n", &pair.near, "-s", "-s", "-j", "link", "show"])?)?;
+    let neighbours: Vec<Value> =
+        serde_json::from_str(&ip(&["-n", &pair.near, "-4", "-j", "neigh", "show"])?)?;
+    let mut compared = 0;
+    for link in &links {
+        let name = link["ifname"].as_str().context("ip shows an interface without a name")?;
+        let number = |path: &str| {
+            let number = link.pointer(&format!("/stats64/{path}")).and_then(Value::as_u64);
+            number.with_context(|| format!("ip shows no {path}"))
+        };
+        let sum = |paths: &[&str]| paths.iter().map(|path| number(path)).sum::<Result<u64>>();
+        let flags = link["flags"].as_array().context("ip shows no flags")?;
+        let entries = neighbours.iter().filter(|neighbour| neighbour["dev"] == link["ifname"]).count();
+        let frames = ["rx/length_errors", "rx/over_errors", "rx/crc_errors", "rx/frame_errors"];
+        let losses = ["tx/aborted_errors", "tx/window_errors", "tx/heartbeat_errors", "tx/carrier_errors"];
+        let want = [
+            ("Bytes Received/sec", number("rx/bytes")?),
+            ("Packets Received/sec", number("rx/packets")?),
+            ("Packets Received Errors", number("rx/errors")?),
+            ("Packets Received Multicast/sec", number("rx/multicast")?),
+            ("Packets Received Discarded", sum(&["rx/dropped", "rx/missed_errors"])?),
+            ("Receive FIFO Errors", number("rx/fifo_errors")?),
+            ("Receive Frame Errors", sum(&frames)?),
+            ("Bytes Sent/sec", number("tx/bytes")?),
+            ("Packets Sent/sec", number("tx/packets")?),
+            ("Packets Outbound Errors", number("tx/errors")?),
+            ("Packets Outbound Discarded", number("tx/dropped")?),
+            ("Transmit FIFO Errors", number("tx/fifo_errors")?),
+            ("Collisions", number("tx/collisions")?),
+            ("Carrier Losses", sum(&losses)?),
+            ("Carrier Changes", number("tx/carrier_changes")?),
+            ("Up", u64::from(link["operstate"] == "UP")),
+            ("Carrier", u64::from(flags.contains(&Value::from("LOWER_UP")))),
+            ("MTU Bytes", link["mtu"].as_u64().context("ip shows no mtu")?),
+            ("ARP Entries", u64::try_from(entries)?),
+        ];
+        let paths = want.map(|(counter, _)| format!(r"\Linux Network Interface({name})\{counter}"));
+        let ours = pair.raw(&paths.iter().map(String::as_str).collect::<Vec<_>>())?;
+        for ((counter, want), ours) in want.into_iter().zip(ours) {
+            ensure!(ours == want, "{counter} of {name} is {ours}, and {want} by ip");
+            compared += 1;
+        }
+    }
+    ensure!(links.len() == 2, "ip shows {} interfaces", links.len());
+    Ok(compared)
 }
 
 /// Fills a queue that sends a packet now and then, and compares its length with that in `tc`.

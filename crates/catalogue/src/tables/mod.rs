@@ -23,6 +23,7 @@ pub mod linux_gpu;
 pub mod linux_gpu_engine;
 pub mod linux_ip;
 pub mod linux_memory;
+pub mod linux_network_interface;
 pub mod linux_numa;
 pub mod linux_process;
 pub mod linux_processor;
@@ -74,6 +75,7 @@ pub static ALL: &[&Counterset] = &[
     &linux_gpu_engine::COUNTERSET,
     &linux_ip::COUNTERSET,
     &linux_memory::COUNTERSET,
+    &linux_network_interface::COUNTERSET,
     &linux_numa::COUNTERSET,
     &linux_process::COUNTERSET,
     &linux_processor::COUNTERSET,
@@ -571,6 +573,41 @@ pub(crate) static WORDS: &[SearchWords] = &[
             (linux_memory::NUMA_PAGES_MIGRATED, &["numamig"]),
             (linux_memory::PGMIGRATE_SUCCESS, &["migrate"]),
             (linux_memory::COMPACT_STALL, &["compaction"]),
+        ],
+    },
+    SearchWords {
+        guid: linux_network_interface::GUID,
+        first: Some(linux_network_interface::UP),
+        counterset: &["network", "net", "nic", "eth0", "interface", "loopback", "netdev"],
+        counters: &[
+            (
+                linux_network_interface::UP,
+                &["operstate", "link down", "interface down", "link state", "network down"],
+            ),
+            (linux_network_interface::CARRIER, &["cable", "unplugged", "no carrier"]),
+            (linux_network_interface::CARRIER_CHANGES, &["link flapping", "flapping", "link flaps"]),
+            (linux_network_interface::MTU_BYTES, &["mtu", "maximum transmission unit", "jumbo frames"]),
+            (
+                linux_network_interface::ARP_ENTRIES,
+                &["arp", "arp cache", "arp table", "neighbours", "neighbor table"],
+            ),
+            (linux_network_interface::PACKETS_RECEIVED_WITHOUT_HANDLER, &["nohandler"]),
+            (
+                linux_network_interface::RECEIVE_FIFO_ERRORS,
+                &["rx fifo", "rxfifo/s", "overrun", "rx overruns", "ring buffer"],
+            ),
+            (
+                linux_network_interface::RECEIVE_FRAME_ERRORS,
+                &["rxfram/s", "frame errors", "crc errors", "alignment errors"],
+            ),
+            (linux_network_interface::RECEIVED_COMPRESSED_PACKETS, &["rxcmp/s"]),
+            (
+                linux_network_interface::TRANSMIT_FIFO_ERRORS,
+                &["tx fifo", "txfifo/s", "underrun", "tx overruns"],
+            ),
+            (linux_network_interface::COLLISIONS, &["coll/s", "colls", "half duplex", "duplex mismatch"]),
+            (linux_network_interface::CARRIER_LOSSES, &["txcarr/s", "carrier errors"]),
+            (linux_network_interface::SENT_COMPRESSED_PACKETS, &["txcmp/s"]),
         ],
     },
     SearchWords {

@@ -40,7 +40,7 @@ use linux_memory::LinuxMemory;
 use linux_system::LinuxSystem;
 use memory::Memory;
 use netstat::{LinuxIp, LinuxTcp};
-use network_interface::NetworkInterface;
+use network_interface::{LinuxNetworkInterface, NetworkInterface};
 use numa::{LinuxNuma, NodeMemory};
 use objects::Objects;
 use paging_file::PagingFile;
@@ -79,6 +79,7 @@ pub fn providers_within(
     let vmstat = vmstat(&roots);
     let netstat = SharedFile::new(roots.net("netstat"), SeqFileKind::Single);
     let sockstat = SharedFile::new(roots.net("sockstat"), SeqFileKind::Single);
+    let net_dev = SharedFile::new(roots.net("dev"), SeqFileKind::Lines);
     let count = ProcessCount::new(&roots.proc);
     let nodes = numa::online(&roots);
     let disks = Disks::new(&roots, time_100ns_at);
@@ -108,7 +109,8 @@ pub fn providers_within(
         Box::new(multi_instance(LogicalDisk::new(&roots, disks.clone(), space).within(deadline.length()))),
         Box::new(multi_instance(BlockIo::new(disks))),
         Box::new(multi_instance(PagingFile::new(&roots))),
-        Box::new(multi_instance(NetworkInterface::new(roots.clone()))),
+        Box::new(multi_instance(NetworkInterface::new(roots.clone(), net_dev.clone()))),
+        Box::new(multi_instance(LinuxNetworkInterface::new(roots.clone(), net_dev))),
         Box::new(single_instance(LinuxTcp::new(netstat.clone(), sockstat.clone()))),
         Box::new(single_instance(LinuxIp::new(netstat))),
         Box::new(multi_instance(Sockets::new(&roots, sockstat, page_size))),

@@ -8,6 +8,7 @@ pub(crate) mod named;
 mod sweeps;
 pub(crate) mod text;
 
+pub mod arp;
 pub mod attribute;
 pub mod cgroup;
 pub mod cppc;
@@ -29,6 +30,7 @@ pub mod net_dev;
 pub mod netstat;
 pub mod node_meminfo;
 pub mod numastat;
+pub mod operstate;
 pub mod passwd;
 pub mod pci_address;
 pub mod pid;

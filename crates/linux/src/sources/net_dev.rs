@@ -45,6 +45,12 @@ pub struct Counts {
     pub rx_errors: Option<u64>,
     /// Number of received packets that were dropped, by the kernel or because the interface had no room.
     pub rx_dropped: Option<u64>,
+    /// Number of received packets that were lost because a queue of the interface was full.
+    pub rx_fifo: Option<u64>,
+    /// Number of received packets that were malformed: wrong length, checksum or alignment, or too long for a buffer.
+    pub rx_frame: Option<u64>,
+    /// Number of received packets that were compressed.
+    pub rx_compressed: Option<u64>,
     /// Number of received multicast packets.
     pub rx_multicast: Option<u64>,
     /// Number of sent bytes.
@@ -55,6 +61,14 @@ pub struct Counts {
     pub tx_errors: Option<u64>,
     /// Number of packets that were dropped instead of sent.
     pub tx_dropped: Option<u64>,
+    /// Number of packets that could not be sent because a queue of the interface failed.
+    pub tx_fifo: Option<u64>,
+    /// Number of collisions while packets were sent.
+    pub tx_collisions: Option<u64>,
+    /// Number of packets that could not be sent because the carrier was lost, or the sending was aborted.
+    pub tx_carrier: Option<u64>,
+    /// Number of sent packets that were compressed.
+    pub tx_compressed: Option<u64>,
 }
 
 /// Field for the numbers of a column; `None` if the column is not needed.
@@ -66,11 +80,18 @@ enum NetDevField {
     RxPackets,
     RxErrors,
     RxDropped,
+    RxFifo,
+    RxFrame,
+    RxCompressed,
     RxMulticast,
     TxBytes,
     TxPackets,
     TxErrors,
     TxDropped,
+    TxFifo,
+    TxCollisions,
+    TxCarrier,
+    TxCompressed,
 }
 
 impl Counts {
@@ -80,11 +101,18 @@ impl Counts {
             NetDevField::RxPackets => &mut self.rx_packets,
             NetDevField::RxErrors => &mut self.rx_errors,
             NetDevField::RxDropped => &mut self.rx_dropped,
+            NetDevField::RxFifo => &mut self.rx_fifo,
+            NetDevField::RxFrame => &mut self.rx_frame,
+            NetDevField::RxCompressed => &mut self.rx_compressed,
             NetDevField::RxMulticast => &mut self.rx_multicast,
             NetDevField::TxBytes => &mut self.tx_bytes,
             NetDevField::TxPackets => &mut self.tx_packets,
             NetDevField::TxErrors => &mut self.tx_errors,
             NetDevField::TxDropped => &mut self.tx_dropped,
+            NetDevField::TxFifo => &mut self.tx_fifo,
+            NetDevField::TxCollisions => &mut self.tx_collisions,
+            NetDevField::TxCarrier => &mut self.tx_carrier,
+            NetDevField::TxCompressed => &mut self.tx_compressed,
         }
     }
 }
@@ -158,11 +186,18 @@ fn column(group: &[u8], name: &[u8]) -> Column {
         (b"Receive", b"packets") => Some(NetDevField::RxPackets),
         (b"Receive", b"errs") => Some(NetDevField::RxErrors),
         (b"Receive", b"drop") => Some(NetDevField::RxDropped),
+        (b"Receive", b"fifo") => Some(NetDevField::RxFifo),
+        (b"Receive", b"frame") => Some(NetDevField::RxFrame),
+        (b"Receive", b"compressed") => Some(NetDevField::RxCompressed),
         (b"Receive", b"multicast") => Some(NetDevField::RxMulticast),
         (b"Transmit", b"bytes") => Some(NetDevField::TxBytes),
         (b"Transmit", b"packets") => Some(NetDevField::TxPackets),
         (b"Transmit", b"errs") => Some(NetDevField::TxErrors),
         (b"Transmit", b"drop") => Some(NetDevField::TxDropped),
+        (b"Transmit", b"fifo") => Some(NetDevField::TxFifo),
+        (b"Transmit", b"colls") => Some(NetDevField::TxCollisions),
+        (b"Transmit", b"carrier") => Some(NetDevField::TxCarrier),
+        (b"Transmit", b"compressed") => Some(NetDevField::TxCompressed),
         _ => None,
     }
 }
@@ -243,6 +278,33 @@ mod tests {
         assert_eq!(dev.interfaces()[0].counts, Ok(want));
         let all = Interface { name: b"b".to_vec(), counts: Ok(want) };
         assert_eq!(dev.interfaces(), [all]);
+    }
+
+    /// The columns that the kernel prints, in its order, each with its own number.
+    #[test]
+    fn every_column_of_the_kernel() {
+        let heads = "Inter-| Receive | Transmit\n face |bytes packets errs drop fifo frame compressed multicast|\
+                     bytes packets errs drop fifo colls carrier compressed\n";
+        let dev = parse(&format!("{heads}a: 2 3 5 7 11 13 17 19 23 29 31 37 41 43 47 53\n")).unwrap();
+        let want = Counts {
+            rx_bytes: Some(2),
+            rx_packets: Some(3),
+            rx_errors: Some(5),
+            rx_dropped: Some(7),
+            rx_fifo: Some(11),
+            rx_frame: Some(13),
+            rx_compressed: Some(17),
+            rx_multicast: Some(19),
+            tx_bytes: Some(23),
+            tx_packets: Some(29),
+            tx_errors: Some(31),
+            tx_dropped: Some(37),
+            tx_fifo: Some(41),
+            tx_collisions: Some(43),
+            tx_carrier: Some(47),
+            tx_compressed: Some(53),
+        };
+        assert_eq!(dev.interfaces()[0].counts, Ok(want));
     }
 
     #[test]

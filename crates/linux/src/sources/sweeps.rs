@@ -6,10 +6,10 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::{
-    attribute, cgroup, cppc, cpuidle, cpuinfo, cpulist, diskstats, drm_fdinfo, file_nr, interrupts,
-    link_speed, loadavg, meminfo, modules, mountinfo, net_dev, netstat, node_meminfo, numastat, pid,
-    pressure, proc_stat, schedstat, snmp, snmp6, sockstat, softirqs, swaps, sysvipc, tcp_sockets, uevent,
-    vmstat, workload,
+    arp, attribute, cgroup, cppc, cpuidle, cpuinfo, cpulist, diskstats, drm_fdinfo, file_nr, interrupts,
+    link_speed, loadavg, meminfo, modules, mountinfo, net_dev, netstat, node_meminfo, numastat, operstate,
+    pid, pressure, proc_stat, schedstat, snmp, snmp6, sockstat, softirqs, swaps, sysvipc, tcp_sockets,
+    uevent, vmstat, workload,
 };
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
@@ -124,6 +124,12 @@ const PARSERS: &[(&str, Walk)] = &[
         assert!(dev.interfaces().iter().all(|interface| interface.name.len() <= text.len()));
         Ok(())
     }),
+    ("proc/net/arp", |text| {
+        let mut table = arp::ArpTable::default();
+        table.add(text, |device| assert!(!device.is_empty()))?;
+        table.entries().map(drop)
+    }),
+    ("sys/class/net/eth0/operstate", |text| operstate::is_up(text).map(drop)),
     // That of two-nodes has twenty times as many names.
     ("../old-kernel/proc/net/netstat", |text| {
         let mut netstat = netstat::Netstat::default();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use perfset_catalogue::{block_io, network_interface, physical_disk};
+use perfset_catalogue::{block_io, linux_network_interface, network_interface, physical_disk};
 use perfset_core::CounterId;
 
 use super::basics::{Count, Expected, KnownValue, ModelSum, Random, Source, Tally};
@@ -373,10 +373,15 @@ pub(crate) struct Network {
     pub(crate) serial: u64,
     name: &'static str,
     ifindex: u32,
-    /// Received bytes, packets, errors, drops and multicast; sent bytes, packets, errors and drops.
-    counts: [Count; 9],
+    /// Numbers in the order of `/proc/net/dev`: eight of received data, and eight of sent data.
+    counts: [Count; 16],
     unknown: Count,
     megabits: u64,
+    is_up: bool,
+    /// Number of times that the carrier appeared or disappeared.
+    carrier_changes: u64,
+    /// Number of neighbours in the ARP table.
+    neighbours: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -409,10 +414,22 @@ impl Networks {
         let ifindex = self.next_index;
         self.next_index += 1;
         let most = if random.once_in(2) { 50 } else { 1_000_000 };
-        let counts = [Count::default(); 9].map(|_| Count::from(random.below(most)));
+        let counts = [Count::default(); 16].map(|_| Count::from(random.below(most)));
         let unknown = Count::from(random.below(10));
         let megabits = 100 * (1 + random.below(10));
-        self.all.push(Network { serial: ifindex.into(), name, ifindex, counts, unknown, megabits });
+        let (is_up, carrier_changes, neighbours) = (true, 1, random.below(5));
+        let serial = ifindex.into();
+        self.all.push(Network {
+            serial,
+            name,
+            ifindex,
+            counts,
+            unknown,
+            megabits,
+            is_up,
+            carrier_changes,
+            neighbours,
+        });
         self.all.sort_by_key(|network| network.name);
     }
 
@@ -421,11 +438,17 @@ impl Networks {
             for count in &mut network.counts {
                 count.add(random.below(100_000), sample);
             }
-            let [_, packets, _, _, multicast, ..] = network.counts;
+            let [_, packets, _, _, _, _, _, multicast, ..] = network.counts;
             if multicast.shown > packets.shown {
                 network.counts[1].add(multicast.shown - packets.shown, sample);
             }
             network.unknown.add(random.below(5), sample);
+            network.neighbours = random.below(5);
+            if random.once_in(30) {
+                tally.note("carrier of a network changes");
+                network.is_up = !network.is_up;
+                network.carrier_changes += 1;
+            }
             if random.once_in(100) {
                 tally.note("counts of a network begin anew");
                 network.counts.iter_mut().for_each(|count| count.reset(sample));
@@ -463,14 +486,27 @@ impl Networks {
              |bytes    packets errs drop fifo colls carrier compressed\n",
         );
         for network in &self.all {
-            let [rb, rp, re, rd, rm, tb, tp, te, td] = network.counts.map(|count| count.shown);
-            let _ = writeln!(
-                text,
-                "{:>6}: {rb} {rp} {re} {rd} 0 0 0 {rm} {tb} {tp} {te} {td} 0 0 0 0",
-                network.name
-            );
+            let numbers = network.counts.map(|count| count.shown.to_string());
+            let _ = writeln!(text, "{:>6}: {}", network.name, numbers.join(" "));
         }
         text
+    }
+
+    fn arp(&self) -> String {
+        let mut text =
+            String::from("IP address       HW type     Flags       HW address            Mask     Device\n");
+        for network in &self.all {
+            for at in 0..network.neighbours {
+                let _ =
+                    writeln!(text, "192.0.2.{at} 0x1 0x2 02:00:00:00:00:01     *        {}", network.name);
+            }
+        }
+        text
+    }
+
+    /// Returns the path of the ARP table of the reader's network namespace, or of the first process.
+    fn arp_file(&self) -> &'static str {
+        if self.of_first { "proc/1/net/arp" } else { "proc/net/arp" }
     }
 
     pub(crate) fn file(&self) -> &'static str {
@@ -479,6 +515,7 @@ impl Networks {
 
     pub(crate) fn files(&self, mut give: impl FnMut(String, String)) {
         give(self.file().to_owned(), self.dev());
+        give(self.arp_file().to_owned(), self.arp());
         if self.of_first {
             // The reader is in another network namespace.
             give("proc/net/dev".to_owned(), self.dev().replace(": ", ": 77").replace("eth0", "eth7"));
@@ -489,12 +526,18 @@ impl Networks {
             give(path("type"), "1\n".to_owned());
             give(path("speed"), format!("{}\n", network.megabits));
             give(path("statistics/rx_nohandler"), format!("{}\n", network.unknown.shown));
+            give(path("operstate"), if network.is_up { "up\n" } else { "down\n" }.to_owned());
+            give(path("carrier"), format!("{}\n", u8::from(network.is_up)));
+            give(path("mtu"), "1500\n".to_owned());
+            give(path("carrier_changes"), format!("{}\n", network.carrier_changes));
+            give(path("carrier_up_count"), format!("{}\n", network.carrier_changes.div_ceil(2)));
+            give(path("carrier_down_count"), format!("{}\n", network.carrier_changes / 2));
         }
     }
 
     pub(crate) fn known(&self, network: &Network, counter: CounterId) -> KnownValue {
         use network_interface as id;
-        let [rb, rp, re, rd, rm, tb, tp, te, td] = network.counts;
+        let [rb, rp, re, rd, _, _, _, rm, tb, tp, te, td, ..] = network.counts;
         let count = match counter {
             id::BYTES_TOTAL_PER_SEC => rb.and(tb),
             id::BYTES_RECEIVED_PER_SEC => rb,
@@ -521,6 +564,51 @@ impl Networks {
             _ => return KnownValue::new(Expected::Never, &[]),
         };
         KnownValue::new(Expected::Count(count), &[Source::File(self.file())])
+    }
+
+    /// Returns the rule for a counter of Linux Network Interface.
+    pub(crate) fn linux_known(&self, network: &Network, counter: CounterId) -> KnownValue {
+        use linux_network_interface as id;
+        let of_link =
+            |level, file| KnownValue::new(Expected::Level(level), &[Source::Link(network.serial, file)]);
+        let is_up = u64::from(network.is_up);
+        let changes = network.carrier_changes;
+        let level_or_count = match counter {
+            id::UP => return of_link(is_up, "operstate"),
+            id::CARRIER => return of_link(is_up, "carrier"),
+            id::CARRIER_CHANGES => return of_link(changes, "carrier_changes"),
+            id::CARRIER_UPS => return of_link(changes.div_ceil(2), "carrier_up_count"),
+            id::CARRIER_DOWNS => return of_link(changes / 2, "carrier_down_count"),
+            id::MTU_BYTES => return of_link(1_500, "mtu"),
+            id::PACKETS_RECEIVED_WITHOUT_HANDLER => {
+                return of_link(network.unknown.shown, "statistics/rx_nohandler");
+            }
+            id::ARP_ENTRIES => {
+                let from = Source::File(self.arp_file());
+                return KnownValue::new(Expected::Level(network.neighbours), &[from]);
+            }
+            id::BYTES_RECEIVED_PER_SEC => (0, true),
+            id::PACKETS_RECEIVED_PER_SEC => (1, true),
+            id::PACKETS_RECEIVED_ERRORS => (2, false),
+            id::PACKETS_RECEIVED_DISCARDED => (3, false),
+            id::RECEIVE_FIFO_ERRORS => (4, false),
+            id::RECEIVE_FRAME_ERRORS => (5, false),
+            id::RECEIVED_COMPRESSED_PACKETS => (6, false),
+            id::PACKETS_RECEIVED_MULTICAST_PER_SEC => (7, true),
+            id::BYTES_SENT_PER_SEC => (8, true),
+            id::PACKETS_SENT_PER_SEC => (9, true),
+            id::PACKETS_OUTBOUND_ERRORS => (10, false),
+            id::PACKETS_OUTBOUND_DISCARDED => (11, false),
+            id::TRANSMIT_FIFO_ERRORS => (12, false),
+            id::COLLISIONS => (13, false),
+            id::CARRIER_LOSSES => (14, false),
+            id::SENT_COMPRESSED_PACKETS => (15, false),
+            _ => return KnownValue::new(Expected::Never, &[]),
+        };
+        match level_or_count {
+            (at, true) => KnownValue::new(Expected::Count(network.counts[at]), &[Source::File(self.file())]),
+            (at, false) => self.level(network.counts[at]),
+        }
     }
 
     fn level(&self, count: Count) -> KnownValue {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use perfset_catalogue::{
-    cache, linux_memory, linux_process, memory, network_interface, pressure_stall, process, process_v2,
-    thread,
+    cache, linux_memory, linux_network_interface, linux_process, memory, network_interface, pressure_stall,
+    process, process_v2, thread,
 };
 use perfset_core::{Counter, CounterId, CounterType, Guid, Mark, NoValue, RawValue};
 use perfset_engine::Value;
@@ -393,8 +393,14 @@ fn is_share_of_others(known: &KnownValue, base: Option<&Expected>) -> bool {
 
 /// Returns `true` if a reader holds a count that the kernel lowers, so that it never falls.
 fn is_held(set: Guid, thing: Thing) -> bool {
-    let falls =
-        [memory::GUID, linux_memory::GUID, cache::GUID, network_interface::GUID, pressure_stall::GUID];
+    let falls = [
+        memory::GUID,
+        linux_memory::GUID,
+        cache::GUID,
+        network_interface::GUID,
+        linux_network_interface::GUID,
+        pressure_stall::GUID,
+    ];
     !falls.contains(&set) && thing != Thing::ProcessTotal
 }
 

@@ -39,7 +39,8 @@ use world::{SETS, World};
 const SAMPLES: u64 = 100;
 
 /// Faults that must have been injected, and outcomes that must have been seen.
-const KINDS: [&str; 55] = [
+const KINDS: [&str; 56] = [
+    "carrier of a network changes",
     "clock goes back",
     "clock jumps ahead",
     "clock stands still",

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use perfset_catalogue::{
-    block_io, cache, cgroup, linux_memory, linux_process, linux_processor, linux_system, logical_disk,
-    memory, network_interface, paging_file, physical_disk, pressure_stall, process, process_v2, processor,
-    processor_information, scheduler, system, thread,
+    block_io, cache, cgroup, linux_memory, linux_network_interface, linux_process, linux_processor,
+    linux_system, logical_disk, memory, network_interface, paging_file, physical_disk, pressure_stall,
+    process, process_v2, processor, processor_information, scheduler, system, thread,
 };
 use perfset_core::{CounterId, Guid};
 
@@ -79,7 +79,7 @@ pub(crate) struct ModelRow {
 }
 
 /// Countersets of the model.
-pub(crate) const SETS: [Guid; 20] = [
+pub(crate) const SETS: [Guid; 21] = [
     processor_information::GUID,
     processor::GUID,
     linux_processor::GUID,
@@ -92,6 +92,7 @@ pub(crate) const SETS: [Guid; 20] = [
     logical_disk::GUID,
     block_io::GUID,
     network_interface::GUID,
+    linux_network_interface::GUID,
     memory::GUID,
     linux_memory::GUID,
     cache::GUID,
@@ -450,7 +451,7 @@ impl World {
             physical_disk::GUID => disks(false, true),
             logical_disk::GUID => disks(true, true),
             block_io::GUID => disks(false, false),
-            network_interface::GUID => {
+            network_interface::GUID | linux_network_interface::GUID => {
                 let from = |serial| [Source::File(self.networks.file()), Source::Link(serial, "ifindex")];
                 let each = self.networks.all.iter().enumerate().map(|(at, network)| {
                     let name = network.name().replace('\\', "_");
@@ -514,6 +515,9 @@ impl World {
                 Some(counter) => self.disks.physical_total(counter, set == logical_disk::GUID),
                 None => KnownValue::new(Expected::Never, &[]),
             },
+            Thing::Network(at) if set == linux_network_interface::GUID => {
+                self.networks.linux_known(&self.networks.all[at], counter)
+            }
             Thing::Network(at) => self.networks.known(&self.networks.all[at], counter),
             Thing::Pressure(at) => self.pressure.known(at, counter),
             Thing::Group(at) => self.groups.known(&self.groups.all[at], counter),

@@ -16,6 +16,7 @@ use crate::provider::{
 };
 use crate::roots::Roots;
 use crate::sources::net_dev::{Counts, Interface};
+use crate::sources::text::TextError;
 use crate::sources::{attribute, link_speed};
 
 /// A network interface, and its files.
@@ -37,9 +38,12 @@ pub(super) struct Link {
     unknown: Option<Attribute>,
 }
 
-/// Maximum number of interfaces that keep the file descriptors of their own files, two each.
+/// Maximum number of interfaces of a counterset that keep the file descriptors of their own files, two each.
 const LINKS_THAT_KEEP: usize = 32;
-const NOT_IN_SYS: &str = "/sys/class/net does not have it";
+pub(super) const NOT_IN_SYS: &str = "/sys/class/net does not have it";
+/// Reason for the absence of a file that only newer kernels have.
+pub(super) const NOT_REPORTED: &str =
+    "this kernel does not report it, or /sys/class/net does not have the interface";
 
 /// Updates `links` to the current network interfaces. Returns `true` if they differ from the earlier ones.
 ///
@@ -138,6 +142,16 @@ impl Link {
         pass.read(&mut file, NOT_IN_SYS, attribute::number).ok()
     }
 
+    /// Returns the kernel's name of the interface.
+    pub(super) fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    /// Returns the interface's directory in `/sys`, which may not exist; `None` if its name is no name of a file.
+    pub(super) fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
     /// Returns the interface's name in the form of an instance name.
     pub(super) fn instance_name(&self) -> String {
         instance_name(&self.name)
@@ -179,11 +193,7 @@ fn files(folder: Option<&Path>, keep: bool) -> (Speed, Option<Attribute>) {
     let file = |folder: &Path| KeptFile::new(folder.join("speed"), SeqFileKind::Single).keep(keep);
     let unknown = |folder: &Path| {
         let path = folder.join("statistics/rx_nohandler");
-        Attribute::new(
-            path,
-            keep,
-            "this kernel does not report it, or /sys/class/net does not have the interface",
-        )
+        Attribute::new(path, keep, NOT_REPORTED)
     };
     (Speed { file: folder.map(file), latest: CollectionCache::default() }, folder.map(unknown))
 }
@@ -201,17 +211,26 @@ impl Speed {
         let Self { file, latest } = self;
         let file = file.as_mut().ok_or_else(|| unavailable(NOT_IN_SYS))?;
         let speed = latest.get(pass, |pass| {
-            // The kernel reports an unknown speed with `EINVAL`.
-            let is_invalid = |error: &io::Error| error.raw_os_error() == Some(Errno::INVAL.raw_os_error());
-            let text = match file.read(pass.elapsed_ns()) {
-                Err(ReadError::Io { source, .. }) if is_invalid(&source) => return Err(unavailable(UNKNOWN)),
-                read => read?.ok_or_else(|| unavailable(NOT_IN_SYS))?,
-            };
-            pass.count_bytes_read(text.len());
-            let speed = link_speed::megabits(text);
-            let speed = speed.map_err(|text| ReadError::Text { path: file.path().to_owned(), text })?;
+            let speed = read_if_known(file, (NOT_IN_SYS, UNKNOWN), link_speed::megabits, pass)?;
             speed.ok_or_else(|| unavailable(UNKNOWN))
         });
         speed.copied()
     }
+}
+
+/// Reads and parses a file by which a driver reports with `EINVAL` that it does not know the value. `absent` and
+/// `unknown` are the reasons for an absent file and for that error.
+pub(super) fn read_if_known<T>(
+    file: &mut KeptFile,
+    (absent, unknown): (&'static str, &'static str),
+    parse: fn(&[u8]) -> Result<T, TextError>,
+    pass: &mut Collection,
+) -> Result<T, NoValue> {
+    let is_invalid = |error: &io::Error| error.raw_os_error() == Some(Errno::INVAL.raw_os_error());
+    let text = match file.read(pass.elapsed_ns()) {
+        Err(ReadError::Io { source, .. }) if is_invalid(&source) => return Err(unavailable(unknown)),
+        read => read?.ok_or_else(|| unavailable(absent))?,
+    };
+    pass.count_bytes_read(text.len());
+    parse(text).map_err(|text| ReadError::Text { path: file.path().to_owned(), text }.into())
 }

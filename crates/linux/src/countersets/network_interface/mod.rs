@@ -1,84 +1,39 @@
-//! Provider of the counterset Network Interface.
+//! Providers of the countersets Network Interface and Linux Network Interface.
 
 use perfset_catalogue::network_interface as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 use perfset_engine::Fact;
 
-use crate::provider::{
-    Collection, InstanceKey, InstanceSource, MarkedRaw, ParsedFile, SeqFileKind, unavailable,
-};
+use crate::provider::{Collection, InstanceKey, InstanceSource, MarkedRaw, SharedFile, unavailable};
 use crate::roots::Roots;
-use crate::sources::net_dev::{Counts, NetDev};
 
+mod interfaces;
+mod linux;
 mod links;
 mod queues;
 #[cfg(test)]
 mod tests;
 
-use links::Link;
+use interfaces::Interfaces;
+pub(crate) use linux::LinuxNetworkInterface;
 use queues::Queues;
 
 /// Instances of Network Interface, from `/proc/net/dev`, `/sys/class/net` and a netlink socket.
 #[derive(Debug)]
 pub(crate) struct NetworkInterface {
-    roots: Roots,
-    dev: ParsedFile<NetDev>,
-    /// Interfaces, one for each line of `dev`.
-    links: Vec<Link>,
-    /// Indexes in `links` of the interfaces that have a row.
+    interfaces: Interfaces,
+    /// Indexes in `interfaces` of those that have a row.
     rows: Vec<usize>,
     keys: Vec<InstanceKey>,
     queues: Queues,
 }
 
 impl NetworkInterface {
-    /// Creates a provider that reads below `roots`.
-    pub(crate) fn new(roots: Roots) -> Self {
-        let (dev, queues) = (roots.net("dev"), Queues::new(&roots));
-        Self {
-            dev: ParsedFile::new(dev, SeqFileKind::Lines, "there is no /proc/net/dev", NetDev::parse),
-            roots,
-            links: Vec::new(),
-            rows: Vec::new(),
-            keys: Vec::new(),
-            queues,
-        }
+    /// Creates a provider that reads below `roots`, with a `/proc/net/dev` that others may share.
+    pub(crate) fn new(roots: Roots, dev: SharedFile) -> Self {
+        let queues = Queues::new(&roots);
+        Self { interfaces: Interfaces::new(roots, dev), rows: Vec::new(), keys: Vec::new(), queues }
     }
-
-    /// Returns the sum of two numbers of an interface, which wraps as the kernel's own numbers do.
-    fn sum(
-        &mut self,
-        at: usize,
-        a: fn(&Counts) -> Option<u64>,
-        b: fn(&Counts) -> Option<u64>,
-        pass: &mut Collection,
-    ) -> Result<u64, NoValue> {
-        let counts = self.counts(at, pass)?;
-        Ok(known(a(&counts))?.wrapping_add(known(b(&counts))?))
-    }
-
-    fn count(
-        &mut self,
-        at: usize,
-        of: fn(&Counts) -> Option<u64>,
-        pass: &mut Collection,
-    ) -> Result<u64, NoValue> {
-        known(of(&self.counts(at, pass)?))
-    }
-
-    /// Returns the counts of an interface.
-    fn counts(&mut self, at: usize, pass: &mut Collection) -> Result<Counts, NoValue> {
-        let dev = self.dev.get(pass)?;
-        match dev.interfaces().get(at).map(|interface| interface.counts.clone()) {
-            Some(Ok(counts)) => Ok(counts),
-            Some(Err(text)) => Err(self.dev.fault(text)),
-            None => Err(NoValue::NotGiven),
-        }
-    }
-}
-
-fn known(number: Option<u64>) -> Result<u64, NoValue> {
-    number.ok_or_else(|| unavailable("this kernel does not report it"))
 }
 
 impl InstanceSource for NetworkInterface {
@@ -89,12 +44,11 @@ impl InstanceSource for NetworkInterface {
     }
 
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
-        let Self { roots, dev, links, rows, keys, .. } = self;
-        let interfaces = dev.get(pass)?.interfaces();
-        if links::refresh(links, interfaces, roots, pass) {
+        let Self { interfaces, rows, keys, .. } = self;
+        if interfaces.refresh(pass)? {
             rows.clear();
             keys.clear();
-            for (at, link) in links.iter().enumerate().filter(|(_, link)| !link.is_loopback) {
+            for (at, link) in interfaces.links().iter().enumerate().filter(|(_, link)| !link.is_loopback) {
                 rows.push(at);
                 keys.push(InstanceKey::new(link.instance_name(), InstanceId(link.id())));
             }
@@ -108,45 +62,40 @@ impl InstanceSource for NetworkInterface {
 
     fn facts(&mut self, at: usize, pass: &mut Collection) -> Vec<Fact> {
         let at = self.rows.get(at).copied().unwrap_or(usize::MAX);
-        self.link(at).map(|link| link.facts(pass)).unwrap_or_default()
+        self.interfaces.link(at).map(|link| link.facts(pass)).unwrap_or_default()
     }
 
     fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         // The loopback interface has a line and no row, so both have different indexes.
         let at = self.rows.get(at).copied().unwrap_or(usize::MAX);
+        let of = &mut self.interfaces;
         let value = match counter {
-            id::BYTES_TOTAL_PER_SEC => self.sum(at, |c| c.rx_bytes, |c| c.tx_bytes, pass)?,
-            id::BYTES_RECEIVED_PER_SEC => self.count(at, |c| c.rx_bytes, pass)?,
-            id::BYTES_SENT_PER_SEC => self.count(at, |c| c.tx_bytes, pass)?,
-            id::PACKETS_PER_SEC => self.sum(at, |c| c.rx_packets, |c| c.tx_packets, pass)?,
-            id::PACKETS_RECEIVED_PER_SEC => self.count(at, |c| c.rx_packets, pass)?,
-            id::PACKETS_SENT_PER_SEC => self.count(at, |c| c.tx_packets, pass)?,
-            id::PACKETS_RECEIVED_NON_UNICAST_PER_SEC => self.count(at, |c| c.rx_multicast, pass)?,
+            id::BYTES_TOTAL_PER_SEC => of.sum(at, |c| c.rx_bytes, |c| c.tx_bytes, pass)?,
+            id::BYTES_RECEIVED_PER_SEC => of.count(at, |c| c.rx_bytes, pass)?,
+            id::BYTES_SENT_PER_SEC => of.count(at, |c| c.tx_bytes, pass)?,
+            id::PACKETS_PER_SEC => of.sum(at, |c| c.rx_packets, |c| c.tx_packets, pass)?,
+            id::PACKETS_RECEIVED_PER_SEC => of.count(at, |c| c.rx_packets, pass)?,
+            id::PACKETS_SENT_PER_SEC => of.count(at, |c| c.tx_packets, pass)?,
+            id::PACKETS_RECEIVED_NON_UNICAST_PER_SEC => of.count(at, |c| c.rx_multicast, pass)?,
             id::PACKETS_RECEIVED_UNICAST_PER_SEC => {
-                let all = self.count(at, |c| c.rx_packets, pass)?;
-                all.saturating_sub(self.count(at, |c| c.rx_multicast, pass)?)
+                let all = of.count(at, |c| c.rx_packets, pass)?;
+                all.saturating_sub(of.count(at, |c| c.rx_multicast, pass)?)
             }
-            id::PACKETS_RECEIVED_DISCARDED => self.count(at, |c| c.rx_dropped, pass)?,
-            id::PACKETS_RECEIVED_ERRORS => self.count(at, |c| c.rx_errors, pass)?,
-            id::PACKETS_OUTBOUND_DISCARDED => self.count(at, |c| c.tx_dropped, pass)?,
-            id::PACKETS_OUTBOUND_ERRORS => self.count(at, |c| c.tx_errors, pass)?,
+            id::PACKETS_RECEIVED_DISCARDED => of.count(at, |c| c.rx_dropped, pass)?,
+            id::PACKETS_RECEIVED_ERRORS => of.count(at, |c| c.rx_errors, pass)?,
+            id::PACKETS_OUTBOUND_DISCARDED => of.count(at, |c| c.tx_dropped, pass)?,
+            id::PACKETS_OUTBOUND_ERRORS => of.count(at, |c| c.tx_errors, pass)?,
 
-            id::PACKETS_RECEIVED_UNKNOWN => self.link(at)?.unknown(pass)?,
-            id::CURRENT_BANDWIDTH => self.link(at)?.bits_per_second(pass)?,
+            id::PACKETS_RECEIVED_UNKNOWN => of.link(at)?.unknown(pass)?,
+            id::CURRENT_BANDWIDTH => of.link(at)?.bits_per_second(pass)?,
             id::OUTPUT_QUEUE_LENGTH => {
-                let ifindex = self.link(at)?.ifindex;
+                let ifindex = of.link(at)?.ifindex;
                 self.queues.waiting(ifindex, pass)?
             }
 
             _ => return Err(never(counter)),
         };
         Ok(value.into())
-    }
-}
-
-impl NetworkInterface {
-    fn link(&mut self, at: usize) -> Result<&mut Link, NoValue> {
-        self.links.get_mut(at).ok_or(NoValue::NotGiven)
     }
 }
 

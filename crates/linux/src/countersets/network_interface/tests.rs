@@ -9,7 +9,9 @@ use perfset_core::{CounterId, Identity, InstanceId, Name};
 use perfset_engine::{Fact, FactOptions, Provider};
 
 use super::NetworkInterface;
-use crate::provider::{Collection, InstanceSource, MultiInstanceProvider, multi_instance};
+use crate::provider::{
+    Collection, InstanceSource, MultiInstanceProvider, SeqFileKind, SharedFile, multi_instance,
+};
 use crate::roots::Roots;
 use crate::testing::{
     CellOutcome, Collected, FAULTS, Tree, collect, collect_all, fixture, opened, try_collect,
@@ -17,8 +19,12 @@ use crate::testing::{
 
 use id::*;
 
+fn interfaces(roots: &Roots) -> NetworkInterface {
+    NetworkInterface::new(roots.clone(), SharedFile::new(roots.net("dev"), SeqFileKind::Lines))
+}
+
 fn provider(roots: &Roots) -> MultiInstanceProvider<NetworkInterface> {
-    multi_instance(NetworkInterface::new(roots.clone()))
+    multi_instance(interfaces(roots))
 }
 
 /// Counters that never have a value on Linux.
@@ -284,7 +290,7 @@ fn an_interface_that_is_made_anew_is_another() {
     };
     let keys =
         |all: &[(&str, u32)]| all.iter().map(|(name, id)| ((*name).to_owned(), *id)).collect::<Vec<_>>();
-    let mut interfaces = NetworkInterface::new(tree.roots());
+    let mut interfaces = interfaces(&tree.roots());
     ifindex("tun0", 5);
     tree.write("sys/class/net/tun0/type", "65534\n");
     dev("eth0: 2 2 2 2\ntun0: 70 70 70 70\n");
@@ -321,7 +327,7 @@ fn an_interface_that_is_made_again_and_counts_more() {
     let tree = Tree::copy_of("two-nodes");
     let begin = |number: u32| tree.write("sys/class/net/tun0/ifindex", &format!("{number}\n"));
     let dev = |count: u32| tree.write(DEV, &format!("{HEADS}tun0: {count} {count} {count} {count}\n"));
-    let mut interfaces = NetworkInterface::new(tree.roots());
+    let mut interfaces = interfaces(&tree.roots());
     begin(5);
     dev(70);
     assert_eq!(found(&tree, &mut interfaces, 0).0, [("tun0".to_owned(), 5)]);
