@@ -37,6 +37,7 @@ use perfset_linux::sources::snmp::{Icmp, Ip, Tcp, Udp};
 use perfset_linux::sources::snmp6::{Icmp6, Ip6, Udp6};
 use perfset_linux::sources::sockstat::{PROTOCOLS, SockStat};
 use perfset_linux::sources::softirqs::{SoftirqKinds, Softirqs};
+use perfset_linux::sources::softnet_stat::SoftnetStat;
 use perfset_linux::sources::swaps::Swaps;
 use perfset_linux::sources::sysvipc::IpcObjects;
 use perfset_linux::sources::tcp_sockets::TcpSockets;
@@ -149,6 +150,7 @@ pub fn check(input: &[u8]) {
         b"cgroup/limit" => limit(text).err(),
         b"cgroup/controllers" => Controllers::parse(text).err(),
         b"file-nr" => again(text, FileNr::parse).err(),
+        b"net/softnet_stat" => again(text, SoftnetStat::parse).err(),
         b"schedstat" => again(text, SchedStat::parse).and_then(of_schedstat).err(),
         b"softirqs/kinds" => again(text, SoftirqKinds::parse).err(),
         b"loadavg/loads" => again(text, Loads::parse).err(),

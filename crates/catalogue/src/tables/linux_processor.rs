@@ -48,18 +48,28 @@ pub const SCHEDULER_SOFT_INTERRUPTS_PER_SEC: CounterId = CounterId(17);
 pub const HIGH_RESOLUTION_TIMER_SOFT_INTERRUPTS_PER_SEC: CounterId = CounterId(18);
 /// `RCU Soft Interrupts/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const RCU_SOFT_INTERRUPTS_PER_SEC: CounterId = CounterId(19);
+/// `Packets Processed/sec`: `PERF_COUNTER_COUNTER`, unit `/s`.
+pub const PACKETS_PROCESSED_PER_SEC: CounterId = CounterId(20);
+/// `Packets Dropped/sec`: `PERF_COUNTER_COUNTER`, unit `/s`.
+pub const PACKETS_DROPPED_PER_SEC: CounterId = CounterId(21);
+/// `Packet Budget Exhausted/sec`: `PERF_COUNTER_COUNTER`, unit `/s`.
+pub const PACKET_BUDGET_EXHAUSTED_PER_SEC: CounterId = CounterId(22);
+/// `Steered Packets Received/sec`: `PERF_COUNTER_COUNTER`, unit `/s`.
+pub const STEERED_PACKETS_RECEIVED_PER_SEC: CounterId = CounterId(23);
+/// `Flow Limit Drops/sec`: `PERF_COUNTER_COUNTER`, unit `/s`.
+pub const FLOW_LIMIT_DROPS_PER_SEC: CounterId = CounterId(24);
 
 /// The counterset.
 pub static COUNTERSET: Counterset =
     set(GUID, "Linux Processor", InstanceType::Multiple, 22896)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")
         .scope("the whole machine, also from inside a container")
-        .help("Time of each logical processor in the kernel's own categories, and the soft interrupts that it ran. \
-            Instances are the same as in Processor Information: \"NODE,INDEX\" for a processor, \"NODE,_Total\" for \
-            a node and \"_Total\" for the machine. In the rows of a node and of the machine, percentages are the \
-            mean over the processors, and events are the sum.").of(&COUNTERS, &[]);
+        .help("Time of each logical processor in the kernel's own categories, the soft interrupts that it ran, and \
+            the network packets that it received. Instances are the same as in Processor Information: \"NODE,INDEX\" \
+            for a processor, \"NODE,_Total\" for a node and \"_Total\" for the machine. In the rows of a node and of \
+            the machine, percentages are the mean over the processors, and events are the sum.").of(&COUNTERS, &[]);
 
-static COUNTERS: [Counter; 20] = counters([
+static COUNTERS: [Counter; 25] = counters([
     row(PERCENT_I_O_WAIT_TIME, "% I/O Wait Time", T::PERF_100NSEC_TIMER, 22898).detail(DetailLevel::NOVICE).unit("%")
         .caps().file("/proc/stat").field("cpuN: iowait").availability("Needs Linux 2.5.41 or newer.")
         .help("Share of time in which the processor had nothing to do while a task that had run on it waited for a \
@@ -152,4 +162,41 @@ static COUNTERS: [Counter; 20] = counters([
         .availability("Not available if the kernel has no such row.")
         .help("Runs of RCU callbacks, which wait until no reader uses the old data, per second. Not available if the \
             kernel has no such row."),
+    row(PACKETS_PROCESSED_PER_SEC, "Packets Processed/sec", T::PERF_COUNTER_COUNTER, 24144).unit("/s").wraps()
+        .file("/proc/net/softnet_stat").field("column 1 of the line of cpuN, hexadecimal")
+        .availability("On kernels before 5.10 not available for a moment while processors come online or go offline: \
+            their lines have no processor numbers.")
+        .help("Received packets that the processor handed to the network stack per second, from all interfaces. A \
+            packet that is steered to another processor counts for both. On kernels before 5.10 not available for a \
+            moment while processors come online or go offline: their lines have no processor numbers."),
+    row(PACKETS_DROPPED_PER_SEC, "Packets Dropped/sec", T::PERF_COUNTER_COUNTER, 24146).unit("/s").wraps()
+        .file("/proc/net/softnet_stat").field("column 2 of the line of cpuN, hexadecimal")
+        .availability("On kernels before 5.10 not available for a moment while processors come online or go offline: \
+            their lines have no processor numbers.")
+        .help("Received packets dropped per second because the processor's queue was full: it had more than \
+            net.core.netdev_max_backlog packets. On kernels before 5.10 not available for a moment while processors \
+            come online or go offline: their lines have no processor numbers."),
+    row(PACKET_BUDGET_EXHAUSTED_PER_SEC, "Packet Budget Exhausted/sec", T::PERF_COUNTER_COUNTER, 24148).unit("/s")
+        .wraps().file("/proc/net/softnet_stat").field("column 3 of the line of cpuN, hexadecimal")
+        .availability("On kernels before 5.10 not available for a moment while processors come online or go offline: \
+            their lines have no processor numbers.")
+        .help("Times per second that received packets had to wait because the processor had used up its budget of \
+            packets or of time for one run: net.core.netdev_budget or netdev_budget_usecs. On kernels before 5.10 \
+            not available for a moment while processors come online or go offline: their lines have no processor \
+            numbers."),
+    row(STEERED_PACKETS_RECEIVED_PER_SEC, "Steered Packets Received/sec", T::PERF_COUNTER_COUNTER, 24150).unit("/s")
+        .wraps().file("/proc/net/softnet_stat").field("column 10 of the line of cpuN, hexadecimal")
+        .availability("Needs Linux 2.6.35 or newer. On kernels before 5.10 not available for a moment while \
+            processors come online or go offline: their lines have no processor numbers.")
+        .help("Times per second that other processors woke this one because they had steered received packets to it \
+            (RPS). Needs Linux 2.6.35 or newer. On kernels before 5.10 not available for a moment while processors \
+            come online or go offline: their lines have no processor numbers."),
+    row(FLOW_LIMIT_DROPS_PER_SEC, "Flow Limit Drops/sec", T::PERF_COUNTER_COUNTER, 24152).unit("/s").wraps()
+        .file("/proc/net/softnet_stat").field("column 11 of the line of cpuN, hexadecimal")
+        .availability("Needs Linux 3.11 or newer. On kernels before 5.10 not available for a moment while processors \
+            come online or go offline: their lines have no processor numbers.")
+        .help("Received packets dropped per second because the queue was half full and their flow had sent most of \
+            it. The limit of flows is off unless net.core.flow_limit_cpu_bitmap turns it on. Needs Linux 3.11 or \
+            newer. On kernels before 5.10 not available for a moment while processors come online or go offline: \
+            their lines have no processor numbers."),
 ]);

@@ -165,6 +165,11 @@ pub(crate) static ADDING_UP: &[(Guid, CounterId)] = &[
     (linux_processor::GUID, linux_processor::SCHEDULER_SOFT_INTERRUPTS_PER_SEC),
     (linux_processor::GUID, linux_processor::HIGH_RESOLUTION_TIMER_SOFT_INTERRUPTS_PER_SEC),
     (linux_processor::GUID, linux_processor::RCU_SOFT_INTERRUPTS_PER_SEC),
+    (linux_processor::GUID, linux_processor::PACKETS_PROCESSED_PER_SEC),
+    (linux_processor::GUID, linux_processor::PACKETS_DROPPED_PER_SEC),
+    (linux_processor::GUID, linux_processor::PACKET_BUDGET_EXHAUSTED_PER_SEC),
+    (linux_processor::GUID, linux_processor::STEERED_PACKETS_RECEIVED_PER_SEC),
+    (linux_processor::GUID, linux_processor::FLOW_LIMIT_DROPS_PER_SEC),
     (process::GUID, process::PERCENT_PROCESSOR_TIME),
     (process::GUID, process::PERCENT_USER_TIME),
     (process::GUID, process::PERCENT_PRIVILEGED_TIME),
@@ -693,6 +698,20 @@ pub(crate) static WORDS: &[SearchWords] = &[
             (linux_processor::PERCENT_SOFTIRQ_TIME, &["%soft", "si", "softirqs", "ksoftirqd"]),
             (linux_processor::NETWORK_TRANSMIT_SOFT_INTERRUPTS_PER_SEC, &["net_tx"]),
             (linux_processor::NETWORK_RECEIVE_SOFT_INTERRUPTS_PER_SEC, &["net_rx"]),
+            (linux_processor::PACKETS_PROCESSED_PER_SEC, &["softnet", "total/s", "received packets per cpu"]),
+            (
+                linux_processor::PACKETS_DROPPED_PER_SEC,
+                &["softnet", "dropd/s", "backlog full", "netdev_max_backlog", "packet loss"],
+            ),
+            (
+                linux_processor::PACKET_BUDGET_EXHAUSTED_PER_SEC,
+                &["softnet", "squeezd/s", "time squeeze", "times_squeezed", "netdev_budget"],
+            ),
+            (
+                linux_processor::STEERED_PACKETS_RECEIVED_PER_SEC,
+                &["softnet", "rx_rps/s", "rps", "receive packet steering"],
+            ),
+            (linux_processor::FLOW_LIMIT_DROPS_PER_SEC, &["softnet", "flw_lim/s", "flow limit"]),
         ],
     },
     SearchWords {

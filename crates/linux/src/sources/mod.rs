@@ -44,6 +44,7 @@ pub mod snmp6;
 pub mod snmp;
 pub mod sockstat;
 pub mod softirqs;
+pub mod softnet_stat;
 pub mod swaps;
 pub mod sysvipc;
 pub mod tcp_sockets;

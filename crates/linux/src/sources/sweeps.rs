@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use super::{
     arp, attribute, cgroup, cppc, cpuidle, cpuinfo, cpulist, diskstats, drm_fdinfo, file_nr, interrupts,
     link_speed, loadavg, meminfo, modules, mountinfo, net_dev, netstat, node_meminfo, numastat, operstate,
-    pid, pressure, proc_stat, schedstat, snmp, snmp6, sockstat, softirqs, swaps, sysvipc, tcp_sockets,
-    uevent, vmstat, workload,
+    pid, pressure, proc_stat, schedstat, snmp, snmp6, sockstat, softirqs, softnet_stat, swaps, sysvipc,
+    tcp_sockets, uevent, vmstat, workload,
 };
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
@@ -95,6 +95,12 @@ const PARSERS: &[(&str, Walk)] = &[
         for cpu in 0..10 {
             let _ = softirqs.for_cpu(cpu); // any answer will do
         }
+        Ok(())
+    }),
+    ("proc/net/softnet_stat", |text| {
+        let mut stat = softnet_stat::SoftnetStat::default();
+        stat.parse(text)?;
+        let _ = stat.cpu(7, &[0, 7]); // any answer will do
         Ok(())
     }),
     ("proc/cpuinfo", |text| {

@@ -131,6 +131,16 @@ impl<'a> Text<'a> {
         u32::try_from(self.digits()?).map_err(|_| before.expected("a number below 2^32"))
     }
 
+    /// Skips blanks, and parses a word that is a hexadecimal number below 2^32, in the kernel's small letters.
+    pub(crate) fn hex(&mut self) -> Result<u32, TextError> {
+        self.skip_blanks();
+        let before = *self;
+        let word = self.word()?;
+        let number = hex(word).ok_or_else(|| before.expected("a hexadecimal number below 2^32"))?;
+        // A number at the end of the text was cut.
+        if self.is_at_end() { Err(self.expected("the rest of the line")) } else { Ok(number) }
+    }
+
     /// Skips blanks, and parses a number below 2^8.
     pub(crate) fn u8(&mut self) -> Result<u8, TextError> {
         self.skip_blanks();
@@ -276,6 +286,17 @@ impl<'a> Text<'a> {
         };
         TextError { line: self.lines.saturating_add(1), expected, found }
     }
+}
+
+/// Returns the value of up to 8 hexadecimal digits.
+fn hex(digits: &[u8]) -> Option<u32> {
+    let digit = |digit: &u8| match digit {
+        b'0'..=b'9' => Some(u32::from(digit & 0xF)),
+        b'a'..=b'f' => Some(u32::from(digit & 0xF).saturating_add(9)),
+        _ => None,
+    };
+    let is_short = (1..=8).contains(&digits.len());
+    is_short.then(|| digits.iter().try_fold(0, |number, next| Some(number << 4 | digit(next)?)))?
 }
 
 /// Parses up to 8 digits; returns their value and number. Returns zeros if fewer than 8 bytes are left.

@@ -219,6 +219,14 @@ impl Cpus {
         self.columns(&names.map(|name| (name, of(name))))
     }
 
+    pub(crate) fn softnet(&self) -> String {
+        let mut text = String::new();
+        for (at, cpu) in self.online() {
+            let _ = writeln!(text, "{:08x} 0 0 0 0 0 0 0 0 0 0 0 {at:08x} 0 0", cpu.softirq.shown);
+        }
+        text
+    }
+
     pub(crate) fn schedstat(&self) -> String {
         let mut text = String::from("version 17\ntimestamp 4294\n");
         for (at, cpu) in self.online() {
@@ -305,7 +313,8 @@ impl Cpus {
         self.information(at, same.unwrap().id)
     }
 
-    pub(crate) fn linux(&self, at: Option<usize>, counter: CounterId) -> KnownValue {
+    /// Returns the rule for a counter of Linux Processor. `softnet` is the file about received packets.
+    pub(crate) fn linux(&self, at: Option<usize>, counter: CounterId, softnet: Source) -> KnownValue {
         use linux_processor as id;
         let time = |field: usize| {
             KnownValue::new(self.over(at, true, |cpu| cpu.times[field].times(TICK)), &[STAT, ONLINE])
@@ -325,6 +334,15 @@ impl Cpus {
             }
             id::TASKLET_SOFT_INTERRUPTS_PER_SEC => {
                 KnownValue::new(self.over(at, false, |cpu| cpu.softirq), &[softirqs, ONLINE, STAT])
+            }
+            id::PACKETS_PROCESSED_PER_SEC => {
+                KnownValue::new(self.over(at, false, |cpu| cpu.softirq), &[softnet, ONLINE, STAT])
+            }
+            id::PACKETS_DROPPED_PER_SEC
+            | id::PACKET_BUDGET_EXHAUSTED_PER_SEC
+            | id::STEERED_PACKETS_RECEIVED_PER_SEC
+            | id::FLOW_LIMIT_DROPS_PER_SEC => {
+                KnownValue::new(Expected::Count(Count::default()), &[softnet, ONLINE, STAT])
             }
             _ => KnownValue::new(Expected::Count(Count::default()), &[softirqs, ONLINE, STAT]),
         }

@@ -504,9 +504,13 @@ impl Networks {
         text
     }
 
-    /// Returns the path of the ARP table of the reader's network namespace, or of the first process.
     fn arp_file(&self) -> &'static str {
-        if self.of_first { "proc/1/net/arp" } else { "proc/net/arp" }
+        self.path(["proc/net/arp", "proc/1/net/arp"])
+    }
+
+    /// Returns the path of a file in the reader's network namespace, or the other one, in that of the first process.
+    pub(crate) fn path(&self, [own, of_first]: [&'static str; 2]) -> &'static str {
+        if self.of_first { of_first } else { own }
     }
 
     pub(crate) fn file(&self) -> &'static str {

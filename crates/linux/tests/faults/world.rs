@@ -103,6 +103,9 @@ pub(crate) const SETS: [Guid; 21] = [
     paging_file::GUID,
 ];
 
+/// Paths of the file about received packets, of the reader and of the first process.
+const SOFTNET: [&str; 2] = ["proc/net/softnet_stat", "proc/1/net/softnet_stat"];
+
 const TOTAL: u32 = 0xFFFF_FFFE;
 const SECOND: i64 = 1_000_000_000;
 
@@ -312,6 +315,7 @@ impl World {
         ] {
             give(path.to_owned(), text);
         }
+        give(self.networks.path(SOFTNET).to_owned(), self.cpus.softnet());
         self.networks.files(&mut give);
         self.disks.files(&mut give);
         self.pressure.files(&mut give);
@@ -537,7 +541,7 @@ impl World {
         match set {
             processor_information::GUID => self.cpus.information(at, counter),
             processor::GUID => self.cpus.view(at, counter),
-            linux_processor::GUID => self.cpus.linux(at, counter),
+            linux_processor::GUID => self.cpus.linux(at, counter, Source::File(self.networks.path(SOFTNET))),
             _ => self.cpus.scheduler(at, counter),
         }
     }

@@ -7,6 +7,7 @@ use super::machine::{CpuSources, NOT_APART, PartOfTime};
 use super::values::{CpuRange, saturated, sum};
 use crate::provider::{Collection, MarkedRaw, unavailable};
 use crate::sources::softirqs::SoftirqKind;
+use crate::sources::softnet_stat::SoftnetCounts;
 
 impl CpuSources {
     /// Returns the raw value of a counter of Linux Processor for the CPUs of a row, in the same way as
@@ -19,6 +20,9 @@ impl CpuSources {
     ) -> Result<MarkedRaw, NoValue> {
         if let Some(part) = part_of_time(counter) {
             return self.time(part, row, pass);
+        }
+        if let Some(of) = part_of_softnet(counter) {
+            return self.softnet_value(of, row, pass);
         }
         let kind = kind(counter).ok_or(NoValue::NotGiven)?;
         let Self { cpus, softirq_kinds, .. } = self;
@@ -37,6 +41,38 @@ impl CpuSources {
         })?;
         Ok(saturated(runs).into())
     }
+
+    /// Returns the sum of a number of `/proc/net/softnet_stat` over the CPUs of a row. The numbers have 32 bits, and so
+    /// has the counter: a sum that is cut to 32 bits grows as the numbers do.
+    fn softnet_value(
+        &mut self,
+        of: PartOfSoftnet,
+        row: &CpuRange,
+        pass: &mut Collection,
+    ) -> Result<MarkedRaw, NoValue> {
+        let Self { cpus, ids, softnet, .. } = self;
+        let cpus = cpus.get_mut(row.cpus.clone()).unwrap_or_default();
+        let packets = sum(cpus, |cpu| match softnet.get(pass)?.cpu(cpu.location.cpu, ids) {
+            Some(counts) => of(&counts).ok_or_else(|| unavailable("this kernel does not report it")),
+            None => Err(softnet.lacks(cpu.location)),
+        })?;
+        Ok(saturated(packets).into())
+    }
+}
+
+/// Function that returns a number of a CPU's network stack; `None` if the kernel lacks its column.
+type PartOfSoftnet = fn(&SoftnetCounts) -> Option<u32>;
+
+/// Returns the function for the number in `/proc/net/softnet_stat` that a counter displays.
+fn part_of_softnet(counter: CounterId) -> Option<PartOfSoftnet> {
+    Some(match counter {
+        id::PACKETS_PROCESSED_PER_SEC => |counts| Some(counts.processed),
+        id::PACKETS_DROPPED_PER_SEC => |counts| Some(counts.dropped),
+        id::PACKET_BUDGET_EXHAUSTED_PER_SEC => |counts| Some(counts.time_squeeze),
+        id::STEERED_PACKETS_RECEIVED_PER_SEC => |counts| counts.received_rps,
+        id::FLOW_LIMIT_DROPS_PER_SEC => |counts| counts.flow_limit,
+        _ => return None,
+    })
 }
 
 /// Returns `true` if a counter needs each CPU's times in `/proc/stat`.

@@ -18,6 +18,7 @@ use crate::sources::interrupts::Interrupts;
 use crate::sources::proc_stat::{CpuTicks, ProcStat};
 use crate::sources::schedstat::SchedStat;
 use crate::sources::softirqs::{SoftirqKinds, Softirqs};
+use crate::sources::softnet_stat::SoftnetStat;
 use crate::sources::topology::{CpuLocation, places};
 
 /// Reason for [`CpuSources::cpuinfo`] having no frequency.
@@ -40,7 +41,7 @@ pub(super) struct CpuSources {
     listed_by_stat: Vec<u32>,
     looked: u32,
     /// Numbers of the CPUs in `cpus`, ascending.
-    ids: Vec<u32>,
+    pub(super) ids: Vec<u32>,
     /// Buffer for the next list of CPU numbers.
     listed: Vec<u32>,
     /// Online CPUs, by node, then by index.
@@ -49,6 +50,7 @@ pub(super) struct CpuSources {
     pub(super) interrupts: ParsedFile<Interrupts>,
     pub(super) softirqs: ParsedFile<Softirqs>,
     pub(super) softirq_kinds: ParsedFile<SoftirqKinds>,
+    pub(super) softnet: ParsedFile<SoftnetStat>,
     pub(super) schedstat: ParsedFile<SchedStat>,
     pub(super) cpuinfo: ParsedFile<CpuInfo>,
 }
@@ -131,6 +133,12 @@ impl CpuSources {
             ),
             softirqs: ParsedFile::from_file(softirqs.clone(), NO_SOFTIRQS, Softirqs::parse),
             softirq_kinds: ParsedFile::from_file(softirqs, NO_SOFTIRQS, SoftirqKinds::parse),
+            softnet: ParsedFile::new(
+                roots.net("softnet_stat"),
+                SeqFileKind::Lines,
+                "there is no /proc/net/softnet_stat",
+                SoftnetStat::parse,
+            ),
             schedstat: ParsedFile::new(
                 proc("schedstat"),
                 SeqFileKind::Records,

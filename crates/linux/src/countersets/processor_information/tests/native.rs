@@ -40,7 +40,7 @@ fn sched(roots: Roots) -> Only {
 }
 
 /// CPU 3, "1,1", of the fixture `two-nodes`, in the order of the ids.
-const OF_1_1: [u64; 20] = [
+const OF_1_1: [u64; 25] = [
     149 * 40_000,
     163 * 40_000,
     167 * 40_000,
@@ -61,10 +61,15 @@ const OF_1_1: [u64; 20] = [
     1187,
     1259,
     1319,
+    30_000_287,
+    30_000_293,
+    30_000_301,
+    30_000_307,
+    30_000_317,
 ];
 
 /// The same of node 1: the CPUs 1, 3 and 7.
-const OF_NODE_1: [u64; 20] = [
+const OF_NODE_1: [u64; 25] = [
     (47 + 149 + 313) * 40_000 / 3,
     (61 + 163 + 337) * 40_000 / 3,
     (67 + 167 + 347) * 40_000 / 3,
@@ -85,6 +90,11 @@ const OF_NODE_1: [u64; 20] = [
     1171 + 1187 + 1223,
     1237 + 1259 + 1291,
     1303 + 1319 + 1367,
+    30_000_079 + 30_000_287 + 30_000_589,
+    30_000_083 + 30_000_293 + 30_000_611,
+    30_000_109 + 30_000_301 + 30_000_637,
+    30_000_133 + 30_000_307 + 30_000_647,
+    30_000_137 + 30_000_317 + 30_000_683,
 ];
 
 #[test]
@@ -133,7 +143,7 @@ fn every_counter_of_scheduler() {
 #[test]
 fn ids_and_title_indexes() {
     let of = |set: &Counterset| -> Vec<u32> { set.counters.iter().map(|c| c.v1_index.unwrap()).collect() };
-    let own: Vec<u32> = (22_898..22_934).step_by(2).collect();
+    let own: Vec<u32> = (22_898..22_934).chain(24_144..24_154).step_by(2).collect();
     let linux = of(&linux_processor::COUNTERSET);
     assert_eq!((linux[4], linux[7]), (142, 1_746), "as Processor has them");
     assert_eq!([&linux[..4], &linux[5..7], &linux[8..]].concat(), own);
@@ -152,6 +162,8 @@ fn only_what_is_needed_is_read() {
     let (times, runs) = (linux_processor::PERCENT_STEAL_TIME, linux_processor::RCU_SOFT_INTERRUPTS_PER_SEC);
     assert_eq!(files(&mut linux(tree.roots()), &[runs], "_Total"), ["proc/softirqs"]);
     assert_eq!(files(&mut linux(tree.roots()), &[runs], "9,9"), [""; 0]);
+    let packets = linux_processor::FLOW_LIMIT_DROPS_PER_SEC;
+    assert_eq!(files(&mut linux(tree.roots()), &[packets], "0,1"), ["proc/net/softnet_stat"]);
     assert_eq!(files(&mut sched(tree.roots()), &[scheduler::PERCENT_RUN_TIME], "0,1"), ["proc/schedstat"]);
     let len = |file: &str| fs::metadata(tree.path(file)).unwrap().len();
     let mut provider = linux(tree.roots());
@@ -166,6 +178,7 @@ fn a_fault_costs_only_the_counters_that_the_file_feeds() {
         for (file, provider, feeds) in [
             ("proc/stat", linux as fn(Roots) -> Only, 0..10),
             ("proc/softirqs", linux, 10..20),
+            ("proc/net/softnet_stat", linux, 20..25),
             ("proc/schedstat", sched, 0..8),
         ] {
             let tree = Tree::copy_of("two-nodes");
@@ -208,6 +221,48 @@ fn old_kernels() {
         missing,
         [(15, "unavailable: the kernel has no soft interrupts of that kind".to_owned())].into()
     );
+}
+
+/// An old kernel prints no numbers of processors: its lines are in the order of the online processors.
+#[test]
+fn packets_of_old_kernels() {
+    use linux_processor::*;
+
+    let packets = [
+        PACKETS_PROCESSED_PER_SEC,
+        PACKETS_DROPPED_PER_SEC,
+        PACKET_BUDGET_EXHAUSTED_PER_SEC,
+        STEERED_PACKETS_RECEIVED_PER_SEC,
+    ];
+    let collected = collect(&mut linux(fixture("old-kernel")), &packets, &["*"]);
+    for (row, want) in [("0,0", [701, 709, 719]), ("0,1", [727, 733, 739]), ("_Total", [1_428, 1_442, 1_458])]
+    {
+        for (counter, want) in packets.into_iter().zip(want) {
+            assert_eq!(*collected.get(row, counter), CellOutcome::Value(want), "{row} {counter:?}");
+        }
+        let why = "unavailable: this kernel does not report it";
+        assert_eq!(collected.missing(row), [(STEERED_PACKETS_RECEIVED_PER_SEC.0, why.to_owned())].into());
+    }
+    // A line that belongs to no known processor costs all: each may be that of another one.
+    let tree = Tree::proc_of("old-kernel");
+    let text = tree.text("proc/net/softnet_stat");
+    tree.write("proc/net/softnet_stat", text.split_inclusive('\n').next().unwrap());
+    let missing = collect(&mut linux(tree.roots()), &packets, &["*"]).missing("0,0");
+    let path = tree.path("proc/net/softnet_stat").display().to_string();
+    assert_eq!(missing[&packets[0].0], format!("{path}: nothing about cpu0"));
+}
+
+/// The kernel's numbers have 32 bits, and so has their sum.
+#[test]
+fn packets_beyond_32_bits() {
+    let tree = Tree::copy_of("small-vm");
+    let line = |count: u32, cpu: u32| format!("{count:08x} 0 0 0 0 0 0 0 0 0 0 0 {cpu:08x}\n");
+    tree.write("proc/net/softnet_stat", &[line(u32::MAX, 0), line(7, 1)].concat());
+    let packets = linux_processor::PACKETS_PROCESSED_PER_SEC;
+    let collected = collect(&mut linux(tree.roots()), &[packets], &["*"]);
+    for (row, want) in [("0,0", u32::MAX), ("0,1", 7), ("0,_Total", 6), ("_Total", 6)] {
+        assert_eq!(*collected.get(row, packets), CellOutcome::Value(want.into()), "{row}");
+    }
 }
 
 #[test]
