@@ -254,6 +254,18 @@ enum {
     PERFLIB_CGROUP_INTERRUPT_STALLED_TIME_TIMESTAMP = 44
 };
 
+/* Connection Tracking: {f9ce5c6a-9786-5f1d-b75b-a40fc3b09480} */
+#define PERFLIB_CONNECTION_TRACKING_GUID \
+    { 0xf9ce5c6a, 0x9786, 0x5f1d, { 0xb7, 0x5b, 0xa4, 0x0f, 0xc3, 0xb0, 0x94, 0x80 } }
+#define PERFLIB_CONNECTION_TRACKING_NAME "Connection Tracking"
+
+enum {
+    /* Entries: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_CONNECTION_TRACKING_ENTRIES = 0,
+    /* Entries Limit: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_CONNECTION_TRACKING_ENTRIES_LIMIT = 1
+};
+
 /* Energy Meter: {2bc0fb27-63d1-535a-b435-812deee1e558} */
 #define PERFLIB_ENERGY_METER_GUID \
     { 0x2bc0fb27, 0x63d1, 0x535a, { 0xb4, 0x35, 0x81, 0x2d, 0xee, 0xe1, 0xe5, 0x58 } }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -357,7 +358,22 @@ pub fn sockets() -> Result<String> {
     let packet = |(packets, bytes): (u64, u64)| packets * (bytes + HEADERS.1);
     ensure!(octets == [packet(SENT), packet(RECEIVED)], "{octets:?} bytes in IP packets");
     let count = keys(&pair)?;
-    Ok(format!(": {TCP} of TCP and {UDP} of UDP; {count} keys as by nstat"))
+    let tracked = tracked(&pair)?;
+    Ok(format!(": {TCP} of TCP and {UDP} of UDP; {count} keys as by nstat; {tracked} connections tracked"))
+}
+
+/// Checks that the number of tracked connections is that of `lnstat`. Without the kernel's module both have no number.
+fn tracked(pair: &Pair) -> Result<String> {
+    let path = [r"\Connection Tracking\Entries"];
+    if !Path::new("/proc/sys/net/netfilter/nf_conntrack_count").exists() {
+        ensure!(pair.raw(&path).is_err(), "connections are tracked without the module");
+        return Ok("no".to_owned());
+    }
+    let ours = pair.raw(&path)?[0];
+    let text = peer(pair, "lnstat", &["-k", "nf_conntrack:entries", "-c", "1", "-j"])?;
+    let theirs: Value = serde_json::from_str(&text)?;
+    ensure!(theirs["entries"].as_u64() == Some(ours), "{ours} connections are tracked, by lnstat {theirs}");
+    Ok(ours.to_string())
 }
 
 /// Checks that every key that both perfset and nstat have has the same number; nothing happens in between.

@@ -9,6 +9,7 @@ use crate::{SearchWords, ValueRange};
 pub mod block_io;
 pub mod cache;
 pub mod cgroup;
+pub mod connection_tracking;
 pub mod energy_meter;
 pub mod gpu_adapter_memory;
 pub mod gpu_engine;
@@ -61,6 +62,7 @@ pub static ALL: &[&Counterset] = &[
     &block_io::COUNTERSET,
     &cache::COUNTERSET,
     &cgroup::COUNTERSET,
+    &connection_tracking::COUNTERSET,
     &energy_meter::COUNTERSET,
     &gpu_adapter_memory::COUNTERSET,
     &gpu_engine::COUNTERSET,
@@ -395,6 +397,25 @@ pub(crate) static WORDS: &[SearchWords] = &[
             (cgroup::PERCENT_PROCESSOR_SOME_STALLED_TIME, &["cpu pressure"]),
             (cgroup::PERCENT_MEMORY_SOME_STALLED_TIME, &["memory pressure"]),
             (cgroup::PERCENT_STORAGE_SOME_STALLED_TIME, &["io pressure"]),
+        ],
+    },
+    SearchWords {
+        guid: connection_tracking::GUID,
+        first: Some(connection_tracking::ENTRIES),
+        counterset: &[
+            "conntrack",
+            "nf_conntrack",
+            "netfilter",
+            "iptables",
+            "nftables",
+            "firewall",
+            "nat",
+            "table full",
+            "dropping packet",
+        ],
+        counters: &[
+            (connection_tracking::ENTRIES, &["nf_conntrack_count", "tracked connections"]),
+            (connection_tracking::ENTRIES_LIMIT, &["nf_conntrack_max"]),
         ],
     },
     SearchWords {

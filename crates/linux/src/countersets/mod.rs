@@ -11,6 +11,7 @@ use crate::sources::vmstat::VmStat;
 
 mod cache;
 mod cgroup;
+mod conntrack;
 mod disk;
 mod energy;
 mod gpu;
@@ -34,6 +35,7 @@ mod thermal;
 
 use cache::Cache;
 use cgroup::CGroup;
+use conntrack::ConnectionTracking;
 use disk::{AskSpace, BlockIo, Disks, LogicalDisk, PhysicalDisk};
 use energy::EnergyMeter;
 use linux_memory::LinuxMemory;
@@ -113,6 +115,7 @@ pub fn providers_within(
         Box::new(multi_instance(LinuxNetworkInterface::new(roots.clone(), net_dev))),
         Box::new(single_instance(LinuxTcp::new(netstat.clone(), sockstat.clone()))),
         Box::new(single_instance(LinuxIp::new(netstat))),
+        Box::new(single_instance(ConnectionTracking::new(&roots))),
         Box::new(multi_instance(Sockets::new(&roots, sockstat, page_size))),
         // Firmware and sensors can block for seconds in the kernel, so both run on threads with a deadline.
         Box::new(LazyProvider::for_directory(
