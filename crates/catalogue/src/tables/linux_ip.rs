@@ -44,17 +44,23 @@ pub const IPEXTINECT0PKTS: CounterId = CounterId(15);
 pub const IPEXTINCEPKTS: CounterId = CounterId(16);
 /// `IpExtReasmOverlaps`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const IPEXTREASMOVERLAPS: CounterId = CounterId(17);
+/// `IpForwarding`: `PERF_COUNTER_LARGE_RAWCOUNT`.
+pub const IPFORWARDING: CounterId = CounterId(18);
+/// `Ip6InOctets`: `PERF_COUNTER_BULK_COUNT`, unit `By/s`.
+pub const IP6INOCTETS: CounterId = CounterId(19);
+/// `Ip6OutOctets`: `PERF_COUNTER_BULK_COUNT`, unit `By/s`.
+pub const IP6OUTOCTETS: CounterId = CounterId(20);
 
 /// The counterset.
 pub static COUNTERSET: Counterset =
     set(GUID, "Linux IP", InstanceType::Single, 21450)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")
         .scope("the network namespace of the process that collects")
-        .help("Statistics of Linux IPv4 beyond the standard counters of the set IPv4: bytes, multicast and broadcast \
-            packets, congestion marks. One instance, the network namespace. Counters have the names that nstat \
-            prints: the group, followed by the kernel's name.").of(&COUNTERS, &[]);
+        .help("Statistics of Linux IP beyond the standard counters of the sets IPv4 and IPv6: bytes, multicast and \
+            broadcast packets, congestion marks, forwarding. One instance, the network namespace. Counters have the \
+            names that nstat prints: the group, followed by the kernel's name.").of(&COUNTERS, &[]);
 
-static COUNTERS: [Counter; 18] = counters([
+static COUNTERS: [Counter; 21] = counters([
     row(IPEXTINNOROUTES, "IpExtInNoRoutes", T::PERF_COUNTER_BULK_COUNT, 21452).unit("/s").file("/proc/net/netstat")
         .field("IpExt: InNoRoutes").availability("Not available on kernels that do not have this counter.")
         .help("Packets dropped per second because there was no route for them. Not available on kernels that do not \
@@ -131,4 +137,18 @@ static COUNTERS: [Counter; 18] = counters([
         .availability("Not available on kernels that do not have this counter.")
         .help("Fragments received per second that overlapped with others of the same packet, which was dropped. Not \
             available on kernels that do not have this counter."),
+    row(IPFORWARDING, "IpForwarding", T::PERF_COUNTER_LARGE_RAWCOUNT, 24166).file("/proc/net/snmp")
+        .field("Ip: Forwarding").availability("Not available on kernels that do not have this counter.")
+        .help("1 if the machine forwards IPv4 packets that are meant for others, as a router does; 2 if it does not. \
+            Not available on kernels that do not have this counter."),
+    row(IP6INOCTETS, "Ip6InOctets", T::PERF_COUNTER_BULK_COUNT, 24168).scale(-4).unit("By/s").file("/proc/net/snmp6")
+        .field("Ip6InOctets")
+        .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
+        .help("Bytes received per second in IPv6 packets, including the IPv6 header. Needs IPv6: a kernel without \
+            it, or started with ipv6.disable=1, has no such values."),
+    row(IP6OUTOCTETS, "Ip6OutOctets", T::PERF_COUNTER_BULK_COUNT, 24170).scale(-4).unit("By/s")
+        .file("/proc/net/snmp6").field("Ip6OutOctets")
+        .availability("Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.")
+        .help("Bytes sent per second in IPv6 packets, including the IPv6 header. Needs IPv6: a kernel without it, or \
+            started with ipv6.disable=1, has no such values."),
 ]);

@@ -434,6 +434,12 @@ pub const MPTCPEXTSIMULTCONNECTFALLBACK: CounterId = CounterId(210);
 pub const MPTCPEXTFALLBACKFAILED: CounterId = CounterId(211);
 /// `MPTcpExtWinProbe`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const MPTCPEXTWINPROBE: CounterId = CounterId(212);
+/// `TcpInErrs`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
+pub const TCPINERRS: CounterId = CounterId(213);
+/// `TcpOutRsts`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
+pub const TCPOUTRSTS: CounterId = CounterId(214);
+/// `TcpMaxConn`: `PERF_COUNTER_LARGE_RAWCOUNT`.
+pub const TCPMAXCONN: CounterId = CounterId(215);
 
 /// The counterset.
 pub static COUNTERSET: Counterset =
@@ -445,7 +451,7 @@ pub static COUNTERSET: Counterset =
             Most counters have the name that nstat prints: the group, followed by the kernel's name.")
         .of(&COUNTERS, &[]);
 
-static COUNTERS: [Counter; 213] = counters([
+static COUNTERS: [Counter; 216] = counters([
     row(MEMORY_PAGES, "Memory Pages", T::PERF_COUNTER_LARGE_RAWCOUNT, 21012).detail(DetailLevel::NOVICE)
         .file("/proc/net/sockstat").field("TCP: mem")
         .help("Memory that all TCP sockets use for data, in pages. The kernel compares this value with the three \
@@ -1493,4 +1499,16 @@ static COUNTERS: [Counter; 213] = counters([
         .availability("Not available on kernels without Multipath TCP, or without this counter.")
         .help("Probes sent per second to check whether the receive window of a connection is still zero. Not \
             available on kernels without Multipath TCP, or without this counter."),
+    row(TCPINERRS, "TcpInErrs", T::PERF_COUNTER_BULK_COUNT, 24160).unit("/s").file("/proc/net/snmp")
+        .field("Tcp: InErrs").availability("Not available on kernels that do not have this counter.")
+        .help("Faulty segments received per second, for example with a wrong checksum. Not available on kernels that \
+            do not have this counter."),
+    row(TCPOUTRSTS, "TcpOutRsts", T::PERF_COUNTER_BULK_COUNT, 24162).unit("/s").file("/proc/net/snmp")
+        .field("Tcp: OutRsts").availability("Not available on kernels that do not have this counter.")
+        .help("Segments with the flag RST sent per second: this machine refused connections to closed ports, or \
+            broke off connections. Not available on kernels that do not have this counter."),
+    row(TCPMAXCONN, "TcpMaxConn", T::PERF_COUNTER_LARGE_RAWCOUNT, 24164).file("/proc/net/snmp").field("Tcp: MaxConn")
+        .availability("Not available on any current kernel: the file has -1, which means that there is no limit.")
+        .help("Maximum number of TCP connections, if the kernel has a fixed limit. Not available on any current \
+            kernel: the file has -1, which means that there is no limit."),
 ]);

@@ -549,6 +549,7 @@ pub(crate) static WORDS: &[SearchWords] = &[
             (linux_ip::IPEXTINBCASTPKTS, &["broadcast"]),
             (linux_ip::IPEXTINCSUMERRORS, &["checksum errors"]),
             (linux_ip::IPEXTINCEPKTS, &["ecn", "congestion"]),
+            (linux_ip::IPFORWARDING, &["ip forwarding", "ip_forward", "router"]),
         ],
     },
     SearchWords {
@@ -821,6 +822,11 @@ pub(crate) static WORDS: &[SearchWords] = &[
             (linux_tcp::TCPEXTTCPSYNRETRANS, &["syn retransmits", "connect timeouts"]),
             (linux_tcp::TCPEXTTCPKEEPALIVE, &["keepalive"]),
             (linux_tcp::TCPEXTTCPZEROWINDOWDROP, &["zero window"]),
+            (linux_tcp::TCPINERRS, &["isegerr/s", "tcp errors", "tcp checksum errors"]),
+            (
+                linux_tcp::TCPOUTRSTS,
+                &["orsts/s", "rst", "connection reset", "connection refused", "resets sent"],
+            ),
         ],
     },
     SearchWords {

@@ -82,6 +82,7 @@ pub fn providers_within(
     let netstat = SharedFile::new(roots.net("netstat"), SeqFileKind::Single);
     let sockstat = SharedFile::new(roots.net("sockstat"), SeqFileKind::Single);
     let net_dev = SharedFile::new(roots.net("dev"), SeqFileKind::Lines);
+    let [snmp, snmp6] = ["snmp", "snmp6"].map(|name| SharedFile::new(roots.net(name), SeqFileKind::Single));
     let count = ProcessCount::new(&roots.proc);
     let nodes = numa::online(&roots);
     let disks = Disks::new(&roots, time_100ns_at);
@@ -113,8 +114,8 @@ pub fn providers_within(
         Box::new(multi_instance(PagingFile::new(&roots))),
         Box::new(multi_instance(NetworkInterface::new(roots.clone(), net_dev.clone()))),
         Box::new(multi_instance(LinuxNetworkInterface::new(roots.clone(), net_dev))),
-        Box::new(single_instance(LinuxTcp::new(netstat.clone(), sockstat.clone()))),
-        Box::new(single_instance(LinuxIp::new(netstat))),
+        Box::new(single_instance(LinuxTcp::new(netstat.clone(), snmp.clone(), sockstat.clone()))),
+        Box::new(single_instance(LinuxIp::new(netstat, snmp.clone(), snmp6.clone()))),
         Box::new(single_instance(ConnectionTracking::new(&roots))),
         Box::new(multi_instance(Sockets::new(&roots, sockstat, page_size))),
         // Firmware and sensors can block for seconds in the kernel, so both run on threads with a deadline.
@@ -132,7 +133,7 @@ pub fn providers_within(
     ];
     // Each of these returns several countersets, which share their sources.
     all.push(gpu::provider(&roots, deadline));
-    all.extend(protocols::providers(&roots));
+    all.extend(protocols::providers(&roots, snmp, snmp6));
     all.push(Box::new(ProcessorInformation::sharing(roots, stat, clock_ticks, elapsed_ns)));
     all
 }

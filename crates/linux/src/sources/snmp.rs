@@ -19,6 +19,7 @@ mib! {
     /// assert_eq!(ip.frag_oks, None);
     /// ```
     Ip, ended by "" {
+        forwarding = "Forwarding" "1 if this machine sends packets on that are meant for others, otherwise 2."
         in_receives = "InReceives" "came, faulty ones included. Those merged on their way (GRO, LRO) are one."
         in_hdr_errors = "InHdrErrors" "thrown away because of their header."
         in_addr_errors = "InAddrErrors" "thrown away because of their destination."
@@ -97,6 +98,8 @@ mib! {
         in_segs = "InSegs" "segments that came, faulty ones included. Those merged on their way (GRO, LRO) are one."
         out_segs = "OutSegs" "segments that were sent for the first time."
         retrans_segs = "RetransSegs" "segments that were sent again."
+        in_errs = "InErrs" "segments that came and were faulty."
+        out_rsts = "OutRsts" "segments with the flag RST that were sent."
     }
 }
 
@@ -115,7 +118,39 @@ mib! {
         no_ports = "NoPorts" "came for a port at which nobody listened."
         in_errors = "InErrors" "came and were not delivered for other reasons."
         out_datagrams = "OutDatagrams" "sent."
+        rcvbuf_errors = "RcvbufErrors" "came and were dropped, because the socket's buffer was full."
+        sndbuf_errors = "SndbufErrors" "not sent, because the socket's buffer was full."
     }
+}
+
+mib! {
+    /// Section `UdpLite`: datagrams of UDP-Lite over IPv4.
+    ///
+    /// ```
+    /// use perfset_linux::sources::snmp::UdpLite;
+    ///
+    /// let mut udp_lite = UdpLite::default();
+    /// udp_lite.parse(b"Udp: InErrors\nUdp: 7\nUdpLite: InErrors\nUdpLite: 5\n").unwrap();
+    /// assert_eq!(udp_lite.in_errors, Some(Ok(5)));
+    /// ```
+    UdpLite, ended by "" {
+        in_errors = "InErrors" "came and were not delivered, except those for a port at which nobody listened."
+    }
+}
+
+/// Maximum number of TCP connections, from the section `Tcp` of `/proc/net/snmp`.
+///
+/// ```
+/// use perfset_linux::sources::snmp::TcpLimit;
+///
+/// let mut limit = TcpLimit::default();
+/// limit.parse(b"Tcp: RtoMax MaxConn\nTcp: 120000 -1\n").unwrap();
+/// assert_eq!(limit.max_conn, Some(Ok(None)));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TcpLimit {
+    /// `MaxConn`: `Ok(None)` if there is no limit, which the kernel prints as -1.
+    pub max_conn: Option<Result<Option<u64>, TextError>>,
 }
 
 impl Ip {
@@ -158,8 +193,59 @@ impl Udp {
     }
 }
 
+impl UdpLite {
+    /// Parses the section `UdpLite` of `/proc/net/snmp`, replacing all previous contents.
+    ///
+    /// # Errors
+    /// If there is no such section, or its numbers do not match its names.
+    pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
+        self.read_by(|wanted| section(text, "UdpLite:", wanted))
+    }
+}
+
+impl TcpLimit {
+    /// Parses the section `Tcp` of `/proc/net/snmp`, replacing all previous contents.
+    ///
+    /// # Errors
+    /// If there is no such section, or its numbers do not match its names.
+    pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
+        self.max_conn = None;
+        each_of_section(text, "Tcp:", |name, numbers| {
+            let mut sign = *numbers;
+            sign.skip_blanks();
+            let number = match sign.take(b"-") {
+                true if sign.is_at_digit() && sign.number_word() == Ok(1) => {
+                    *numbers = sign;
+                    Ok(None)
+                }
+                _ => numbers.number_word().map(Some),
+            };
+            if name == b"MaxConn" {
+                self.max_conn.get_or_insert(number);
+            }
+        })
+    }
+}
+
 /// Parses the section whose two lines begin with `head`. A malformed number affects only itself.
 fn section(text: &[u8], head: &str, wanted: &mut [Wanted<'_>]) -> Result<(), TextError> {
+    each_of_section(text, head, |name, numbers| {
+        // Some numbers are negative, such as `MaxConn` of TCP, which is -1. No such number is wanted, and they
+        // must not fail the section.
+        let number = numbers.number_word();
+        if let Some((_, place)) = wanted.iter_mut().find(|(wanted, _)| wanted.as_bytes() == name) {
+            place.get_or_insert(number);
+        }
+    })
+}
+
+/// Calls `each` with every name of the section whose two lines begin with `head`, and with the text at its number, from
+/// which `each` takes one word.
+fn each_of_section<'t>(
+    text: &'t [u8],
+    head: &str,
+    mut each: impl FnMut(&[u8], &mut Text<'t>),
+) -> Result<(), TextError> {
     let mut text = Text::new(text);
     // The colon is part of `head`: `Udp` is also the beginning of `UdpLite`, and `Icmp` that of `IcmpMsg`.
     while !text.take(head.as_bytes()) {
@@ -181,14 +267,7 @@ fn section(text: &[u8], head: &str, wanted: &mut [Wanted<'_>]) -> Result<(), Tex
             // Without a number for each name, the others may belong to other names.
             (true, false) => return Err(numbers.expected("as many numbers as names")),
             (false, true) => return Err(numbers.expected("a number for each name")),
-            (false, false) => {
-                // Some numbers are negative, such as `MaxConn` of TCP, which is -1. No counter requests them,
-                // and they must not fail the section.
-                let (name, number) = (names.word()?, numbers.number_word());
-                if let Some((_, place)) = wanted.iter_mut().find(|(wanted, _)| wanted.as_bytes() == name) {
-                    place.get_or_insert(number);
-                }
-            }
+            (false, false) => each(names.word()?, &mut numbers),
         }
     }
 }
@@ -205,8 +284,13 @@ mod tests {
     #[test]
     fn names_in_any_order_and_others_between() {
         let some = |n| Some(Ok(n));
-        let all =
-            Udp { in_datagrams: some(2), no_ports: some(3), in_errors: some(5), out_datagrams: some(7) };
+        let all = Udp {
+            in_datagrams: some(2),
+            no_ports: some(3),
+            in_errors: some(5),
+            out_datagrams: some(7),
+            ..Udp::default()
+        };
         for (name, text) in [
             ("the kernel's order", "Udp: InDatagrams NoPorts InErrors OutDatagrams\nUdp: 2 3 5 7\n"),
             ("another order", "Udp: OutDatagrams NoPorts InErrors InDatagrams\nUdp: 7 3 5 2\n"),
@@ -241,6 +325,29 @@ mod tests {
             let wrong = TextError { line: 2, expected, found: format!("{word:?}") };
             assert_eq!((udp.in_datagrams, udp.no_ports), (Some(Err(wrong)), Some(Ok(3))), "{word}");
         }
+    }
+
+    #[test]
+    fn limits_of_connections() {
+        for (number, want) in [
+            ("-1", Ok(None)),
+            ("0", Ok(Some(0))),
+            ("7", Ok(Some(7))),
+            ("-2", Err("\"-2\"")),
+            ("-1x", Err("\"-1x\"")),
+            ("--1", Err("\"--1\"")),
+            ("-", Err("\"-\"")),
+            ("x", Err("\"x\"")),
+        ] {
+            let mut limit = TcpLimit { max_conn: Some(Ok(Some(97))) };
+            limit.parse(format!("Tcp: A MaxConn B\nTcp: -3 {number} 5\n").as_bytes()).unwrap();
+            let got = limit.max_conn.unwrap().map_err(|error| error.found);
+            assert_eq!(got, want.map_err(str::to_owned), "{number}");
+        }
+        let mut limit = TcpLimit { max_conn: Some(Ok(Some(97))) };
+        limit.parse(b"Tcp: A\nTcp: 2\n").unwrap();
+        assert_eq!(limit.max_conn, None);
+        assert!(limit.parse(b"Tcp: MaxConn\nTcp: 2").is_err());
     }
 
     #[test]

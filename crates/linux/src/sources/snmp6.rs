@@ -37,6 +37,8 @@ mib! {
         frag_oks = "Ip6FragOKs" "cut into fragments."
         frag_fails = "Ip6FragFails" "too large, and must not be cut."
         frag_creates = "Ip6FragCreates" "fragments that came of cutting."
+        in_octets = "Ip6InOctets" "bytes that came."
+        out_octets = "Ip6OutOctets" "bytes that were sent."
     }
 }
 
@@ -101,6 +103,9 @@ mib! {
         no_ports = "Udp6NoPorts" "came for a port at which nobody listened."
         in_errors = "Udp6InErrors" "came and were not delivered for other reasons."
         out_datagrams = "Udp6OutDatagrams" "sent."
+        rcvbuf_errors = "Udp6RcvbufErrors" "came and were dropped, because the socket's buffer was full."
+        sndbuf_errors = "Udp6SndbufErrors" "not sent, because the socket's buffer was full."
+        lite_in_errors = "UdpLite6InErrors" "of UDP-Lite, came and were not delivered for other reasons."
     }
 }
 

@@ -3,8 +3,11 @@
 use perfset_catalogue::{linux_ip, linux_tcp};
 use perfset_core::{CounterId, Counterset, NoValue};
 
+use crate::countersets::protocols::{NO_IPV6, NO_SNMP};
 use crate::provider::{Collection, ParsedFile, SharedFile, ValueSource, unavailable};
 use crate::sources::netstat::Netstat;
+use crate::sources::snmp::{Ip, Tcp, TcpLimit};
+use crate::sources::snmp6::Ip6;
 use crate::sources::sockstat::SockStat;
 use crate::sources::text::TextError;
 
@@ -84,17 +87,34 @@ impl NetstatCounters {
     }
 }
 
-/// Values of Linux TCP, from `/proc/net/netstat` and `/proc/net/sockstat`.
+/// Values of Linux TCP, from `/proc/net/netstat`, `/proc/net/snmp` and `/proc/net/sockstat`.
 #[derive(Debug)]
 pub(crate) struct LinuxTcp {
     named: NetstatCounters,
+    tcp: ParsedFile<Tcp>,
+    limit: ParsedFile<TcpLimit>,
     sockstat: ParsedFile<SockStat>,
 }
 
 impl LinuxTcp {
-    pub(crate) fn new(netstat: SharedFile, sockstat: SharedFile) -> Self {
-        let sockstat = ParsedFile::from_file(sockstat, "there is no /proc/net/sockstat", SockStat::parse);
-        Self { named: NetstatCounters::new(netstat), sockstat }
+    /// Creates the values from files that other countersets share.
+    pub(crate) fn new(netstat: SharedFile, snmp: SharedFile, sockstat: SharedFile) -> Self {
+        Self {
+            named: NetstatCounters::new(netstat),
+            tcp: ParsedFile::from_file(snmp.clone(), NO_SNMP, Tcp::parse),
+            limit: ParsedFile::from_file(snmp, NO_SNMP, TcpLimit::parse),
+            sockstat: ParsedFile::from_file(sockstat, "there is no /proc/net/sockstat", SockStat::parse),
+        }
+    }
+
+    /// Returns the maximum number of connections, which no current kernel has.
+    fn max_conn(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
+        match self.limit.get(pass)?.max_conn.clone() {
+            Some(Ok(Some(limit))) => Ok(limit),
+            Some(Ok(None)) => Err(unavailable("the kernel has no limit of connections")),
+            Some(Err(text)) => Err(self.limit.fault(text)),
+            None => Err(unavailable("this kernel does not report it")),
+        }
     }
 }
 
@@ -104,24 +124,34 @@ impl ValueSource for LinuxTcp {
     }
 
     fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
-        if counter == linux_tcp::MEMORY_PAGES {
-            return self
-                .sockstat
-                .number(|sockstat| sockstat.protocol("TCP").map_or(&None, |tcp| &tcp.mem), pass);
+        match counter {
+            linux_tcp::MEMORY_PAGES => {
+                self.sockstat.number(|sockstat| sockstat.protocol("TCP").map_or(&None, |tcp| &tcp.mem), pass)
+            }
+            linux_tcp::TCPINERRS => self.tcp.number(|tcp| &tcp.in_errs, pass),
+            linux_tcp::TCPOUTRSTS => self.tcp.number(|tcp| &tcp.out_rsts, pass),
+            linux_tcp::TCPMAXCONN => self.max_conn(pass),
+            _ => self.named.value(&linux_tcp::COUNTERSET, counter, pass),
         }
-        self.named.value(&linux_tcp::COUNTERSET, counter, pass)
     }
 }
 
-/// Values of Linux IP, from `/proc/net/netstat`.
+/// Values of Linux IP, from `/proc/net/netstat`, `/proc/net/snmp` and `/proc/net/snmp6`.
 #[derive(Debug)]
 pub(crate) struct LinuxIp {
     named: NetstatCounters,
+    of_v4: ParsedFile<Ip>,
+    of_v6: ParsedFile<Ip6>,
 }
 
 impl LinuxIp {
-    pub(crate) fn new(netstat: SharedFile) -> Self {
-        Self { named: NetstatCounters::new(netstat) }
+    /// Creates the values from files that other countersets share.
+    pub(crate) fn new(netstat: SharedFile, snmp: SharedFile, snmp6: SharedFile) -> Self {
+        Self {
+            named: NetstatCounters::new(netstat),
+            of_v4: ParsedFile::from_file(snmp, NO_SNMP, Ip::parse),
+            of_v6: ParsedFile::from_file(snmp6, NO_IPV6, Ip6::parse),
+        }
     }
 }
 
@@ -131,6 +161,11 @@ impl ValueSource for LinuxIp {
     }
 
     fn value(&mut self, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
-        self.named.value(&linux_ip::COUNTERSET, counter, pass)
+        match counter {
+            linux_ip::IPFORWARDING => self.of_v4.number(|ip| &ip.forwarding, pass),
+            linux_ip::IP6INOCTETS => self.of_v6.number(|ip| &ip.in_octets, pass),
+            linux_ip::IP6OUTOCTETS => self.of_v6.number(|ip| &ip.out_octets, pass),
+            _ => self.named.value(&linux_ip::COUNTERSET, counter, pass),
+        }
     }
 }

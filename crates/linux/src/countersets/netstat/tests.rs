@@ -19,11 +19,13 @@ fn shared(roots: &Roots, name: &str) -> SharedFile {
 }
 
 fn tcp(roots: &Roots) -> SingleInstanceProvider<LinuxTcp> {
-    single_instance(LinuxTcp::new(shared(roots, "netstat"), shared(roots, "sockstat")))
+    let [netstat, snmp, sockstat] = ["netstat", "snmp", "sockstat"].map(|name| shared(roots, name));
+    single_instance(LinuxTcp::new(netstat, snmp, sockstat))
 }
 
 fn ip(roots: &Roots) -> SingleInstanceProvider<LinuxIp> {
-    single_instance(LinuxIp::new(shared(roots, "netstat")))
+    let [netstat, snmp, snmp6] = ["netstat", "snmp", "snmp6"].map(|name| shared(roots, name));
+    single_instance(LinuxIp::new(netstat, snmp, snmp6))
 }
 
 /// The numbers of a file by group and name in one word, read the slow way.
@@ -49,6 +51,9 @@ fn values(counterset: &Counterset, collected: &Collected) -> BTreeMap<String, u6
     counterset.counters.iter().filter_map(value).collect()
 }
 
+/// Counters from `/proc/net/snmp`, except the limit of connections, which no kernel has.
+const OF_SNMP: [CounterId; 2] = [TCPINERRS, TCPOUTRSTS];
+
 /// One that only older kernels count.
 const OLD: CounterId = MPTCPEXTRCVPRUNED;
 
@@ -61,13 +66,21 @@ fn every_counter() {
     of_mptcp.retain(|name, _| !name.starts_with("IpExt"));
     want.extend(of_mptcp);
     want.insert("Memory Pages".into(), 20_004_773);
+    want.insert("TcpInErrs".into(), 9_267_761);
+    want.insert("TcpOutRsts".into(), 9_268_811);
     let collected = collect_all(&mut tcp(&roots));
     assert_eq!(collected.rows, [(String::new(), 0, None)]);
     assert_eq!(values(&COUNTERSET, &collected), want);
-    assert_eq!(collected.missing("").into_keys().collect::<Vec<_>>(), [OLD.0]);
+    assert_eq!(collected.missing("").into_keys().collect::<Vec<_>>(), [OLD.0, TCPMAXCONN.0]);
+    assert_eq!(collected.missing("")[&TCPMAXCONN.0], "unavailable: the kernel has no limit of connections");
     assert_eq!(collected.missing("")[&OLD.0], "unavailable: this kernel does not report it");
 
-    let want: BTreeMap<_, _> = of_ip.into_iter().filter(|(name, _)| name.starts_with("IpExt")).collect();
+    let mut want: BTreeMap<_, _> = of_ip.into_iter().filter(|(name, _)| name.starts_with("IpExt")).collect();
+    for (name, value) in
+        [("IpForwarding", 9_200_017), ("Ip6InOctets", 9_311_371), ("Ip6OutOctets", 9_312_377)]
+    {
+        want.insert(name.to_owned(), value);
+    }
     let collected = collect_all(&mut ip(&roots));
     assert_eq!(values(&linux_ip::COUNTERSET, &collected), want);
     assert_eq!(want.len(), linux_ip::COUNTERSET.counters.len());
@@ -76,31 +89,34 @@ fn every_counter() {
 /// Never to change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
-    for (counterset, guid, first, count) in [
-        (&COUNTERSET, "8bcaffd8-dd8e-55cd-b054-7d94a84aa677", 21_010, 213),
-        (&linux_ip::COUNTERSET, "c6a915b4-e0e0-5784-9ea1-ac4e13e59324", 21_450, 18),
+    for (counterset, guid, first, count, later) in [
+        (&COUNTERSET, "8bcaffd8-dd8e-55cd-b054-7d94a84aa677", 21_010, 213, [24_160, 24_162, 24_164]),
+        (&linux_ip::COUNTERSET, "c6a915b4-e0e0-5784-9ea1-ac4e13e59324", 21_450, 18, [24_166, 24_168, 24_170]),
     ] {
         assert_eq!((counterset.guid.to_string().as_str(), counterset.v1_index), (guid, Some(first)));
         let ids: Vec<_> = counterset.counters.iter().map(|counter| counter.id.0).collect();
-        assert_eq!(ids, Vec::from_iter(0..count));
+        assert_eq!(ids, Vec::from_iter(0..count + 3));
         let indexes: Vec<_> = counterset.counters.iter().map(|counter| counter.v1_index.unwrap()).collect();
-        assert_eq!(indexes, (1..=count).map(|n| first + 2 * n).collect::<Vec<_>>());
+        assert_eq!(indexes, (1..=count).map(|n| first + 2 * n).chain(later).collect::<Vec<_>>());
     }
 }
 
 #[test]
 fn only_the_files_that_are_needed_are_opened() {
     let tree = Tree::proc_of("two-nodes");
-    let (netstat, sockstat) = ("proc/net/netstat", "proc/net/sockstat");
+    let (netstat, snmp, sockstat) = ("proc/net/netstat", "proc/net/snmp", "proc/net/sockstat");
     for (counters, want) in [
         (&[][..], &[][..]),
         (&[MEMORY_PAGES], &[sockstat]),
         (&[TCPEXTTW, MPTCPEXTWINPROBE], &[netstat]),
         (&[MEMORY_PAGES, OLD], &[netstat, sockstat]),
+        (&[TCPMAXCONN, TCPOUTRSTS], &[snmp]),
     ] {
         assert_eq!(opened(&tree, tcp, counters, &["*"]), want, "{counters:?}");
     }
     assert_eq!(opened(&tree, ip, &[linux_ip::IPEXTINOCTETS], &["*"]), [netstat]);
+    assert_eq!(opened(&tree, ip, &[linux_ip::IPFORWARDING], &["*"]), [snmp]);
+    assert_eq!(opened(&tree, ip, &[linux_ip::IP6INOCTETS], &["*"]), ["proc/net/snmp6"]);
 }
 
 #[test]
@@ -109,8 +125,9 @@ fn a_file_that_both_read_is_read_once() {
 
     let roots = fixture("two-nodes");
     let netstat = shared(&roots, "netstat");
-    let mut tcp = single_instance(LinuxTcp::new(netstat.clone(), shared(&roots, "sockstat")));
-    let mut ip = single_instance(LinuxIp::new(netstat));
+    let file = |name| shared(&roots, name);
+    let mut tcp = single_instance(LinuxTcp::new(netstat.clone(), file("snmp"), file("sockstat")));
+    let mut ip = single_instance(LinuxIp::new(netstat, file("snmp"), file("snmp6")));
     let instances = all_instances();
     let bytes_read =
         |provider: &mut dyn perfset_engine::Provider, counterset: &Counterset, counter, collection| {
@@ -130,13 +147,18 @@ fn a_file_that_both_read_is_read_once() {
 
 /// The counters of `missing` that could have a value.
 fn lost(collected: &Collected) -> Vec<CounterId> {
-    collected.missing("").into_keys().map(CounterId).filter(|counter| *counter != OLD).collect()
+    let missing = collected.missing("").into_keys().map(CounterId);
+    missing.filter(|counter| ![OLD, TCPMAXCONN].contains(counter)).collect()
 }
 
 #[test]
 fn a_fault_costs_only_the_counters_that_the_file_feeds() {
     for (file, is_of) in [
-        ("proc/net/netstat", (|counter| counter != MEMORY_PAGES) as fn(CounterId) -> bool),
+        (
+            "proc/net/netstat",
+            (|counter| counter != MEMORY_PAGES && !OF_SNMP.contains(&counter)) as fn(CounterId) -> bool,
+        ),
+        ("proc/net/snmp", |counter| OF_SNMP.contains(&counter)),
         ("proc/net/sockstat", |counter| counter == MEMORY_PAGES),
     ] {
         for (fault, cause, is_right) in FAULTS {
@@ -144,9 +166,10 @@ fn a_fault_costs_only_the_counters_that_the_file_feeds() {
             cause(&tree, file);
             let collected = collect_all(&mut tcp(&tree.roots()));
             let all = COUNTERSET.counters.iter().map(|counter| counter.id);
-            let of_file = all.filter(|counter| is_of(*counter) && *counter != OLD);
+            let of_file = all.filter(|counter| is_of(*counter) && ![OLD, TCPMAXCONN].contains(counter));
             let want: Vec<_> = match (file, fault) {
-                ("proc/net/sockstat", "cut") => Vec::new(), // the last line feeds nothing
+                // The last line feeds nothing.
+                ("proc/net/sockstat" | "proc/net/snmp", "cut") => Vec::new(),
                 ("proc/net/netstat", "cut") => {
                     of_file.filter(|counter| *counter >= MPTCPEXTMPCAPABLESYNRX).collect()
                 }
@@ -172,6 +195,7 @@ fn a_number_costs_only_the_counter_that_it_feeds() {
     for case in [
         ("net/netstat", tw.as_str(), "-1", &[TCPEXTTW][..], ":2: expected a number, found \"-1\""),
         ("net/netstat", " TW ", " Tw ", &[TCPEXTTW], "unavailable: this kernel does not report it"),
+        ("net/snmp", "9267761", "x", &[TCPINERRS], ":8: expected a number, found \"x\""),
         ("net/sockstat", " mem ", " men ", &[MEMORY_PAGES], "unavailable: this kernel does not report it"),
         ("net/sockstat", "20004773", "x", &[MEMORY_PAGES], ":2: expected a number, found \"x\""),
     ] {
@@ -210,11 +234,16 @@ fn an_old_kernel() {
     {
         assert_eq!(*collected.get("", counter), CellOutcome::Value(want), "{counter:?}");
     }
-    assert_eq!(values(&COUNTERSET, &collected).len(), 22);
+    assert_eq!(*collected.get("", TCPOUTRSTS), CellOutcome::Value(571));
+    assert_eq!(values(&COUNTERSET, &collected).len(), 22 + OF_SNMP.len());
     let collected = collect_all(&mut ip(&roots));
-    assert!(
-        collected.missing("").values().all(|reason| reason == "unavailable: this kernel does not report it")
-    );
+    assert_eq!(*collected.get("", linux_ip::IPFORWARDING), CellOutcome::Value(211));
+    let missing = collected.missing("");
+    assert_eq!(missing.len(), 20);
+    let not_reported = "unavailable: this kernel does not report it";
+    let no_ipv6 = "unavailable: this kernel has no IPv6, or has it turned off";
+    let is_of_v6 = |id: &u32| [linux_ip::IP6INOCTETS.0, linux_ip::IP6OUTOCTETS.0].contains(id);
+    assert!(missing.iter().all(|(id, why)| why == if is_of_v6(id) { no_ipv6 } else { not_reported }));
 }
 
 #[test]

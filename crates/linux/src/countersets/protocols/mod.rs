@@ -4,7 +4,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 use perfset_engine::Provider;
 
 use crate::provider::{
-    Collection, ParsedFile, SeqFileKind, SharedFile, SingleInstanceProvider, ValueSource, single_instance,
+    Collection, ParsedFile, SharedFile, SingleInstanceProvider, ValueSource, single_instance,
 };
 use crate::roots::Roots;
 use crate::sources::Number;
@@ -23,9 +23,10 @@ use ip::{Ipv4, Ipv6};
 use tcp::{Tcpv4, Tcpv6};
 use udp::{Udpv4, Udpv6};
 
-/// Creates the providers of the countersets of network protocols, reading below `roots`.
-pub(crate) fn providers(roots: &Roots) -> Vec<Box<dyn Provider>> {
-    let all = Providers::new(roots);
+/// Creates the providers of the countersets of network protocols, reading below `roots`, with a `/proc/net/snmp` and a
+/// `/proc/net/snmp6` that other countersets share.
+pub(crate) fn providers(roots: &Roots, snmp: SharedFile, snmp6: SharedFile) -> Vec<Box<dyn Provider>> {
+    let all = Providers::new(roots, snmp, snmp6);
     vec![
         Box::new(all.tcpv4),
         Box::new(all.tcpv6),
@@ -52,24 +53,22 @@ struct Providers {
 }
 
 impl Providers {
-    fn new(roots: &Roots) -> Self {
-        let snmp = SharedFile::new(roots.net("snmp"), SeqFileKind::Single);
-        let snmp6 = SharedFile::new(roots.net("snmp6"), SeqFileKind::Single);
-        let none = "there is no /proc/net/snmp";
+    fn new(roots: &Roots, snmp: SharedFile, snmp6: SharedFile) -> Self {
         Self {
-            tcpv4: Counted::provider(ParsedFile::from_file(snmp.clone(), none, Tcp::parse)),
+            tcpv4: Counted::provider(ParsedFile::from_file(snmp.clone(), NO_SNMP, Tcp::parse)),
             tcpv6: single_instance(Tcpv6::new(roots)),
-            udpv4: Counted::provider(ParsedFile::from_file(snmp.clone(), none, Udp::parse)),
+            udpv4: Counted::provider(ParsedFile::from_file(snmp.clone(), NO_SNMP, Udp::parse)),
             udpv6: Counted::provider(ParsedFile::from_file(snmp6.clone(), NO_IPV6, Udp6::parse)),
-            ipv4: Counted::provider(ParsedFile::from_file(snmp.clone(), none, Ip::parse)),
+            ipv4: Counted::provider(ParsedFile::from_file(snmp.clone(), NO_SNMP, Ip::parse)),
             ipv6: Counted::provider(ParsedFile::from_file(snmp6.clone(), NO_IPV6, Ip6::parse)),
-            icmp: Counted::provider(ParsedFile::from_file(snmp, none, Icmp::parse)),
+            icmp: Counted::provider(ParsedFile::from_file(snmp, NO_SNMP, Icmp::parse)),
             icmpv6: Counted::provider(ParsedFile::from_file(snmp6, NO_IPV6, Icmp6::parse)),
         }
     }
 }
 
-const NO_IPV6: &str = "this kernel has no IPv6, or has it turned off";
+pub(super) const NO_SNMP: &str = "there is no /proc/net/snmp";
+pub(super) const NO_IPV6: &str = "this kernel has no IPv6, or has it turned off";
 
 /// Network protocol whose counters are all numbers of one table, or sums of two numbers.
 trait Protocol {

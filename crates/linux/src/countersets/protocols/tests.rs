@@ -7,11 +7,17 @@ use perfset_core::{CounterId, Counterset, Guid};
 use perfset_engine::{CollectRequest, Provider, Rows, SourceError};
 
 use super::Providers;
+use crate::provider::{SeqFileKind, SharedFile};
 use crate::roots::Roots;
 use crate::testing::{
     CellOutcome, ChangedLine, Collected, FAULTS, Tree, all_instances, check_line, collect, collect_all,
     fixture, opened,
 };
+
+fn all_of(roots: &Roots) -> Providers {
+    let file = |name| SharedFile::new(roots.net(name), SeqFileKind::Single);
+    Providers::new(roots, file("snmp"), file("snmp6"))
+}
 
 /// The counters of TCPv4.
 const TCPV4: [(CounterId, u64); 9] = [
@@ -182,7 +188,7 @@ fn file_of(counterset: &Counterset) -> &'static str {
 }
 
 fn collected(roots: &Roots, set: Set) -> Collected {
-    collect_all(&mut *set.1(Providers::new(roots)))
+    collect_all(&mut *set.1(all_of(roots)))
 }
 
 fn ids(known: &[(CounterId, u64)]) -> Vec<CounterId> {
@@ -246,7 +252,7 @@ fn ids_and_title_indexes() {
 #[test]
 fn one_instance_without_a_name() {
     for (counterset, provider, known) in SETS {
-        let mut provider = provider(Providers::new(&fixture("two-nodes")));
+        let mut provider = provider(all_of(&fixture("two-nodes")));
         let mut rows = Rows::new([]);
         rows.start();
         provider.instances(&counterset.guid, &mut rows).unwrap();
@@ -261,13 +267,13 @@ fn one_instance_without_a_name() {
 #[test]
 fn only_the_files_that_are_needed_are_opened() {
     let tree = Tree::proc_of("two-nodes");
-    let udp = |roots: &Roots| Providers::new(roots).udpv4;
+    let udp = |roots: &Roots| all_of(roots).udpv4;
     assert_eq!(opened(&tree, udp, &ids(&UDPV4), &["*"]), ["proc/net/snmp"]);
     assert_eq!(opened(&tree, udp, &ids(&UDPV4), &["no such instance"]), [""; 0]);
     assert_eq!(opened(&tree, udp, &[], &["*"]), [""; 0]);
-    let icmpv6 = |roots: &Roots| Providers::new(roots).icmpv6;
+    let icmpv6 = |roots: &Roots| all_of(roots).icmpv6;
     assert_eq!(opened(&tree, icmpv6, &ids(&ICMPV6), &["*"]), ["proc/net/snmp6"]);
-    let tcpv6 = |roots: &Roots| Providers::new(roots).tcpv6;
+    let tcpv6 = |roots: &Roots| all_of(roots).tcpv6;
     let others: Vec<_> = tcpv6::COUNTERSET.counters.iter().map(|c| c.id).collect();
     assert_eq!(opened(&tree, tcpv6, &others[2..], &["*"]), [""; 0], "the dear file is not for the others");
     assert_eq!(opened(&tree, tcpv6, &others, &["*"]), ["proc/net/tcp6"]);
@@ -276,7 +282,7 @@ fn only_the_files_that_are_needed_are_opened() {
 #[test]
 fn a_file_is_read_once_for_all() {
     let tree = Tree::proc_of("two-nodes");
-    let mut providers = Providers::new(&tree.roots());
+    let mut providers = all_of(&tree.roots());
     let len = |file: &str| fs::metadata(tree.path(file)).unwrap().len();
     for time in 1..=2 {
         assert_eq!(collect_all(&mut providers.ipv6).bytes_read, len("proc/net/snmp6"), "time {time}");
@@ -390,7 +396,7 @@ fn a_number_costs_only_the_counters_that_it_feeds() {
         ("net/snmp", "EstabResets", "Others", &[tcpv4::CONNECTIONS_RESET], unknown),
     ];
     for case in of_tcp {
-        check_line(case, |roots| Providers::new(roots).tcpv4, missing);
+        check_line(case, |roots| all_of(roots).tcpv4, missing);
     }
     let of_icmpv6: [ChangedLine<'_>; 3] = [
         ("net/snmp6", "Icmp6OutErrors", "Icmp6OutOthers", &[icmpv6::MESSAGES_OUTBOUND_ERRORS], unknown),
@@ -404,7 +410,7 @@ fn a_number_costs_only_the_counters_that_it_feeds() {
         ),
     ];
     for case in of_icmpv6 {
-        check_line(case, |roots| Providers::new(roots).icmpv6, missing);
+        check_line(case, |roots| all_of(roots).icmpv6, missing);
     }
     let of_ipv6: [ChangedLine<'_>; 2] = [
         ("net/snmp6", "Ip6InNoRoutes", "Ip6InNoWay", &[ipv6::DATAGRAMS_OUTBOUND_NO_ROUTE], unknown),
@@ -413,7 +419,7 @@ fn a_number_costs_only_the_counters_that_it_feeds() {
         }),
     ];
     for case in of_ipv6 {
-        check_line(case, |roots| Providers::new(roots).ipv6, missing);
+        check_line(case, |roots| all_of(roots).ipv6, missing);
     }
 }
 
@@ -443,7 +449,7 @@ fn another_order_of_lines() {
 #[test]
 fn values_are_those_of_now() {
     let tree = Tree::proc_of("two-nodes");
-    let mut all = Providers::new(&tree.roots());
+    let mut all = all_of(&tree.roots());
     collect_all(&mut all.ipv4);
     collect_all(&mut all.udpv6);
     collect_all(&mut all.tcpv6);
