@@ -1924,6 +1924,34 @@ enum {
     PERFLIB_LINUX_TCP_TCPMAXCONN = 215
 };
 
+/* Linux UDP: {c4e48645-c955-5b63-88eb-ef4481cf957b} */
+#define PERFLIB_LINUX_UDP_GUID \
+    { 0xc4e48645, 0xc955, 0x5b63, { 0x88, 0xeb, 0xef, 0x44, 0x81, 0xcf, 0x95, 0x7b } }
+#define PERFLIB_LINUX_UDP_NAME "Linux UDP"
+
+enum {
+    /* UdpRcvbufErrors: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_LINUX_UDP_UDPRCVBUFERRORS = 0,
+    /* UdpSndbufErrors: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_LINUX_UDP_UDPSNDBUFERRORS = 1,
+    /* UdpLiteInErrors: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_LINUX_UDP_UDPLITEINERRORS = 2,
+    /* Udp6RcvbufErrors: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_LINUX_UDP_UDP6RCVBUFERRORS = 3,
+    /* Udp6SndbufErrors: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_LINUX_UDP_UDP6SNDBUFERRORS = 4,
+    /* UdpLite6InErrors: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_LINUX_UDP_UDPLITE6INERRORS = 5,
+    /* IPv4 Transmit Queue Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_LINUX_UDP_IPV4_TRANSMIT_QUEUE_BYTES = 6,
+    /* IPv4 Receive Queue Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_LINUX_UDP_IPV4_RECEIVE_QUEUE_BYTES = 7,
+    /* IPv6 Transmit Queue Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_LINUX_UDP_IPV6_TRANSMIT_QUEUE_BYTES = 8,
+    /* IPv6 Receive Queue Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_LINUX_UDP_IPV6_RECEIVE_QUEUE_BYTES = 9
+};
+
 /* LogicalDisk: {b1321dc7-ada6-5e31-b2cb-d97a27647973} */
 #define PERFLIB_LOGICAL_DISK_GUID \
     { 0xb1321dc7, 0xada6, 0x5e31, { 0xb2, 0xcb, 0xd9, 0x7a, 0x27, 0x64, 0x79, 0x73 } }

@@ -33,7 +33,7 @@ use perfset_linux::sources::pressure::Pressure;
 use perfset_linux::sources::proc_stat::{ProcStat, SystemTotals};
 use perfset_linux::sources::rtnetlink::Qdiscs;
 use perfset_linux::sources::schedstat::SchedStat;
-use perfset_linux::sources::snmp::{Icmp, Ip, Tcp, Udp};
+use perfset_linux::sources::snmp::{Icmp, Ip, Tcp, TcpLimit, Udp, UdpLite};
 use perfset_linux::sources::snmp6::{Icmp6, Ip6, Udp6};
 use perfset_linux::sources::sockstat::{PROTOCOLS, SockStat};
 use perfset_linux::sources::softirqs::{SoftirqKinds, Softirqs};
@@ -41,6 +41,7 @@ use perfset_linux::sources::softnet_stat::SoftnetStat;
 use perfset_linux::sources::swaps::Swaps;
 use perfset_linux::sources::sysvipc::IpcObjects;
 use perfset_linux::sources::tcp_sockets::TcpSockets;
+use perfset_linux::sources::udp_sockets::UdpSockets;
 use perfset_linux::sources::uevent::Uevent;
 use perfset_linux::sources::vmstat::VmStat;
 use perfset_linux::sources::workload::Workload;
@@ -60,6 +61,7 @@ pub fn check(input: &[u8]) {
         b"net/snmp" => snmp(text).err(),
         b"net/snmp6" => snmp6(text).err(),
         b"net/tcp6" => sockets(text).err(),
+        b"net/udp" => udp_sockets(text).err(),
         // Each function compares with other code, or with the text itself; what remains is the error of the text.
         b"number" => number(text).err(),
         b"pid/stat" => Stat::parse(text).and_then(|stat| of_stat(stat, text)).err(),
@@ -281,6 +283,8 @@ fn snmp(text: &[u8]) -> Result<(), TextError> {
         again(text, Icmp::parse).map(drop),
         again(text, Tcp::parse).map(drop),
         again(text, Udp::parse).map(drop),
+        again(text, UdpLite::parse).map(drop),
+        again(text, TcpLimit::parse).map(drop),
     ];
     results.into_iter().collect()
 }
@@ -304,6 +308,17 @@ fn sockets(text: &[u8]) -> Result<(), TextError> {
     added?;
     assert_eq!(whole, by_line);
     whole.connections().map(drop)
+}
+
+/// Checks that parsing line by line gives the same sums as parsing the whole text.
+fn udp_sockets(text: &[u8]) -> Result<(), TextError> {
+    let (mut whole, mut by_line) = (UdpSockets::default(), UdpSockets::default());
+    let added = whole.add(text);
+    let mut lines = text.split_inclusive(|byte| *byte == b'\n');
+    assert_eq!(lines.try_for_each(|line| by_line.add(line)), added);
+    added?;
+    assert_eq!(whole, by_line);
+    whole.queues().map(drop)
 }
 
 /// Checks that parsing line by line finds the same interfaces as parsing the whole text.

@@ -31,6 +31,7 @@ pub mod linux_processor;
 pub mod linux_sensors;
 pub mod linux_system;
 pub mod linux_tcp;
+pub mod linux_udp;
 pub mod logical_disk;
 pub mod memory;
 pub mod network_interface;
@@ -84,6 +85,7 @@ pub static ALL: &[&Counterset] = &[
     &linux_sensors::COUNTERSET,
     &linux_system::COUNTERSET,
     &linux_tcp::COUNTERSET,
+    &linux_udp::COUNTERSET,
     &logical_disk::COUNTERSET,
     &memory::COUNTERSET,
     &network_interface::COUNTERSET,
@@ -827,6 +829,36 @@ pub(crate) static WORDS: &[SearchWords] = &[
                 linux_tcp::TCPOUTRSTS,
                 &["orsts/s", "rst", "connection reset", "connection refused", "resets sent"],
             ),
+        ],
+    },
+    SearchWords {
+        guid: linux_udp::GUID,
+        first: Some(linux_udp::UDPRCVBUFERRORS),
+        counterset: &["udp", "netstat", "nstat", "snmp"],
+        counters: &[
+            (
+                linux_udp::UDPRCVBUFERRORS,
+                &[
+                    "packet receive errors",
+                    "receive buffer errors",
+                    "udp packet loss",
+                    "udp drops",
+                    "rmem",
+                    "socket buffer full",
+                ],
+            ),
+            (linux_udp::UDPSNDBUFERRORS, &["send buffer errors", "wmem"]),
+            (linux_udp::UDPLITEINERRORS, &["udplite"]),
+            (
+                linux_udp::UDP6RCVBUFERRORS,
+                &["receive buffer errors", "udp packet loss", "udp drops", "socket buffer full"],
+            ),
+            (linux_udp::UDP6SNDBUFERRORS, &["send buffer errors"]),
+            (linux_udp::UDPLITE6INERRORS, &["udplite"]),
+            (linux_udp::IPV4_TRANSMIT_QUEUE_BYTES, &["udp queue", "tx_queue", "send-q"]),
+            (linux_udp::IPV4_RECEIVE_QUEUE_BYTES, &["udp queue", "rx_queue", "recv-q", "unread datagrams"]),
+            (linux_udp::IPV6_TRANSMIT_QUEUE_BYTES, &["udp queue", "tx_queue", "send-q"]),
+            (linux_udp::IPV6_RECEIVE_QUEUE_BYTES, &["udp queue", "rx_queue", "recv-q", "unread datagrams"]),
         ],
     },
     SearchWords {

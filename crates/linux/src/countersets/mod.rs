@@ -17,6 +17,7 @@ mod energy;
 mod gpu;
 mod linux_memory;
 mod linux_system;
+mod linux_udp;
 mod memory;
 mod netstat;
 mod network_interface;
@@ -40,6 +41,7 @@ use disk::{AskSpace, BlockIo, Disks, LogicalDisk, PhysicalDisk};
 use energy::EnergyMeter;
 use linux_memory::LinuxMemory;
 use linux_system::LinuxSystem;
+use linux_udp::LinuxUdp;
 use memory::Memory;
 use netstat::{LinuxIp, LinuxTcp};
 use network_interface::{LinuxNetworkInterface, NetworkInterface};
@@ -116,6 +118,7 @@ pub fn providers_within(
         Box::new(multi_instance(LinuxNetworkInterface::new(roots.clone(), net_dev))),
         Box::new(single_instance(LinuxTcp::new(netstat.clone(), snmp.clone(), sockstat.clone()))),
         Box::new(single_instance(LinuxIp::new(netstat, snmp.clone(), snmp6.clone()))),
+        Box::new(single_instance(LinuxUdp::new(&roots, snmp.clone(), snmp6.clone()))),
         Box::new(single_instance(ConnectionTracking::new(&roots))),
         Box::new(multi_instance(Sockets::new(&roots, sockstat, page_size))),
         // Firmware and sensors can block for seconds in the kernel, so both run on threads with a deadline.

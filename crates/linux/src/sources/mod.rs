@@ -50,6 +50,7 @@ pub mod sysvipc;
 pub mod tcp_sockets;
 pub mod thermal;
 pub mod topology;
+pub mod udp_sockets;
 pub mod uevent;
 pub mod vmstat;
 pub mod workload;

@@ -9,7 +9,7 @@ use super::{
     arp, attribute, cgroup, cppc, cpuidle, cpuinfo, cpulist, diskstats, drm_fdinfo, file_nr, interrupts,
     link_speed, loadavg, meminfo, modules, mountinfo, net_dev, netstat, node_meminfo, numastat, operstate,
     pid, pressure, proc_stat, schedstat, snmp, snmp6, sockstat, softirqs, softnet_stat, swaps, sysvipc,
-    tcp_sockets, uevent, vmstat, workload,
+    tcp_sockets, udp_sockets, uevent, vmstat, workload,
 };
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
@@ -50,11 +50,17 @@ const PARSERS: &[(&str, Walk)] = &[
     ("proc/loadavg", |text| loadavg::LoadAvg::default().parse(text)),
     ("proc/net/snmp", |text| snmp::Tcp::default().parse(text)), // the other sections differ in names only
     ("proc/net/snmp", |text| snmp::Udp::default().parse(text)),
+    ("proc/net/snmp", |text| snmp::TcpLimit::default().parse(text)),
     ("proc/net/snmp6", |text| snmp6::Udp6::default().parse(text)),
     ("proc/net/tcp6", |text| {
         let mut sockets = tcp_sockets::TcpSockets::default();
         sockets.add(text)?;
         sockets.connections().map(drop)
+    }),
+    ("proc/net/udp", |text| {
+        let mut sockets = udp_sockets::UdpSockets::default();
+        sockets.add(text)?;
+        sockets.queues().map(drop)
     }),
     ("proc/sysvipc/sem", |text| sysvipc::IpcObjects::default().parse(text)),
     ("proc/sysvipc/shm", |text| sysvipc::IpcObjects::default().parse(text)),
