@@ -2672,6 +2672,16 @@ enum {
     PERFLIB_SYSTEM_PERCENT_REGISTRY_QUOTA_IN_USE_BASE = 17
 };
 
+/* TCP States: {d8631d44-f930-5731-a01e-39073d602c8f} */
+#define PERFLIB_TCP_STATES_GUID \
+    { 0xd8631d44, 0xf930, 0x5731, { 0xa0, 0x1e, 0x39, 0x07, 0x3d, 0x60, 0x2c, 0x8f } }
+#define PERFLIB_TCP_STATES_NAME "TCP States"
+
+enum {
+    /* Connections: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_TCP_STATES_CONNECTIONS = 0
+};
+
 /* TCPv4: {5e35c696-7267-53fa-8777-6fd80ded503f} */
 #define PERFLIB_TCPV4_GUID \
     { 0x5e35c696, 0x7267, 0x53fa, { 0x87, 0x77, 0x6f, 0xd8, 0x0d, 0xed, 0x50, 0x3f } }

@@ -307,7 +307,9 @@ fn sockets(text: &[u8]) -> Result<(), TextError> {
     assert_eq!(lines.try_for_each(|line| by_line.add(line)), added);
     added?;
     assert_eq!(whole, by_line);
-    whole.connections().map(drop)
+    let (connections, by_state) = (whole.connections()?, whole.by_state()?);
+    assert!(connections <= by_state.iter().sum());
+    Ok(())
 }
 
 /// Checks that parsing line by line gives the same sums as parsing the whole text.

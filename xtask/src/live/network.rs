@@ -1,5 +1,5 @@
-//! Network Interface, its Linux counterpart, Sockets, Linux TCP and Linux IP in a network namespace of its own, where
-//! nothing else happens.
+//! Network Interface, its Linux counterpart, Sockets, Linux TCP, Linux UDP, Linux IP, TCP States and
+//! Connection Tracking in a network namespace of its own, where nothing else happens.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -359,7 +359,80 @@ pub fn sockets() -> Result<String> {
     ensure!(octets == [packet(SENT), packet(RECEIVED)], "{octets:?} bytes in IP packets");
     let count = keys(&pair)?;
     let tracked = tracked(&pair)?;
-    Ok(format!(": {TCP} of TCP and {UDP} of UDP; {count} keys as by nstat; {tracked} connections tracked"))
+    let states = states(&pair)?;
+    Ok(format!(
+        ": {TCP} of TCP and {UDP} of UDP; {count} keys as by nstat; {tracked} connections tracked; {states} in states \
+         as by ss"
+    ))
+}
+
+/// Holds connections in several states, and datagrams that are not read, and checks that states and queues are those of
+/// `ss`. Returns the number of sockets.
+fn states(pair: &Pair) -> Result<u64> {
+    const PROGRAM: &str = "
+import socket, sys
+held = []
+for family, address in [(socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::1')]:
+    try:
+        listener = socket.create_server((address, 0), family=family)
+    except OSError:
+        continue  # no IPv6 here
+    for number in range(5):
+        client = socket.create_connection(listener.getsockname()[:2])
+        held += [listener, client, listener.accept()[0]]
+        if number < 2: client.shutdown(socket.SHUT_WR)
+    receiver, sender = [socket.socket(family, socket.SOCK_DGRAM) for _ in range(2)]
+    receiver.bind((address, 0))
+    for _ in range(3): sender.sendto(bytes(500), receiver.getsockname())
+    held += [receiver, sender]
+print('ready', flush=True)
+sys.stdin.read()
+";
+    ip(&["-n", &pair.near, "link", "set", "lo", "up"])?;
+    let mut holder = within(&pair.near, "python3");
+    let holder = holder.args(["-c", PROGRAM]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut holder = Running(holder.spawn().context("cannot start python3")?);
+    let mut ready = [0; 6];
+    holder.0.stdout.take().context("it has an output")?.read_exact(&mut ready).context("no sockets")?;
+
+    let names = [
+        ("established", "ESTAB"),
+        ("syn_sent", "SYN-SENT"),
+        ("syn_recv", "SYN-RECV"),
+        ("fin_wait1", "FIN-WAIT-1"),
+        ("fin_wait2", "FIN-WAIT-2"),
+        ("time_wait", "TIME-WAIT"),
+        ("close", "UNCONN"),
+        ("close_wait", "CLOSE-WAIT"),
+        ("last_ack", "LAST-ACK"),
+        ("listen", "LISTEN"),
+        ("closing", "CLOSING"),
+    ];
+    let paths = names.map(|(name, _)| format!(r"\TCP States({name})\Connections"));
+    let ours = pair.raw(&paths.iter().map(String::as_str).collect::<Vec<_>>())?;
+    let of_ss = peer(pair, "ss", &["-H", "-t", "-a", "-n"])?;
+    for ((name, of_peer), ours) in names.into_iter().zip(&ours) {
+        let theirs = of_ss.lines().filter(|line| line.split_whitespace().next() == Some(of_peer)).count();
+        ensure!(u64::try_from(theirs)? == *ours, "{ours} sockets are in state {name}, and {theirs} by ss");
+    }
+    ensure!(ours[0] >= 6 && ours[4] >= 2 && ours[7] >= 2, "the connections that are held are not counted");
+
+    let mut all = ours.iter().sum::<u64>();
+    for (version, family) in [("IPv4", "-4"), ("IPv6", "-6")] {
+        let of_ss = peer(pair, "ss", &["-H", "-u", "-a", "-n", family])?;
+        let column = |at: usize| {
+            of_ss.lines().map(|line| line.split_whitespace().nth(at).unwrap_or_default().parse::<u64>()).sum()
+        };
+        let theirs: [Result<u64, _>; 2] = [column(1), column(2)];
+        let paths = ["Receive", "Transmit"].map(|way| format!(r"\Linux UDP\{version} {way} Queue Bytes"));
+        let ours = pair.raw(&[&paths[0], &paths[1]])?;
+        for (ours, theirs) in ours.into_iter().zip(theirs) {
+            let theirs = theirs.context("ss shows something else")?;
+            ensure!(ours == theirs, "{ours} bytes are in queues over {version}, and {theirs} by ss");
+        }
+        all += u64::try_from(of_ss.lines().count())?;
+    }
+    Ok(all)
 }
 
 /// Checks that the number of tracked connections is that of `lnstat`. Without the kernel's module both have no number.
@@ -384,11 +457,22 @@ fn keys(pair: &Pair) -> Result<usize> {
     }
     let text = peer(pair, "nstat", &["-a", "-s", "-z", "-j"])?;
     let theirs: Nstat = serde_json::from_str(&text)?;
-    let theirs: BTreeMap<_, _> = theirs.kernel.into_iter().filter(|(name, _)| name.contains("Ext")).collect();
-    let names: Vec<_> = theirs
-        .keys()
-        .map(|name| format!(r"\{}\{name}", if name.starts_with("IpExt") { "Linux IP" } else { "Linux TCP" }))
-        .collect();
+    // The other names without `Ext` are those of countersets that Windows has.
+    const OTHERS: [&str; 4] = ["TcpInErrs", "TcpOutRsts", "Ip6InOctets", "Ip6OutOctets"];
+    let is_of_udp = |name: &str| {
+        name.starts_with("Udp")
+            && (name.ends_with("bufErrors") && !name.contains("Lite")
+                || name.ends_with("InErrors") && name.contains("Lite"))
+    };
+    let is_ours = |name: &str| name.contains("Ext") || OTHERS.contains(&name) || is_of_udp(name);
+    let theirs: BTreeMap<_, _> = theirs.kernel.into_iter().filter(|(name, _)| is_ours(name)).collect();
+    ensure!(OTHERS.iter().all(|name| theirs.contains_key(*name)), "nstat shows not all of {OTHERS:?}");
+    let set = |name: &str| match name.get(..2) {
+        Some("Ip") => "Linux IP",
+        Some("Ud") => "Linux UDP",
+        _ => "Linux TCP",
+    };
+    let names: Vec<_> = theirs.keys().map(|name| format!(r"\{}\{name}", set(name))).collect();
     let known: Vec<&str> = names.iter().map(String::as_str).collect();
     ensure!(known.len() > 100, "nstat shows {} keys", known.len());
     for (name, (ours, theirs)) in theirs.keys().zip(pair.raw(&known)?.into_iter().zip(theirs.values())) {

@@ -48,6 +48,7 @@ pub mod processor_information;
 pub mod scheduler;
 pub mod sockets;
 pub mod system;
+pub mod tcp_states;
 pub mod tcpv4;
 pub mod tcpv6;
 pub mod thermal_zone_information;
@@ -102,6 +103,7 @@ pub static ALL: &[&Counterset] = &[
     &scheduler::COUNTERSET,
     &sockets::COUNTERSET,
     &system::COUNTERSET,
+    &tcp_states::COUNTERSET,
     &tcpv4::COUNTERSET,
     &tcpv6::COUNTERSET,
     &thermal_zone_information::COUNTERSET,
@@ -230,6 +232,7 @@ pub(crate) static ADDING_UP: &[(Guid, CounterId)] = &[
     (scheduler::GUID, scheduler::WAKEUPS_PER_SEC),
     (scheduler::GUID, scheduler::LOCAL_WAKEUPS_PER_SEC),
     (scheduler::GUID, scheduler::YIELDS_PER_SEC),
+    (tcp_states::GUID, tcp_states::CONNECTIONS),
     (thread::GUID, thread::PERCENT_PROCESSOR_TIME),
     (thread::GUID, thread::PERCENT_USER_TIME),
     (thread::GUID, thread::PERCENT_PRIVILEGED_TIME),
@@ -1394,6 +1397,23 @@ pub(crate) static WORDS: &[SearchWords] = &[
             (system::PROCESSES, &["tasks", "nproc", "number of processes", "process count"]),
             (system::THREADS, &["plist-sz", "number of threads", "thread count", "lwp"]),
         ],
+    },
+    SearchWords {
+        guid: tcp_states::GUID,
+        first: Some(tcp_states::CONNECTIONS),
+        counterset: &["tcp", "netstat", "ss", "connection states", "socket states"],
+        counters: &[(
+            tcp_states::CONNECTIONS,
+            &[
+                "connections by state",
+                "time_wait",
+                "close_wait",
+                "established connections",
+                "listening sockets",
+                "tcp connections",
+                "socket leak",
+            ],
+        )],
     },
     SearchWords {
         guid: tcpv4::GUID,

@@ -32,6 +32,7 @@ mod protocols;
 mod sensors;
 mod sockets;
 mod system;
+mod tcp_states;
 mod thermal;
 
 use cache::Cache;
@@ -56,6 +57,7 @@ pub use processor_information::ProcessorInformation;
 use sensors::LinuxSensors;
 use sockets::Sockets;
 use system::System;
+use tcp_states::TcpStates;
 use thermal::ThermalZones;
 
 /// Returns the providers of the operating system's counters, reading below `roots`. `processes` selects the
@@ -119,6 +121,7 @@ pub fn providers_within(
         Box::new(single_instance(LinuxTcp::new(netstat.clone(), snmp.clone(), sockstat.clone()))),
         Box::new(single_instance(LinuxIp::new(netstat, snmp.clone(), snmp6.clone()))),
         Box::new(single_instance(LinuxUdp::new(&roots, snmp.clone(), snmp6.clone()))),
+        Box::new(multi_instance(TcpStates::new(&roots))),
         Box::new(single_instance(ConnectionTracking::new(&roots))),
         Box::new(multi_instance(Sockets::new(&roots, sockstat, page_size))),
         // Firmware and sensors can block for seconds in the kernel, so both run on threads with a deadline.

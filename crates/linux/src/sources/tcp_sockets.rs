@@ -4,7 +4,27 @@
 
 use crate::sources::text::{Text, TextError};
 
-/// Number of TCP connections, counted chunk by chunk, because `/proc/net/tcp` may have millions of lines.
+/// Names of the states of TCP sockets in small letters, from state 1, `TCP_ESTABLISHED`.
+pub const STATES: [&str; 11] = [
+    "established",
+    "syn_sent",
+    "syn_recv",
+    "fin_wait1",
+    "fin_wait2",
+    "time_wait",
+    "close",
+    "close_wait",
+    "last_ack",
+    "listen",
+    "closing",
+];
+
+/// Indexes in [`STATES`] of some states.
+const ESTABLISHED: usize = 0;
+const SYN_RECV: usize = 2;
+const CLOSE_WAIT: usize = 7;
+
+/// Number of TCP sockets in each state, counted chunk by chunk, because `/proc/net/tcp` may have millions of lines.
 ///
 /// ```
 /// use perfset_linux::sources::tcp_sockets::TcpSockets;
@@ -14,11 +34,13 @@ use crate::sources::text::{Text, TextError};
 /// sockets.add(b"   0: 0100007F:0016 00000000:0000 0A 00000000\n")?; // listens
 /// sockets.add(b"   1: 0100007F:0016 0200007F:C350 01 00000000\n")?;
 /// assert_eq!(sockets.connections()?, 1);
+/// assert_eq!(sockets.by_state()?[9], 1);
 /// # Ok::<_, perfset_linux::TextError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TcpSockets {
-    connections: u64,
+    /// Number of sockets in each state, in the order of [`STATES`].
+    by_state: [u64; STATES.len()],
     /// Number of lines that were parsed.
     lines: usize,
 }
@@ -47,7 +69,10 @@ impl TcpSockets {
                 for _ in ["number", "local address", "remote address"] {
                     text.word()?;
                 }
-                self.connections = self.connections.saturating_add(u64::from(is_connection(text)?));
+                // A newer kernel may have states that none of the numbers covers.
+                if let Some(count) = self.by_state.get_mut(state(text)?) {
+                    *count = count.saturating_add(1);
+                }
             }
             text.line()?;
             self.lines = self.lines.saturating_add(1);
@@ -55,28 +80,48 @@ impl TcpSockets {
         Ok(())
     }
 
-    /// Returns the number of connections in all chunks that are established, or closed only by the other side.
+    /// Returns the number of connections in all chunks that are established, or closed only by the other side: the same
+    /// two states as in the kernel's own `CurrEstab`.
     ///
     /// # Errors
     /// If there were not even column names.
     pub fn connections(&self) -> Result<u64, TextError> {
+        let by_state = self.by_state()?;
+        let of = |state: usize| by_state.get(state).copied().unwrap_or(0);
+        Ok(of(ESTABLISHED).saturating_add(of(CLOSE_WAIT)))
+    }
+
+    /// Returns the number of sockets in each state in all chunks, in the order of [`STATES`].
+    ///
+    /// # Errors
+    /// If there were not even column names.
+    pub fn by_state(&self) -> Result<[u64; STATES.len()], TextError> {
         if self.lines == 0 {
             Err(Text::new(b"").expected("the heads of the columns"))
         } else {
-            Ok(self.connections)
+            Ok(self.by_state)
         }
     }
 }
 
-/// Parses the state of a TCP socket; returns `true` if the socket is an open connection.
-fn is_connection(text: &mut Text<'_>) -> Result<bool, TextError> {
+/// Parses the state of a TCP socket: two hexadecimal digits. Returns its index in [`STATES`], or a larger number.
+fn state(text: &mut Text<'_>) -> Result<usize, TextError> {
     text.skip_blanks();
     let before = *text;
-    match text.word()? {
-        // The same two states as in the kernel's own `CurrEstab`.
-        b"01" | b"08" => Ok(true), // TCP_ESTABLISHED, TCP_CLOSE_WAIT
-        [b'0'..=b'9' | b'A'..=b'F', b'0'..=b'9' | b'A'..=b'F'] => Ok(false),
-        _ => Err(before.expected("a state of two digits")),
+    let digit = |digit: u8| match digit {
+        b'0'..=b'9' => Some(usize::from(digit & 0xF)),
+        b'A'..=b'F' => Some(usize::from(digit & 0xF).saturating_add(9)),
+        _ => None,
+    };
+    let number = match text.word()? {
+        [high, low] => digit(*high).zip(digit(*low)).map(|(high, low)| high << 4 | low),
+        _ => None,
+    };
+    match number.ok_or_else(|| before.expected("a state of two digits"))? {
+        // TCP_NEW_SYN_RECV, the kernel's own name of a connection that is opening.
+        0xC => Ok(SYN_RECV),
+        // No state has the number 0.
+        number => Ok(number.wrapping_sub(1)),
     }
 }
 
@@ -122,6 +167,17 @@ mod tests {
             let pieces = pieces.and_then(|()| sockets.connections());
             assert_eq!(pieces.map_err(|e| (e.line, e.expected, e.found)), whole, "{name}, line by line");
         }
+    }
+
+    #[test]
+    fn states() {
+        let lines: String =
+            (0..=0x10).map(|state| format!("{state}: a b {state:02X} x\n").repeat(state + 1)).collect();
+        let mut sockets = TcpSockets::default();
+        sockets.add(format!("{HEADS}{lines}").as_bytes()).unwrap();
+        // State 12 counts with state 3; 0, 13 and later ones are unknown.
+        assert_eq!(sockets.by_state(), Ok([2, 3, 4 + 13, 5, 6, 7, 8, 9, 10, 11, 12]));
+        assert_eq!(sockets.connections(), Ok(2 + 9));
     }
 
     #[test]
