@@ -3,7 +3,9 @@
 use perfset_catalogue as catalogue;
 use perfset_core::{CounterId, Guid};
 
-use crate::kind::CounterTraits;
+use crate::kind::{CounterTraits, MetricType};
+use crate::node_exporter;
+use crate::unit::UnitConversion;
 use crate::windows_exporter::{LABELS, METRICS, RISING};
 
 /// Returns the properties of a counter that only exporters need, and that its registration does not contain.
@@ -23,4 +25,53 @@ pub(crate) fn curated(set: &Guid, counter: CounterId) -> Option<(&'static str, &
 /// Returns the label of a counterset's instances in windows_exporter.
 pub(crate) fn curated_label(set: &Guid) -> Option<&'static str> {
     LABELS.iter().find(|(of, _)| of == set).map(|(_, label)| *label)
+}
+
+/// Metric that node_exporter makes of a counter's raw value.
+#[derive(Debug)]
+pub(crate) struct NodeMetric {
+    pub set: Guid,
+    pub counter: CounterId,
+    pub name: &'static str,
+    /// Fixed labels.
+    pub labels: &'static str,
+    /// Name of the only instance that has the metric; empty if all instances have it, except totals.
+    pub instance: &'static str,
+    /// Factor, and the number of decimal places by whose power of ten the product is divided.
+    pub factor: Option<(u64, u8)>,
+    /// `true` if node_exporter exports the metric without being asked.
+    pub is_default: bool,
+}
+
+impl NodeMetric {
+    /// Returns the conversion that the catalogue names; `None` if the unit decides.
+    pub fn scale(&self) -> Option<UnitConversion> {
+        self.factor.map(|(factor, digits)| UnitConversion { factor, digits, ..UnitConversion::ONE })
+    }
+
+    /// Returns the type that the metric has in node_exporter.
+    pub fn sort(&self) -> MetricType {
+        // These collectors copy whatever the kernel's files contain.
+        let is_copied = ["node_netstat_", "node_vmstat_"].iter().any(|start| self.name.starts_with(start));
+        match self.name.ends_with("_total") {
+            _ if is_copied => MetricType::Unknown,
+            true => MetricType::Counter,
+            false => MetricType::Gauge,
+        }
+    }
+}
+
+/// Returns the metrics that node_exporter makes of a counter's raw value.
+pub(crate) fn node_metrics(set: &Guid, counter: CounterId) -> impl Iterator<Item = &'static NodeMetric> {
+    node_exporter::METRICS.iter().filter(move |metric| (metric.set, metric.counter) == (*set, counter))
+}
+
+/// Returns all metrics that node_exporter makes of counters.
+pub(crate) fn all_node_metrics() -> &'static [NodeMetric] {
+    node_exporter::METRICS
+}
+
+/// Returns the labels of a counterset's instances in node_exporter, each with the source of its value.
+pub(crate) fn node_labels(set: &Guid) -> Option<&'static [(&'static str, &'static str)]> {
+    node_exporter::LABELS.iter().find(|(of, _)| of == set).map(|(_, labels)| *labels)
 }

@@ -8,6 +8,8 @@ use perfset_core::sample::Clocks;
 use perfset_core::v2::Block;
 use perfset_engine::path::{BindError, CounterPath};
 use perfset_engine::{NextOutcome, QueryHandle, SampleSet, Sink, Snapshot, Source, SourceError};
+#[cfg(target_os = "linux")]
+use perfset_linux::inventory::InventoryReader;
 
 use crate::binding::{Binding, Families};
 use crate::error::ExportError;
@@ -34,6 +36,8 @@ pub struct Exporter {
     /// Time of the last search for missing countersets, in ticks of PerfTime; `None` before the first.
     looked: Option<i64>,
     own: ExporterMetrics,
+    #[cfg(target_os = "linux")]
+    inventory: Option<InventoryReader>,
     series_max: usize,
 }
 
@@ -69,9 +73,28 @@ impl Exporter {
         let query = source.open()?;
         let own = ExporterMetrics::new(&bound, &waiting);
         let (snapshot, looked) = (Snapshot::default(), None);
-        let mut exporter = Self { source, query, snapshot, bound, waiting, looked, own, series_max };
+        let mut exporter = Self {
+            source,
+            query,
+            snapshot,
+            bound,
+            waiting,
+            looked,
+            own,
+            #[cfg(target_os = "linux")]
+            inventory: None,
+            series_max,
+        };
         exporter.make_ready()?;
         Ok(exporter)
+    }
+
+    /// Adds the inventory of the machine whose counters are exported, and the resources of this process.
+    #[cfg(target_os = "linux")]
+    #[must_use]
+    pub fn with_inventory(mut self, reader: InventoryReader) -> Self {
+        self.inventory = Some(reader);
+        self
     }
 
     /// Returns the paths whose counterset does not exist yet. Scrapes search for these countersets at most every 10
@@ -85,7 +108,7 @@ impl Exporter {
         let Self { bound, query, .. } = self;
         self.own = ExporterMetrics::new(bound, &self.waiting);
         // OpenMetrics names the family of a counter without `_total`. A gauge may already have that name.
-        let gauges = bound.families.all.iter().filter(|family| family.sort == MetricType::Gauge);
+        let gauges = bound.families.all.iter().filter(|family| family.sort != MetricType::Counter);
         let taken: HashSet<String> = gauges.map(|family| family.name.clone()).collect();
         for family in &mut bound.families.all {
             let is_taken = family.sort == MetricType::Counter && taken.contains(family.stem());
@@ -166,10 +189,16 @@ impl Exporter {
         }
         let read = self.bound.sample_set(&SampleSet { new: &self.snapshot, old: None });
         read.map_err(|error| SourceError::Failed(error.to_string().into()))?;
-        let Binding { tables, families: Families { all: families, .. }, .. } = &mut self.bound;
+        let Binding { tables, families: Families { all: families, .. }, inventory, .. } = &mut self.bound;
+        #[cfg(not(target_os = "linux"))]
+        let _ = inventory; // the reader needs Linux
         limit(tables, families, self.series_max);
         for family in &*families {
             family.write(tables, format, out);
+        }
+        #[cfg(target_os = "linux")]
+        if let Some(reader) = &mut self.inventory {
+            inventory.write(reader.read(), format, out);
         }
         self.own.write(tables, format, out);
         // The format requires this last line: a text without it counts as truncated.

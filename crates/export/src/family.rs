@@ -9,7 +9,7 @@ use perfset_core::{CounterId, Counterset, RawValue};
 use crate::kind::{MetricType, MetricValue};
 use crate::name::unit_of;
 use crate::options::ExpositionFormat;
-use crate::table::{CollectionClocks, CountersetTable};
+use crate::table::{CollectionClocks, CountersetTable, RowScheme};
 use crate::text::{first_sentence, float, help, real, scaled, seconds};
 use crate::unit::UnitConversion;
 
@@ -35,6 +35,8 @@ pub(crate) struct FamilyMember {
     pub reading: MetricValue,
     /// Labels that all lines of this counter have.
     pub labels: &'static str,
+    /// Rows that have a line, and the labels of these rows.
+    pub rows: RowScheme,
     /// Path of the counter.
     pub path: String,
     /// Counterset at the time when the counter was bound.
@@ -74,7 +76,7 @@ impl Family {
     pub fn stem(&self) -> &str {
         match self.sort {
             MetricType::Counter => self.name.strip_suffix("_total").unwrap_or(&self.name),
-            MetricType::Gauge => &self.name,
+            MetricType::Gauge | MetricType::Unknown => &self.name,
         }
     }
 
@@ -86,7 +88,7 @@ impl Family {
         out.extend_from_slice(self.stem().as_bytes());
         out.extend_from_slice(b"_created");
         out.extend_from_slice(behind);
-        out.extend_from_slice(table.row_text(row));
+        out.extend_from_slice(table.row_text(row, member.rows));
         number.write(out);
         out.push(b'\n');
     }
@@ -95,13 +97,14 @@ impl Family {
     /// would use for this one; the type is then `unknown` instead of `counter`.
     pub fn make_heads(&mut self, tables: &[CountersetTable], is_taken: bool) {
         let text = self.help();
-        let sort = match self.sort {
-            MetricType::Counter => "counter",
-            MetricType::Gauge => "gauge",
+        let (in_text, sort) = match self.sort {
+            MetricType::Counter => ("counter", "counter"),
+            MetricType::Gauge => ("gauge", "gauge"),
+            MetricType::Unknown => ("untyped", "unknown"),
         };
         let mut plain = Vec::new();
         line(&mut plain, "HELP", &self.name, |out| help(out, &text, false));
-        line(&mut plain, "TYPE", &self.name, |out| out.extend_from_slice(sort.as_bytes()));
+        line(&mut plain, "TYPE", &self.name, |out| out.extend_from_slice(in_text.as_bytes()));
         // OpenMetrics permits a counter only with samples named `_total`, and two families never share a
         // name. A metric that violates this would make the whole text invalid, so it is `unknown`.
         let (stem, sort) = if is_taken || self.sort == MetricType::Counter && self.stem() == self.name {
@@ -119,7 +122,7 @@ impl Family {
         line(&mut open, "HELP", stem, |out| help(out, &text, true));
         (self.heads, self.is_open_counter) = ([plain, open], is_open_counter);
         for member in &mut self.members {
-            let has_labels = tables.get(member.table).is_some_and(CountersetTable::has_labels);
+            let has_labels = tables.get(member.table).is_some_and(|table| table.has_labels(member.rows));
             member.prefix = match (has_labels, member.labels) {
                 (true, "") => format!("{}{{", self.name),
                 (true, labels) => format!("{}{{{labels},", self.name),
@@ -160,10 +163,13 @@ impl Family {
                         _ => continue,
                     },
                 };
+                if !table.has_line(*row, member.rows) {
+                    continue;
+                }
                 let Some(number) = member.number(table.row(*row), &table.times) else { continue };
                 left = left.saturating_sub(usize::from(is_last));
                 out.extend_from_slice(&member.prefix);
-                out.extend_from_slice(table.row_text(*row));
+                out.extend_from_slice(table.row_text(*row, member.rows));
                 number.write(out);
                 out.push(b'\n');
                 if format == ExpositionFormat::OpenMetrics && self.is_open_counter {
@@ -191,12 +197,12 @@ impl FamilyMember {
         table: usize,
         ask: usize,
         reading: MetricValue,
-        labels: &'static str,
+        (labels, rows): (&'static str, RowScheme),
         path: String,
         set: Arc<Counterset>,
     ) -> Self {
         let (prefix, columns) = (Vec::new(), ValueColumns::default());
-        Self { table, asks: vec![ask], reading, labels, path, set, prefix, columns, at_cut: 0 }
+        Self { table, asks: vec![ask], reading, labels, rows, path, set, prefix, columns, at_cut: 0 }
     }
 
     /// Finds the columns of this counter's numbers.
@@ -216,6 +222,9 @@ impl FamilyMember {
 
     /// Returns the rank of the most specific requested selection of a row, if this counter has a line for the row.
     pub fn rank(&self, table: &CountersetTable, row: usize) -> Option<usize> {
+        if !table.has_line(row, self.rows) {
+            return None;
+        }
         self.number(table.row(row), &table.times)?;
         table.rank_of(row, &self.asks)
     }
@@ -239,7 +248,7 @@ impl FamilyMember {
                 SampleNumber::Real(f64::from(times) * float(raw) / float(base))
             }
             MetricValue::Start(_) => self.start(raw, times, number)?,
-            MetricValue::Real(_) => SampleNumber::Real(f64::from_bits(raw)),
+            MetricValue::Real(_, scale) => SampleNumber::Real(scale.of_real(f64::from_bits(raw))),
         })
     }
 

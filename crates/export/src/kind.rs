@@ -14,6 +14,8 @@ pub(crate) enum MetricType {
     Counter,
     /// Gauge, which can rise and fall.
     Gauge,
+    /// Type that the exporter with this name leaves open.
+    Unknown,
 }
 
 /// Source of a metric's value: the counters and the conversion.
@@ -28,8 +30,8 @@ pub(crate) enum MetricValue {
     /// The raw value of a counter that is a start time, in ticks of the counterset's clock: converted to seconds
     /// since 1970.
     Start(CounterId),
-    /// The raw value of a counter that is a real number.
-    Real(CounterId),
+    /// The raw value of a counter that is a real number, in a base unit.
+    Real(CounterId, UnitConversion),
 }
 
 impl MetricValue {
@@ -40,7 +42,7 @@ impl MetricValue {
             | Self::Ticks(id, _)
             | Self::Share(id, _, _)
             | Self::Start(id)
-            | Self::Real(id) => id,
+            | Self::Real(id, _) => id,
         }
     }
 }
@@ -92,7 +94,11 @@ pub(crate) fn metrics(counter: &Counter, known: CounterTraits) -> Vec<Metric> {
     // Its bits are those of a whole number. Only the code as a whole identifies the double.
     if code == CounterType::PERF_DOUBLE_RAW {
         let role = Role::Value(None);
-        return vec![Metric { sort: MetricType::Gauge, reading: MetricValue::Real(id), role }];
+        return vec![Metric {
+            sort: MetricType::Gauge,
+            reading: MetricValue::Real(id, UnitConversion::ONE),
+            role,
+        }];
     }
     match decoded.kind {
         ValueKind::Number(_) if code == CounterType::PERF_COUNTER_HISTOGRAM_TYPE => Vec::new(),
@@ -195,7 +201,7 @@ mod tests {
                 MetricValue::Ticks(id, Clock::Unknown) => format!("{} / ?", id.0),
                 MetricValue::Share(a, b, times) => format!("{times} * {} / {}", a.0, b.0),
                 MetricValue::Start(id) => format!("start {}", id.0),
-                MetricValue::Real(id) => format!("real {}", id.0),
+                MetricValue::Real(id, _) => format!("real {}", id.0),
             };
             let role = match role {
                 Role::Value(unit) => unit.map_or("value", |unit| unit.name),

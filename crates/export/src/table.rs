@@ -12,6 +12,7 @@ use perfset_core::{Counter, CounterId, Counterset, InstanceId, Name, NoValue, Ow
 use perfset_engine::path::Selector;
 use perfset_engine::{Entry, EntryMetadata, ResolvedEntry};
 
+use crate::catalogue::{curated_label, node_labels};
 use crate::options::Profile;
 use crate::text::{characters, label, whole};
 use crate::wrap::WrapTracker;
@@ -42,6 +43,12 @@ pub(crate) struct CountersetTable {
     /// Labels of all rows, as one text; `ends` contains the offset at which each row's labels end.
     text: Vec<u8>,
     ends: Vec<usize>,
+    /// Labels of all rows under the names of node_exporter, if these names are exported.
+    node: Option<NodeLabels>,
+    /// Flags by row: `true` if the row is a sum over other rows.
+    totals: Vec<bool>,
+    /// Instances that have metrics of their own, and their rows.
+    named: Vec<(Vec<u8>, Option<usize>)>,
     /// Flags by row and requested selection: `true` if the selection includes the row.
     meant: Vec<bool>,
     /// Indexes of the rows that are exported.
@@ -100,6 +107,25 @@ impl Ask {
     }
 }
 
+/// Rows of a table that have a line of a metric, and the labels of these rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowScheme {
+    /// All rows, with the labels of the first profile.
+    Base,
+    /// All rows except totals, with the labels of node_exporter.
+    Node,
+    /// The row of one instance, without labels: its index among the instances that the table was told of.
+    Named(usize),
+}
+
+/// Labels of rows under the names of node_exporter.
+#[derive(Debug)]
+struct NodeLabels {
+    keys: &'static [(&'static str, &'static str)],
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
 /// Labels that distinguish instances.
 #[derive(Clone, Copy, Debug)]
 enum Labels {
@@ -111,12 +137,13 @@ enum Labels {
     Process,
     /// Name of the process, and number of the thread.
     Thread,
+    /// Labels with these keys and the sources of their values: `name`, or `id`.
+    Node(&'static [(&'static str, &'static str)]),
 }
 
 impl Labels {
-    fn new(set: &Counterset, profile: Profile) -> Self {
-        let curated =
-            || (profile == Profile::WindowsExporter).then(|| crate::catalogue::curated_label(&set.guid));
+    fn new(set: &Counterset, profiles: &[Profile]) -> Self {
+        let curated = || profiles.contains(&Profile::WindowsExporter).then(|| curated_label(&set.guid));
         match set.guid {
             _ if !set.instance_type.is_multiple() => Self::None,
             catalogue::process_v2::GUID | catalogue::process::GUID | catalogue::linux_process::GUID => {
@@ -184,9 +211,13 @@ fn words(bytes: &[u8; 12]) -> [u32; 3] {
 }
 
 impl CountersetTable {
-    pub fn new(set: Arc<Counterset>, profile: Profile, has_totals: bool) -> Self {
+    pub fn new(set: Arc<Counterset>, profiles: &[Profile], has_totals: bool) -> Self {
+        let keys = node_labels(&set.guid).filter(|_| profiles.contains(&Profile::NodeExporter));
         Self {
-            labels: Labels::new(&set, profile),
+            labels: Labels::new(&set, profiles),
+            node: keys.map(|keys| NodeLabels { keys, text: Vec::new(), ends: Vec::new() }),
+            totals: Vec::new(),
+            named: Vec::new(),
             set,
             last: None,
             has_totals,
@@ -254,9 +285,34 @@ impl CountersetTable {
         self.ends.clear();
     }
 
-    /// Returns `true` if the rows of this table have labels.
-    pub fn has_labels(&self) -> bool {
-        !matches!(self.labels, Labels::None)
+    /// Returns `true` if these rows have labels.
+    pub fn has_labels(&self, rows: RowScheme) -> bool {
+        match rows {
+            RowScheme::Base => !matches!(self.labels, Labels::None),
+            RowScheme::Node => true,
+            RowScheme::Named(_) => false,
+        }
+    }
+
+    /// Returns the rows that have the metrics of one instance.
+    pub fn rows_of(&mut self, instance: &str) -> RowScheme {
+        let name: Vec<u8> = instance.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let known = self.named.iter().position(|(other, _)| *other == name);
+        RowScheme::Named(known.unwrap_or_else(|| {
+            self.named.push((name, None));
+            // Emptied, so that the next `read` looks for the instance.
+            self.rows.clear();
+            self.named.len().saturating_sub(1)
+        }))
+    }
+
+    /// Returns `true` if a row has a line of a metric with these rows.
+    pub fn has_line(&self, row: usize, rows: RowScheme) -> bool {
+        match rows {
+            RowScheme::Base => true,
+            RowScheme::Node => self.totals.get(row) == Some(&false),
+            RowScheme::Named(at) => self.named.get(at).is_some_and(|(_, of)| *of == Some(row)),
+        }
     }
 
     /// Finds the columns again if the counterset's registration has changed since the last scrape. Returns `true` if
@@ -395,10 +451,15 @@ impl CountersetTable {
             // Labels are compared, not names: different names can have equal labels, for example if both
             // contain unpaired surrogates.
             let mut seen = HashSet::new();
-            let (first, twins): (Vec<_>, Vec<_>) =
-                self.kept.iter().partition(|row| seen.insert(self.row_text(**row)));
+            let mut seen_in_node = HashSet::new();
+            let (first, twins): (Vec<_>, Vec<_>) = self.kept.iter().partition(|row| {
+                let is_other = self.node.is_none()
+                    || self.totals.get(**row) == Some(&true)
+                    || seen_in_node.insert(self.row_text(**row, RowScheme::Node));
+                seen.insert(self.row_text(**row, RowScheme::Base)) && is_other
+            });
             match self.rows.more {
-                Disambiguator::Nothing if !twins.is_empty() && self.has_labels() => {
+                Disambiguator::Nothing if !twins.is_empty() && self.has_labels(RowScheme::Base) => {
                     self.rows.more = Disambiguator::Id
                 }
                 Disambiguator::Id if !twins.is_empty() => self.rows.more = Disambiguator::Owner,
@@ -438,9 +499,13 @@ impl CountersetTable {
 
     /// Finds the rows that the requested selections include.
     fn choose(&mut self) {
-        let Self { rows, asks, meant, kept, has_totals, .. } = self;
+        let Self { rows, asks, meant, kept, has_totals, totals, named, .. } = self;
         meant.clear();
         kept.clear();
+        totals.clear();
+        for (name, of) in named.iter_mut() {
+            *of = rows.iter().position(|(_, _, other)| other == name);
+        }
         // Counting equal names allocates, so it is done only if a path selects `name#1`.
         let numbers_names = asks.iter().any(|ask| ask.text.as_deref().is_some_and(|text| text.contains('#')));
         let mut seen: HashMap<Vec<u16>, usize> = HashMap::new();
@@ -453,7 +518,8 @@ impl CountersetTable {
             } else {
                 0
             };
-            let is_part = *has_totals || !is_total(units.clone());
+            totals.push(is_total(units.clone()));
+            let is_part = *has_totals || totals.last() == Some(&false);
             let mut is_kept = false;
             for ask in asks.iter() {
                 let matches = ask.selector.as_ref().is_none_or(|s| s.matches(units.clone(), occurrence));
@@ -468,20 +534,32 @@ impl CountersetTable {
     }
 
     fn write_labels(&mut self, owners: &impl Fn(usize) -> u32) {
-        let Self { rows, labels, text, ends, .. } = self;
+        let Self { rows, labels, text, ends, node, .. } = self;
         text.clear();
         ends.clear();
         for (at, (id, _, name)) in rows.iter().enumerate() {
             one_row(text, *labels, name, id, rows.more, || owners(at));
             ends.push(text.len());
         }
+        let Some(NodeLabels { keys, text, ends }) = node else { return };
+        text.clear();
+        ends.clear();
+        for (at, (id, _, name)) in rows.iter().enumerate() {
+            one_row(text, Labels::Node(keys), name, id, rows.more, || owners(at));
+            ends.push(text.len());
+        }
     }
 
     /// Returns the labels of a row, with all text between the prefix of the family member and the number.
-    pub fn row_text(&self, row: usize) -> &[u8] {
-        let start = row.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or_default();
-        let end = self.ends.get(row).copied().unwrap_or_default();
-        self.text.get(start..end).unwrap_or_default()
+    pub fn row_text(&self, row: usize, rows: RowScheme) -> &[u8] {
+        let (text, ends) = match (rows, &self.node) {
+            (RowScheme::Base, _) => (&self.text, &self.ends),
+            (RowScheme::Node, Some(node)) => (&node.text, &node.ends),
+            (RowScheme::Node, None) | (RowScheme::Named(_), _) => return b"",
+        };
+        let start = row.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or_default();
+        let end = ends.get(row).copied().unwrap_or_default();
+        text.get(start..end).unwrap_or_default()
     }
 
     /// Returns the PerfTime100NSec at which counting of a value began, if it is known.
@@ -544,8 +622,16 @@ fn one_row(
             pair(text, "parent", &mut |text| label(text, characters(process)));
             pair(text, "instance_name", &mut |text| whole(text, id.into()));
         }
+        Labels::Node(keys) => {
+            for (key, source) in keys {
+                match *source {
+                    "id" => pair(text, key, &mut |text| whole(text, id.into())),
+                    _ => pair(text, key, &mut |text| label(text, characters(name))),
+                }
+            }
+        }
     }
-    if more >= Disambiguator::Id && matches!(labels, Labels::Name(_)) {
+    if more >= Disambiguator::Id && matches!(labels, Labels::Name(_) | Labels::Node(_)) {
         pair(text, "instance_id", &mut |text| whole(text, id.into()));
     }
     if more == Disambiguator::Owner {

@@ -1,5 +1,6 @@
-//! What exporters know of the built-in counters: one Rust table, before formatting.
+//! Properties of the built-in counters that only exporters need: two Rust tables, before formatting.
 
+use super::check::decimal;
 use super::notice;
 use super::set::{Counter, Set};
 
@@ -40,6 +41,56 @@ pub(crate) static LABELS: &[(Guid, &str)] = &[{labels}];
 
 /// Values that only rise, until the counted object restarts.
 pub(crate) static RISING: &[(Guid, CounterId)] = &[{rising}];
+",
+        notice = notice(""),
+        labels = labels.collect::<String>(),
+    )
+}
+
+/// Returns the Rust source of the table with the names of node_exporter.
+pub fn node_table(sets: &[Set]) -> String {
+    let mut metrics = String::new();
+    for set in sets {
+        for counter in &set.entry.counters {
+            let scale = match counter.node_exporter_factor.as_deref().and_then(decimal) {
+                Some((factor, digits)) => format!("Some(({factor}, {digits}))"),
+                None => "None".to_owned(),
+            };
+            for metric in counter.node_exporter.node_metrics().unwrap_or_default() {
+                metrics.push_str(&format!(
+                    "NodeMetric {{ set: catalogue::{module}::GUID, counter: catalogue::{module}::{symbol}, \
+                     name: {name:?}, labels: {labels}, instance: {instance:?}, factor: {scale}, \
+                     is_default: {is_default} }},",
+                    module = set.module(),
+                    symbol = counter.symbol(),
+                    name = metric.name,
+                    labels = raw(metric.labels),
+                    instance = metric.instance,
+                    is_default = !counter.node_exporter_on_request,
+                ));
+            }
+        }
+    }
+    let labels = sets.iter().filter(|set| !set.entry.node_exporter_labels.is_empty()).map(|set| {
+        let pairs = set.entry.node_exporter_labels.iter().filter_map(|label| label.split_once('='));
+        let pairs: String = pairs.map(|(key, source)| format!("({key:?}, {source:?}),")).collect();
+        format!("(catalogue::{}::GUID, &[{pairs}]),", set.module())
+    });
+    format!(
+        "// {notice}; change that instead.
+
+//! Names of node_exporter, from the catalogue.
+
+use perfset_catalogue as catalogue;
+use perfset_core::Guid;
+
+use crate::catalogue::NodeMetric;
+
+/// Metrics that node_exporter makes of the raw values of counters.
+pub(crate) static METRICS: &[NodeMetric] = &[{metrics}];
+
+/// Counterset, and the labels of its instances in node_exporter, each with the source of its value.
+pub(crate) static LABELS: &[(Guid, &[(&str, &str)])] = &[{labels}];
 ",
         notice = notice(""),
         labels = labels.collect::<String>(),

@@ -29,6 +29,7 @@ pub mod net_dev;
 pub mod netstat;
 pub mod node_meminfo;
 pub mod numastat;
+pub mod os_release;
 pub mod passwd;
 pub mod pci_address;
 pub mod pid;
