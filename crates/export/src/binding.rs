@@ -62,6 +62,7 @@ impl Binding {
             let named = self.metrics_of(&set, counter);
             if !named.is_empty() {
                 needed.extend(counter.needed());
+                needed.extend(named.iter().filter_map(|metric| metric.reading.second()));
             }
             let path = path_of(&set, counter);
             named_metrics.extend(named.into_iter().map(|metric| (metric, path.clone())));
@@ -230,7 +231,7 @@ impl NamedMetric {
         Self {
             name: metric.name.to_owned(),
             sort: metric.sort(),
-            reading: reading_for(stem, metric.scale(), metric.set, counter),
+            reading: node_reading(stem, metric, counter),
             labels: metric.labels,
             instance: Some(metric.instance),
         }
@@ -246,6 +247,22 @@ impl NamedMetric {
         };
         let reading = reading_for(stem, None, set.guid, counter);
         Some(Self { name: name.to_owned(), sort, reading, labels, instance: None })
+    }
+}
+
+/// Returns the value of a metric of node_exporter with this name, without `_total`.
+fn node_reading(stem: &str, metric: &NodeMetric, counter: &Counter) -> MetricValue {
+    let of_type = metrics(counter, known(&metric.set, counter.id));
+    if let Some(MetricValue::Share(id, base, times)) = of_type.first().map(|metric| metric.reading) {
+        return match metric.scale() {
+            Some(scale) => MetricValue::Raw(id, scale),
+            None if metric.offset != 0 => MetricValue::Shifted(id, base, metric.offset),
+            None => MetricValue::Share(id, base, times),
+        };
+    }
+    match (reading_for(stem, metric.scale(), metric.set, counter), metric.minus) {
+        (MetricValue::Raw(id, scale), Some(minus)) => MetricValue::Difference(id, minus, scale),
+        (reading, _) => reading,
     }
 }
 

@@ -39,6 +39,10 @@ pub(crate) struct NodeMetric {
     pub instance: &'static str,
     /// Factor, and the number of decimal places by whose power of ten the product is divided.
     pub factor: Option<(u64, u8)>,
+    /// Number that is added to a share.
+    pub offset: i8,
+    /// Counter whose raw value is subtracted.
+    pub minus: Option<CounterId>,
     /// `true` if node_exporter exports the metric without being asked.
     pub is_default: bool,
 }
@@ -71,7 +75,10 @@ pub(crate) fn all_node_metrics() -> &'static [NodeMetric] {
     node_exporter::METRICS
 }
 
-/// Returns the labels of a counterset's instances in node_exporter, each with the source of its value.
-pub(crate) fn node_labels(set: &Guid) -> Option<&'static [(&'static str, &'static str)]> {
-    node_exporter::LABELS.iter().find(|(of, _)| of == set).map(|(_, labels)| *labels)
+/// Labels of instances, each with the source of its value; and the kinds of devices that have no metrics.
+pub(crate) type NodeRows = (&'static [(&'static str, &'static str)], &'static [&'static str]);
+
+/// Returns the labels of a counterset's instances in node_exporter, and the kinds of devices that it leaves out.
+pub(crate) fn node_labels(set: &Guid) -> Option<NodeRows> {
+    node_exporter::LABELS.iter().find(|(of, _)| of == set).map(|(_, rows)| *rows)
 }

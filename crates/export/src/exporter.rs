@@ -1,13 +1,12 @@
 //! Exporter: all its counters, and the text that a scrape makes of them.
 
 use std::collections::HashSet;
-use std::io;
 
 use perfset_core::CounterId;
 use perfset_core::sample::Clocks;
 use perfset_core::v2::Block;
 use perfset_engine::path::{BindError, CounterPath};
-use perfset_engine::{NextOutcome, QueryHandle, SampleSet, Sink, Snapshot, Source, SourceError};
+use perfset_engine::{NextOutcome, QueryHandle, Snapshot, Source, SourceError};
 #[cfg(target_os = "linux")]
 use perfset_linux::inventory::InventoryReader;
 
@@ -187,8 +186,7 @@ impl Exporter {
         if self.look() {
             self.collect()?;
         }
-        let read = self.bound.sample_set(&SampleSet { new: &self.snapshot, old: None });
-        read.map_err(|error| SourceError::Failed(error.to_string().into()))?;
+        self.bound.read(&self.snapshot, &mut *self.source);
         let Binding { tables, families: Families { all: families, .. }, inventory, .. } = &mut self.bound;
         #[cfg(not(target_os = "linux"))]
         let _ = inventory; // the reader needs Linux
@@ -216,12 +214,12 @@ impl Exporter {
     }
 }
 
-/// Receives raw samples of the entries that were added for its tables.
-impl Sink for Binding {
-    /// Reads the rows of all countersets. The readers of the metrics compute rates, so no older sample is needed.
-    fn sample_set(&mut self, set: &SampleSet<'_>) -> io::Result<()> {
+impl Binding {
+    /// Reads the rows of all countersets from a collection of the entries that were added for its tables. The readers
+    /// of the metrics compute rates, so no older sample is needed. The source has the facts about new instances.
+    fn read(&mut self, snapshot: &Snapshot, source: &mut dyn Source) {
         let Self { tables, families, results: order, .. } = self;
-        let (families, snapshot) = (&mut families.all, set.new);
+        let families = &mut families.all;
         let clocks = snapshot.clocks();
         let times = CollectionClocks { clocks: clocks.into(), step: clocks.step_100ns() };
         let mut results = Block::parse(snapshot.block()).map(|block| block.results()).into_iter().flatten();
@@ -234,9 +232,8 @@ impl Sink for Binding {
                 let members = families.iter_mut().flat_map(|family| &mut family.members);
                 members.filter(|member| member.table == at).for_each(|member| member.bind(table));
             }
-            table.read(result, annex, info, times);
+            table.read(result, annex, info, times, source);
         }
-        Ok(())
     }
 }
 

@@ -208,10 +208,7 @@ impl FamilyMember {
     /// Finds the columns of this counter's numbers.
     pub fn bind(&mut self, table: &CountersetTable) {
         let id = self.reading.counter();
-        let base = match self.reading {
-            MetricValue::Share(_, base, _) => Some(base),
-            _ => None,
-        };
+        let base = self.reading.second();
         let column = |id: CounterId| table.column(&self.set, id);
         self.columns = ValueColumns {
             value: column(id),
@@ -246,6 +243,17 @@ impl FamilyMember {
                 // With a base of 0 there is no quotient, so the line is missing: neither 0 nor NaN is true.
                 let base = Some(number(self.columns.base?)?).filter(|base| *base > 0)?;
                 SampleNumber::Real(f64::from(times) * float(raw) / float(base))
+            }
+            MetricValue::Shifted(_, _, offset) => {
+                let base = Some(number(self.columns.base?)?).filter(|base| *base > 0)?;
+                SampleNumber::Real(float(raw) / float(base) + f64::from(offset))
+            }
+            MetricValue::Difference(_, _, scale) => {
+                let other = number(self.columns.base?)?;
+                match raw.checked_sub(other) {
+                    Some(number) => SampleNumber::Scaled(number, scale),
+                    None => SampleNumber::Real(scale.of_real(-float(other.saturating_sub(raw)))),
+                }
             }
             MetricValue::Start(_) => self.start(raw, times, number)?,
             MetricValue::Real(_, scale) => SampleNumber::Real(scale.of_real(f64::from_bits(raw))),

@@ -35,6 +35,7 @@ mod node_exporter;
 mod catalogue;
 mod text;
 mod wrap;
+mod labels;
 mod table;
 mod family;
 mod limit;

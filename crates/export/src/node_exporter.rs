@@ -5,7 +5,7 @@
 use perfset_catalogue as catalogue;
 use perfset_core::Guid;
 
-use crate::catalogue::NodeMetric;
+use crate::catalogue::{NodeMetric, NodeRows};
 
 /// Metrics that node_exporter makes of the raw values of counters.
 pub(crate) static METRICS: &[NodeMetric] = &[
@@ -16,6 +16,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -25,6 +27,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -34,6 +38,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -43,6 +49,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -52,6 +60,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -61,6 +71,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: Some((512, 0)),
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -70,6 +82,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -79,6 +93,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -88,6 +104,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -97,6 +115,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: Some((512, 0)),
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -106,6 +126,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -115,6 +137,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -124,6 +148,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -133,6 +159,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -142,6 +170,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -151,6 +181,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -160,6 +192,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -169,6 +203,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -178,6 +214,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -187,6 +225,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -196,6 +236,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -205,6 +247,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -214,6 +258,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -223,6 +269,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -232,6 +280,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -241,6 +291,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -250,6 +302,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -259,6 +313,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -268,6 +324,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -277,6 +335,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -286,6 +346,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -295,6 +357,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -304,6 +368,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -313,6 +379,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -322,6 +390,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -331,6 +401,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -340,6 +412,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -349,6 +423,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -358,6 +434,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -367,6 +445,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -376,6 +456,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -385,6 +467,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -394,6 +478,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -403,6 +489,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -412,6 +500,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -421,6 +511,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -430,6 +522,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -439,6 +533,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -448,6 +544,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -457,6 +555,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -466,6 +566,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -475,6 +577,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -484,6 +588,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -493,6 +599,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -502,6 +610,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -511,6 +621,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -520,6 +632,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -529,6 +643,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -538,6 +654,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -547,6 +665,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -556,6 +676,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -565,6 +687,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -574,6 +698,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -583,6 +709,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -592,6 +720,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -601,6 +731,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -610,6 +742,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -619,6 +753,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -628,6 +764,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -637,6 +775,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -646,6 +786,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -655,6 +797,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -664,6 +808,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -673,6 +819,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -682,6 +830,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -691,6 +841,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -700,6 +852,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -709,6 +863,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -718,6 +874,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -727,6 +885,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -736,6 +896,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -745,6 +907,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -754,6 +918,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -763,6 +929,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -772,6 +940,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -781,6 +951,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -790,6 +962,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -799,6 +973,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -808,6 +984,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -817,6 +995,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -826,6 +1006,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -835,6 +1017,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -844,6 +1028,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -853,6 +1039,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -862,6 +1050,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -871,6 +1061,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -880,6 +1072,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -889,6 +1083,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -898,6 +1094,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -907,6 +1105,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -916,6 +1116,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -925,6 +1127,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -934,6 +1138,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -943,6 +1149,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -952,6 +1160,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -961,6 +1171,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -970,6 +1182,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -979,6 +1193,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -988,6 +1204,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -997,6 +1215,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1006,6 +1226,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1015,6 +1237,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1024,6 +1248,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1033,6 +1259,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1042,6 +1270,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1051,6 +1281,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1060,6 +1292,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1069,6 +1303,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1078,6 +1314,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1087,6 +1325,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1096,6 +1336,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1105,6 +1347,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1114,6 +1358,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1123,6 +1369,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1132,6 +1380,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1141,6 +1391,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1150,6 +1402,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1159,6 +1413,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1168,6 +1424,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1177,6 +1435,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1186,6 +1446,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1195,6 +1457,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1204,6 +1468,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1213,6 +1479,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1222,6 +1490,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1231,6 +1501,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1240,6 +1512,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1249,6 +1523,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1258,6 +1534,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1267,6 +1545,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1276,6 +1556,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1285,6 +1567,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1294,6 +1578,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1303,6 +1589,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1312,6 +1600,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1321,6 +1611,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1330,6 +1622,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1339,6 +1633,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1348,6 +1644,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1357,6 +1655,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1366,6 +1666,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1375,6 +1677,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1384,6 +1688,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1393,6 +1699,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1402,6 +1710,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1411,6 +1721,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1420,6 +1732,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1429,6 +1743,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1438,6 +1754,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1447,6 +1765,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1456,6 +1776,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1465,6 +1787,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1474,6 +1798,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1483,6 +1809,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1492,6 +1820,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1501,6 +1831,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1510,6 +1842,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1519,6 +1853,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1528,6 +1864,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1537,6 +1875,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1546,6 +1886,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1555,6 +1897,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1564,6 +1908,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1573,6 +1919,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1582,6 +1930,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1591,6 +1941,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1600,6 +1952,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1609,6 +1963,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1618,6 +1974,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1627,6 +1985,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1636,6 +1996,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1645,6 +2007,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1654,6 +2018,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1663,6 +2029,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1672,6 +2040,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1681,6 +2051,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1690,6 +2062,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1699,6 +2073,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1708,6 +2084,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1717,6 +2095,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -1726,6 +2106,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1735,6 +2117,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1744,6 +2128,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1753,6 +2139,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1762,6 +2150,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1771,6 +2161,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1780,6 +2172,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1789,6 +2183,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1798,6 +2194,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1807,6 +2205,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1816,6 +2216,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1825,6 +2227,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1834,6 +2238,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1843,6 +2249,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1852,6 +2260,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1861,6 +2271,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1870,6 +2282,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1879,6 +2293,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1888,6 +2304,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1897,6 +2315,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1906,6 +2326,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1915,6 +2337,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1924,6 +2348,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1933,6 +2359,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1942,6 +2370,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1951,6 +2381,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1960,6 +2392,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1969,6 +2403,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1978,6 +2414,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1987,6 +2425,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -1996,6 +2436,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2005,6 +2447,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2014,6 +2458,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2023,6 +2469,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2032,6 +2480,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2041,6 +2491,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2050,6 +2502,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2059,6 +2513,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2068,6 +2524,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2077,6 +2535,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2086,6 +2546,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2095,6 +2557,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2104,6 +2568,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2113,6 +2579,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2122,6 +2590,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2131,6 +2601,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2140,6 +2612,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2149,6 +2623,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2158,6 +2634,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2167,6 +2645,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2176,6 +2656,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2185,6 +2667,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2194,6 +2678,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2203,6 +2689,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2212,6 +2700,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2221,6 +2711,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2230,6 +2722,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2239,6 +2733,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2248,6 +2744,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2257,6 +2755,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2266,6 +2766,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2275,6 +2777,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2284,6 +2788,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2293,6 +2799,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2302,6 +2810,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2311,6 +2821,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2320,6 +2832,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2329,6 +2843,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2338,6 +2854,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2347,6 +2865,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2356,6 +2876,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2365,6 +2887,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2374,6 +2898,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2383,6 +2909,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2392,6 +2920,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2401,6 +2931,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2410,6 +2942,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2419,6 +2953,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2428,6 +2964,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2437,6 +2975,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2446,6 +2986,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -2455,6 +2997,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -2464,6 +3008,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -2473,6 +3019,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -2482,6 +3030,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2491,6 +3041,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2500,6 +3052,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2509,6 +3063,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2518,6 +3074,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2527,6 +3085,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2536,6 +3096,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2545,6 +3107,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2554,6 +3118,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2563,6 +3129,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2572,6 +3140,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2581,6 +3151,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2590,6 +3162,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2599,6 +3173,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2608,6 +3184,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2617,6 +3195,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2626,6 +3206,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2635,6 +3217,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2644,6 +3228,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2653,6 +3239,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2662,6 +3250,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2671,6 +3261,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2680,6 +3272,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -2689,6 +3283,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -2698,6 +3294,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2707,6 +3305,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2716,6 +3316,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2725,6 +3327,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2734,6 +3338,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2743,6 +3349,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2752,6 +3360,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2761,6 +3371,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2770,6 +3382,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2779,6 +3393,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2788,6 +3404,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2797,6 +3415,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2806,6 +3426,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2815,6 +3437,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2824,6 +3448,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2833,6 +3459,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2842,6 +3470,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2851,6 +3481,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2860,6 +3492,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2869,6 +3503,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2878,6 +3514,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2887,6 +3525,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2896,6 +3536,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2905,6 +3547,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2914,6 +3558,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2923,6 +3569,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2932,6 +3580,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2941,6 +3591,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2950,6 +3602,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -2959,6 +3613,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2968,6 +3624,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2977,6 +3635,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2986,6 +3646,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -2995,6 +3657,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3004,6 +3668,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3013,6 +3679,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3022,6 +3690,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3031,6 +3701,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3040,6 +3712,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3049,6 +3723,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3058,6 +3734,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3067,6 +3745,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3076,6 +3756,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3085,6 +3767,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3094,6 +3778,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3103,6 +3789,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3112,6 +3800,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3121,6 +3811,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3130,6 +3822,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3139,6 +3833,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3148,6 +3844,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3157,6 +3855,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3166,6 +3866,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3175,6 +3877,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3184,6 +3888,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3193,6 +3899,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3202,6 +3910,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3211,6 +3921,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3220,6 +3932,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3229,6 +3943,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3238,6 +3954,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3247,6 +3965,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3256,6 +3976,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3265,6 +3987,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3274,6 +3998,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3283,6 +4009,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3292,6 +4020,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3301,6 +4031,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3310,6 +4042,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3319,6 +4053,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3328,6 +4064,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3337,6 +4075,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3346,6 +4086,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3355,6 +4097,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3364,6 +4108,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3373,6 +4119,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3382,6 +4130,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3391,6 +4141,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3400,6 +4152,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3409,6 +4163,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3418,6 +4174,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3427,6 +4185,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3436,6 +4196,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3445,6 +4207,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3454,6 +4218,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3463,6 +4229,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3472,6 +4240,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3481,6 +4251,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3490,6 +4262,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3499,6 +4273,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3508,6 +4284,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3517,6 +4295,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3526,6 +4306,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3535,6 +4317,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3544,6 +4328,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3553,6 +4339,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3562,6 +4350,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3571,6 +4361,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3580,6 +4372,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3589,6 +4383,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3598,6 +4394,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3607,6 +4405,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3616,6 +4416,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3625,6 +4427,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3634,6 +4438,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3643,6 +4449,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3652,6 +4460,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3661,6 +4471,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: r#"mode="iowait""#,
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -3670,6 +4482,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: r#"mode="steal""#,
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -3679,6 +4493,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: r#"mode="user""#,
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -3688,6 +4504,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: r#"mode="nice""#,
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -3697,6 +4515,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: r#"mode="user""#,
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -3706,6 +4526,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: r#"mode="nice""#,
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -3715,6 +4537,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: r#"mode="system""#,
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -3724,6 +4548,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: r#"mode="idle""#,
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -3733,6 +4559,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: r#"mode="irq""#,
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -3742,6 +4570,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: r#"mode="softirq""#,
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -3751,6 +4581,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: Some((1, 2)),
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -3760,6 +4592,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: Some((1, 2)),
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -3769,6 +4603,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: Some((1, 2)),
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -3778,6 +4614,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -3787,6 +4625,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -3796,6 +4636,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -3805,6 +4647,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -3814,6 +4658,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -3823,6 +4669,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -3832,6 +4680,19 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
+        is_default: true,
+    },
+    NodeMetric {
+        set: catalogue::linux_system::GUID,
+        counter: catalogue::linux_system::INTERRUPTS_PER_SEC,
+        name: "node_intr_total",
+        labels: "",
+        instance: "",
+        factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -3841,6 +4702,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -3850,6 +4713,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -3859,6 +4724,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -3868,6 +4735,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3877,6 +4746,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3886,6 +4757,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3895,6 +4768,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3904,6 +4779,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3913,6 +4790,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3922,6 +4801,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3931,6 +4812,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3940,6 +4823,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3949,6 +4834,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3958,6 +4845,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3967,6 +4856,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3976,6 +4867,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3985,6 +4878,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -3994,6 +4889,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4003,6 +4900,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4012,6 +4911,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4021,6 +4922,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4030,6 +4933,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4039,6 +4944,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -4048,6 +4955,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -4057,6 +4966,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4066,6 +4977,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4075,6 +4988,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4084,6 +4999,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4093,6 +5010,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4102,6 +5021,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4111,6 +5032,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4120,6 +5043,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4129,6 +5054,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4138,6 +5065,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4147,6 +5076,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4156,6 +5087,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4165,6 +5098,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4174,6 +5109,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4183,6 +5120,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4192,6 +5131,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4201,6 +5142,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4210,6 +5153,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4219,6 +5164,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4228,6 +5175,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -4237,6 +5186,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4246,6 +5197,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4255,6 +5208,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4264,6 +5219,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4273,6 +5230,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4282,6 +5241,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4291,6 +5252,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4300,6 +5263,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4309,6 +5274,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4318,6 +5285,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4327,6 +5296,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4336,6 +5307,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4345,6 +5318,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4354,6 +5329,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4363,6 +5340,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4372,6 +5351,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4381,6 +5362,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4390,6 +5373,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4399,6 +5384,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4408,6 +5395,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4417,6 +5406,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4426,6 +5417,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4435,6 +5428,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4444,6 +5439,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4453,6 +5450,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4462,6 +5461,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4471,6 +5472,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4480,6 +5483,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4489,6 +5494,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4498,6 +5505,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4507,6 +5516,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4516,6 +5527,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4525,6 +5538,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4534,6 +5549,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4543,6 +5560,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4552,6 +5571,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4561,6 +5582,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4570,6 +5593,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4579,6 +5604,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -4588,6 +5615,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4597,6 +5626,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4606,6 +5637,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4615,6 +5648,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4624,6 +5659,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4633,6 +5670,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4642,6 +5681,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4651,6 +5692,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4660,6 +5703,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4669,6 +5714,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4678,6 +5725,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4687,6 +5736,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4696,6 +5747,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4705,6 +5758,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4714,6 +5769,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4723,6 +5780,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4732,6 +5791,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4741,6 +5802,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -4750,6 +5813,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4759,6 +5824,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4768,6 +5835,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4777,6 +5846,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4786,6 +5857,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4795,6 +5868,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4804,6 +5879,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4813,6 +5890,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4822,6 +5901,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4831,6 +5912,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4840,6 +5923,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4849,6 +5934,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4858,6 +5945,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4867,6 +5956,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4876,6 +5967,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4885,6 +5978,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4894,6 +5989,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4903,6 +6000,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4912,6 +6011,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4921,6 +6022,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -4930,6 +6033,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4939,6 +6044,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4948,6 +6055,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4957,6 +6066,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4966,6 +6077,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4975,6 +6088,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4984,6 +6099,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -4993,6 +6110,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -5002,6 +6121,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -5011,6 +6132,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -5020,6 +6143,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -5029,6 +6154,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -5038,6 +6165,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -5047,6 +6176,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -5056,6 +6187,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5065,6 +6198,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5074,6 +6209,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5083,6 +6220,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5092,6 +6231,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5101,6 +6242,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5110,6 +6253,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5119,6 +6264,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5128,6 +6275,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5137,6 +6286,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5146,6 +6297,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5155,6 +6308,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "cpu",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5164,6 +6319,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "io",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5173,6 +6330,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "memory",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5182,6 +6341,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "io",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5191,6 +6352,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "memory",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5200,6 +6363,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "irq",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5209,6 +6374,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5218,6 +6385,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5227,6 +6396,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5236,6 +6407,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "_Total",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5245,6 +6418,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "TCP",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5254,6 +6429,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "UDP",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5263,6 +6440,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "UDPLITE",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5272,6 +6451,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "RAW",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5281,6 +6462,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "FRAG",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5290,6 +6473,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "TCP6",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5299,6 +6484,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "UDP6",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5308,6 +6495,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "UDPLITE6",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5317,6 +6506,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "RAW6",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5326,6 +6517,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "FRAG6",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5335,6 +6528,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "TCP",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5344,6 +6539,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "TCP",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5353,6 +6550,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "TCP",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5362,6 +6561,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "TCP",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5371,6 +6572,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "UDP",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5380,6 +6583,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "TCP",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5389,6 +6594,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "UDP",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5398,6 +6605,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "FRAG",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5407,6 +6616,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "FRAG6",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5416,6 +6627,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5425,6 +6638,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5434,6 +6649,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5443,6 +6660,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5452,6 +6671,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5461,6 +6682,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5470,6 +6693,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5479,6 +6704,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -5488,6 +6715,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: false,
     },
     NodeMetric {
@@ -5497,6 +6726,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5506,6 +6737,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5515,6 +6748,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5524,6 +6759,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5533,6 +6770,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5542,6 +6781,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5551,6 +6792,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5560,6 +6803,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5569,6 +6814,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5578,6 +6825,8 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
     NodeMetric {
@@ -5587,14 +6836,16 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         labels: "",
         instance: "",
         factor: None,
+        offset: 0,
+        minus: None,
         is_default: true,
     },
 ];
 
-/// Counterset, and the labels of its instances in node_exporter, each with the source of its value.
-pub(crate) static LABELS: &[(Guid, &[(&str, &str)])] = &[
-    (catalogue::block_io::GUID, &[("device", "name")]),
-    (catalogue::linux_processor::GUID, &[("cpu", "id")]),
-    (catalogue::network_interface::GUID, &[("device", "name")]),
-    (catalogue::scheduler::GUID, &[("cpu", "id")]),
+/// Counterset, labels of its instances in node_exporter, and kinds of devices that node_exporter leaves out.
+pub(crate) static LABELS: &[(Guid, NodeRows)] = &[
+    (catalogue::block_io::GUID, (&[("device", "name")], &["loop", "ram", "fd"])),
+    (catalogue::linux_processor::GUID, (&[("cpu", "id")], &[])),
+    (catalogue::network_interface::GUID, (&[("device", "name")], &[])),
+    (catalogue::scheduler::GUID, (&[("cpu", "id")], &[])),
 ];

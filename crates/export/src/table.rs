@@ -5,16 +5,14 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
-use perfset_catalogue as catalogue;
 use perfset_core::sample::Clocks;
 use perfset_core::v2::{BlockValue, Body, QueryResult};
-use perfset_core::{Counter, CounterId, Counterset, InstanceId, Name, NoValue, Owner, RawValue};
+use perfset_core::{Counter, CounterId, Counterset, Identity, InstanceId, Name, NoValue, Owner, RawValue};
 use perfset_engine::path::Selector;
-use perfset_engine::{Entry, EntryMetadata, ResolvedEntry};
+use perfset_engine::{Entry, EntryMetadata, FactOptions, ResolvedEntry, Source};
 
-use crate::catalogue::{curated_label, node_labels};
+use crate::labels::{Disambiguator, Labels, NodeLabels, one_row};
 use crate::options::Profile;
-use crate::text::{characters, label, whole};
 use crate::wrap::WrapTracker;
 
 /// Exported data of one counterset.
@@ -24,7 +22,7 @@ pub(crate) struct CountersetTable {
     pub set: Arc<Counterset>,
     /// Counterset in the last scrape.
     last: Option<Arc<Counterset>>,
-    labels: Labels,
+    labels: Labels<'static>,
     has_totals: bool,
     asks: Vec<Ask>,
     /// Ids of the counters that must be collected for the metrics of this counterset.
@@ -45,8 +43,8 @@ pub(crate) struct CountersetTable {
     ends: Vec<usize>,
     /// Labels of all rows under the names of node_exporter, if these names are exported.
     node: Option<NodeLabels>,
-    /// Flags by row: `true` if the row is a sum over other rows.
-    totals: Vec<bool>,
+    /// Flags by row: `true` if the row has lines under the names of node_exporter, which are not those of an instance.
+    in_node: Vec<bool>,
     /// Instances that have metrics of their own, and their rows.
     named: Vec<(Vec<u8>, Option<usize>)>,
     /// Flags by row and requested selection: `true` if the selection includes the row.
@@ -118,54 +116,6 @@ pub(crate) enum RowScheme {
     Named(usize),
 }
 
-/// Labels of rows under the names of node_exporter.
-#[derive(Debug)]
-struct NodeLabels {
-    keys: &'static [(&'static str, &'static str)],
-    text: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-/// Labels that distinguish instances.
-#[derive(Clone, Copy, Debug)]
-enum Labels {
-    /// No labels.
-    None,
-    /// The instance's name, in a label with this key.
-    Name(&'static str),
-    /// Name and number of a process.
-    Process,
-    /// Name of the process, and number of the thread.
-    Thread,
-    /// Labels with these keys and the sources of their values: `name`, or `id`.
-    Node(&'static [(&'static str, &'static str)]),
-}
-
-impl Labels {
-    fn new(set: &Counterset, profiles: &[Profile]) -> Self {
-        let curated = || profiles.contains(&Profile::WindowsExporter).then(|| curated_label(&set.guid));
-        match set.guid {
-            _ if !set.instance_type.is_multiple() => Self::None,
-            catalogue::process_v2::GUID | catalogue::process::GUID | catalogue::linux_process::GUID => {
-                Self::Process
-            }
-            catalogue::thread::GUID => Self::Thread,
-            _ => Self::Name(curated().flatten().unwrap_or("instance_name")),
-        }
-    }
-}
-
-/// Additional labels that distinguish rows of the same name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Disambiguator {
-    #[default]
-    Nothing,
-    /// The id of the instance.
-    Id,
-    /// The id of the instance, and the process that publishes it.
-    Owner,
-}
-
 /// Names and ids of rows, in one byte buffer that is compared as a whole with that of the scrape before.
 #[derive(Debug, Default)]
 pub(crate) struct Identities {
@@ -212,11 +162,10 @@ fn words(bytes: &[u8; 12]) -> [u32; 3] {
 
 impl CountersetTable {
     pub fn new(set: Arc<Counterset>, profiles: &[Profile], has_totals: bool) -> Self {
-        let keys = node_labels(&set.guid).filter(|_| profiles.contains(&Profile::NodeExporter));
         Self {
             labels: Labels::new(&set, profiles),
-            node: keys.map(|keys| NodeLabels { keys, text: Vec::new(), ends: Vec::new() }),
-            totals: Vec::new(),
+            node: profiles.contains(&Profile::NodeExporter).then(|| NodeLabels::new(&set.guid)).flatten(),
+            in_node: Vec::new(),
             named: Vec::new(),
             set,
             last: None,
@@ -310,7 +259,7 @@ impl CountersetTable {
     pub fn has_line(&self, row: usize, rows: RowScheme) -> bool {
         match rows {
             RowScheme::Base => true,
-            RowScheme::Node => self.totals.get(row) == Some(&false),
+            RowScheme::Node => self.in_node.get(row) == Some(&true),
             RowScheme::Named(at) => self.named.get(at).is_some_and(|(_, of)| *of == Some(row)),
         }
     }
@@ -359,6 +308,7 @@ impl CountersetTable {
         annex: Option<&EntryMetadata>,
         info: &ResolvedEntry,
         times: CollectionClocks,
+        source: &mut dyn Source,
     ) {
         self.times = CollectionClocks {
             clocks: annex.and_then(EntryMetadata::clocks).unwrap_or(times.clocks),
@@ -415,6 +365,7 @@ impl CountersetTable {
             self.widened.follow(&self.rows, &self.now);
             self.now.more = self.rows.more;
             std::mem::swap(&mut self.rows, &mut self.now);
+            self.read_facts(annex, source);
             self.label(owners);
         }
         let Self { narrow, widened, numbers, columns, rows, .. } = self;
@@ -428,6 +379,24 @@ impl CountersetTable {
                 widened.widen(at, birth, cells);
             }
         }
+    }
+
+    /// Reads the facts about all instances, if labels need some.
+    fn read_facts(&mut self, annex: Option<&EntryMetadata>, source: &mut dyn Source) {
+        let Self { set, rows, node: Some(node), .. } = self else { return };
+        if !node.needs_facts() {
+            return;
+        }
+        let of_row = |(at, (id, _, name)): (usize, (u32, u32, &[u8]))| {
+            let instance = Identity {
+                counterset: set.guid,
+                instance: Name::until_nul(name),
+                instance_id: InstanceId(id),
+                birth: annex.and_then(|annex| annex.birth(at)),
+            };
+            source.facts(&instance, FactOptions::default()).unwrap_or_default()
+        };
+        node.facts = rows.iter().enumerate().map(of_row).collect();
     }
 
     fn push<'a>(
@@ -454,7 +423,7 @@ impl CountersetTable {
             let mut seen_in_node = HashSet::new();
             let (first, twins): (Vec<_>, Vec<_>) = self.kept.iter().partition(|row| {
                 let is_other = self.node.is_none()
-                    || self.totals.get(**row) == Some(&true)
+                    || self.in_node.get(**row) != Some(&true)
                     || seen_in_node.insert(self.row_text(**row, RowScheme::Node));
                 seen.insert(self.row_text(**row, RowScheme::Base)) && is_other
             });
@@ -499,10 +468,10 @@ impl CountersetTable {
 
     /// Finds the rows that the requested selections include.
     fn choose(&mut self) {
-        let Self { rows, asks, meant, kept, has_totals, totals, named, .. } = self;
+        let Self { rows, asks, meant, kept, has_totals, in_node, named, node, .. } = self;
         meant.clear();
         kept.clear();
-        totals.clear();
+        in_node.clear();
         for (name, of) in named.iter_mut() {
             *of = rows.iter().position(|(_, _, other)| other == name);
         }
@@ -518,8 +487,9 @@ impl CountersetTable {
             } else {
                 0
             };
-            totals.push(is_total(units.clone()));
-            let is_part = *has_totals || totals.last() == Some(&false);
+            let is_sum = is_total(units.clone());
+            in_node.push(!is_sum && node.as_ref().is_some_and(|node| !node.leaves_out(name)));
+            let is_part = *has_totals || !is_sum;
             let mut is_kept = false;
             for ask in asks.iter() {
                 let matches = ask.selector.as_ref().is_none_or(|s| s.matches(units.clone(), occurrence));
@@ -541,11 +511,12 @@ impl CountersetTable {
             one_row(text, *labels, name, id, rows.more, || owners(at));
             ends.push(text.len());
         }
-        let Some(NodeLabels { keys, text, ends }) = node else { return };
+        let Some(NodeLabels { keys, facts, text, ends, .. }) = node else { return };
         text.clear();
         ends.clear();
         for (at, (id, _, name)) in rows.iter().enumerate() {
-            one_row(text, Labels::Node(keys), name, id, rows.more, || owners(at));
+            let facts = facts.get(at).map(Vec::as_slice).unwrap_or_default();
+            one_row(text, Labels::Node(keys, facts), name, id, rows.more, || owners(at));
             ends.push(text.len());
         }
     }
@@ -591,62 +562,6 @@ fn is_total(name: impl DoubleEndedIterator<Item = u16>) -> bool {
     total && matches!(rest.next(), None | Some(0x2C | 0x2F)) // a comma, a slash
 }
 
-fn one_row(
-    text: &mut Vec<u8>,
-    labels: Labels,
-    name: &[u8],
-    id: u32,
-    more: Disambiguator,
-    owner: impl Fn() -> u32,
-) {
-    let start = text.len();
-    let pair = |text: &mut Vec<u8>, key: &str, value: &mut dyn FnMut(&mut Vec<u8>)| {
-        if text.len() > start {
-            text.push(b',');
-        }
-        text.extend_from_slice(key.as_bytes());
-        text.extend_from_slice(b"=\"");
-        value(text);
-        text.push(b'"');
-    };
-    match labels {
-        Labels::None => return,
-        Labels::Name(key) => pair(text, key, &mut |text| label(text, characters(name))),
-        Labels::Process => {
-            let program = without_number(name, b':', id);
-            pair(text, "process", &mut |text| label(text, characters(program)));
-            pair(text, "process_id", &mut |text| whole(text, id.into()));
-        }
-        Labels::Thread => {
-            let process = without_number(name, b'/', id);
-            pair(text, "parent", &mut |text| label(text, characters(process)));
-            pair(text, "instance_name", &mut |text| whole(text, id.into()));
-        }
-        Labels::Node(keys) => {
-            for (key, source) in keys {
-                match *source {
-                    "id" => pair(text, key, &mut |text| whole(text, id.into())),
-                    _ => pair(text, key, &mut |text| label(text, characters(name))),
-                }
-            }
-        }
-    }
-    if more >= Disambiguator::Id && matches!(labels, Labels::Name(_) | Labels::Node(_)) {
-        pair(text, "instance_id", &mut |text| whole(text, id.into()));
-    }
-    if more == Disambiguator::Owner {
-        pair(text, "owner_process_id", &mut |text| whole(text, owner().into()));
-    }
-    text.extend_from_slice(b"} ");
-}
-
-/// Returns a UTF-16LE name without the instance's number at its end and the character `before` in front of the number.
-fn without_number(name: &[u8], before: u8, id: u32) -> &[u8] {
-    let end: Vec<u8> =
-        format!("{}{id}", char::from(before)).encode_utf16().flat_map(u16::to_le_bytes).collect();
-    name.strip_suffix(end.as_slice()).unwrap_or(name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -666,37 +581,6 @@ mod tests {
         ] {
             let units: Vec<_> = name.encode_utf16().collect();
             assert_eq!(is_total(units.into_iter()), want, "{name}");
-        }
-    }
-
-    #[test]
-    fn labels_of_rows() {
-        for (labels, name, id, more, want) in [
-            (Labels::None, "a", 2, Disambiguator::Nothing, ""),
-            (Labels::Name("nic"), "eth\"0\\\n", 2, Disambiguator::Nothing, "nic=\"eth\\\"0\\\\\\n\"} "),
-            (
-                Labels::Name("instance_name"),
-                "",
-                2,
-                Disambiguator::Id,
-                "instance_name=\"\",instance_id=\"2\"} ",
-            ),
-            (
-                Labels::Name("a"),
-                "b",
-                2,
-                Disambiguator::Owner,
-                "a=\"b\",instance_id=\"2\",owner_process_id=\"7\"} ",
-            ),
-            (Labels::Process, "bash:42", 42, Disambiguator::Nothing, "process=\"bash\",process_id=\"42\"} "),
-            (Labels::Process, "a:42:42", 42, Disambiguator::Nothing, "process=\"a:42\",process_id=\"42\"} "),
-            (Labels::Process, "bash", 42, Disambiguator::Id, "process=\"bash\",process_id=\"42\"} "),
-            (Labels::Thread, "a/b/42", 42, Disambiguator::Nothing, "parent=\"a/b\",instance_name=\"42\"} "),
-        ] {
-            let mut text = Vec::new();
-            let name: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
-            one_row(&mut text, labels, &name, id, more, || 7);
-            assert_eq!(String::from_utf8(text).unwrap(), want);
         }
     }
 }

@@ -251,7 +251,7 @@ fn of_vmstat(vmstat: VmStat) -> Result<(), TextError> {
 }
 
 fn of_totals(totals: SystemTotals) -> Result<(), TextError> {
-    each([totals.ctxt, totals.processes, totals.procs_running, totals.procs_blocked])
+    each([totals.intr, totals.ctxt, totals.processes, totals.procs_running, totals.procs_blocked])
 }
 
 /// Returns the error of the first line whose numbers cannot be parsed. A line has 11, 15 or 17 numbers.

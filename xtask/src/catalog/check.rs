@@ -321,12 +321,22 @@ fn check_node_exporter(counter: &Counter, entry: &Entry) -> Result<()> {
         factor.is_none_or(|factor| decimal(factor).is_some()),
         "node_exporter_factor: must be a decimal number"
     );
-    // Otherwise the share's numerator would be exported, which means nothing alone.
-    let is_share = counter.counter_type.name.contains("FRACTION");
+    let is_share = counter.counter_type.name.ends_with("RAW_FRACTION");
+    let offset = counter.node_exporter_offset;
     ensure!(
-        !has_metrics || !is_share || factor.is_some(),
-        "node_exporter: a share needs node_exporter_factor, by which its numerator is multiplied"
+        offset == 0 || has_metrics && is_share && factor.is_none(),
+        "node_exporter_offset: only of a share without a factor"
     );
+    if let Some(minus) = counter.node_exporter_minus.as_deref() {
+        let other = entry.counters.iter().find(|other| other.name.as_deref() == Some(minus));
+        let is_alike = other.is_some_and(|other| {
+            *other.unit == *counter.unit && other.counter_type.code == counter.counter_type.code
+        });
+        ensure!(
+            has_metrics && is_alike && !is_share,
+            "node_exporter_minus: \"{minus}\" is no counter of this type and unit"
+        );
+    }
     for NodeMetric { name, instance, .. } in metrics {
         let rises_well = !counter.rises || name.ends_with("_total") || name.starts_with("node_netstat_");
         ensure!(rises_well, "node_exporter: the name of a metric that rises ends in _total");

@@ -56,10 +56,18 @@ pub fn node_table(sets: &[Set]) -> String {
                 Some((factor, digits)) => format!("Some(({factor}, {digits}))"),
                 None => "None".to_owned(),
             };
+            let minus = counter.node_exporter_minus.as_deref();
+            let mut counters = set.entry.counters.iter();
+            let minus = minus.and_then(|name| counters.find(|other| other.name.as_deref() == Some(name)));
+            let minus = minus.map_or("None".to_owned(), |other| {
+                format!("Some(catalogue::{}::{})", set.module(), other.symbol())
+            });
+            let offset = counter.node_exporter_offset;
             for metric in counter.node_exporter.node_metrics().unwrap_or_default() {
                 metrics.push_str(&format!(
                     "NodeMetric {{ set: catalogue::{module}::GUID, counter: catalogue::{module}::{symbol}, \
-                     name: {name:?}, labels: {labels}, instance: {instance:?}, factor: {scale}, \
+                     name: {name:?}, labels: {labels}, instance: {instance:?}, \
+                     factor: {scale}, offset: {offset}, minus: {minus}, \
                      is_default: {is_default} }},",
                     module = set.module(),
                     symbol = counter.symbol(),
@@ -74,7 +82,9 @@ pub fn node_table(sets: &[Set]) -> String {
     let labels = sets.iter().filter(|set| !set.entry.node_exporter_labels.is_empty()).map(|set| {
         let pairs = set.entry.node_exporter_labels.iter().filter_map(|label| label.split_once('='));
         let pairs: String = pairs.map(|(key, source)| format!("({key:?}, {source:?}),")).collect();
-        format!("(catalogue::{}::GUID, &[{pairs}]),", set.module())
+        let without: String =
+            set.entry.node_exporter_without.iter().map(|kind| format!("{kind:?},")).collect();
+        format!("(catalogue::{}::GUID, (&[{pairs}], &[{without}])),", set.module())
     });
     format!(
         "// {notice}; change that instead.
@@ -84,13 +94,13 @@ pub fn node_table(sets: &[Set]) -> String {
 use perfset_catalogue as catalogue;
 use perfset_core::Guid;
 
-use crate::catalogue::NodeMetric;
+use crate::catalogue::{{NodeMetric, NodeRows}};
 
 /// Metrics that node_exporter makes of the raw values of counters.
 pub(crate) static METRICS: &[NodeMetric] = &[{metrics}];
 
-/// Counterset, and the labels of its instances in node_exporter, each with the source of its value.
-pub(crate) static LABELS: &[(Guid, &[(&str, &str)])] = &[{labels}];
+/// Counterset, labels of its instances in node_exporter, and kinds of devices that node_exporter leaves out.
+pub(crate) static LABELS: &[(Guid, NodeRows)] = &[{labels}];
 ",
         notice = notice(""),
         labels = labels.collect::<String>(),

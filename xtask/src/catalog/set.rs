@@ -62,6 +62,9 @@ pub struct Entry {
     /// Labels that instances have in node_exporter, each with the source of its value: `cpu=id`, `device=name`.
     #[serde(default)]
     pub node_exporter_labels: Vec<String>,
+    /// Kinds of devices that node_exporter leaves out: those whose names are one of these with a number.
+    #[serde(default)]
+    pub node_exporter_without: Vec<String>,
     #[serde(rename = "counter")]
     pub counters: Vec<Counter>,
     #[serde(default, rename = "translation")]
@@ -186,6 +189,11 @@ pub struct Counter {
     pub node_exporter: OneOrMore,
     /// Factor, as a decimal number, by which the raw value is multiplied for node_exporter's metrics.
     pub node_exporter_factor: Option<String>,
+    /// Number that is added to a share for node_exporter's metrics.
+    #[serde(default)]
+    pub node_exporter_offset: i8,
+    /// Name of the counter whose raw value is subtracted for node_exporter's metrics.
+    pub node_exporter_minus: Option<String>,
     /// `true` if node_exporter exports the metrics only on request.
     #[serde(default)]
     pub node_exporter_on_request: bool,

@@ -4,6 +4,7 @@ use std::slice;
 
 use perfset_catalogue::{block_io, linux_processor, linux_system, network_interface, sockets};
 use perfset_core::Counterset;
+use perfset_engine::FactKind;
 use perfset_engine::testing::Scripted;
 
 use super::machines::scripted;
@@ -85,7 +86,8 @@ fn instances_that_are_part_of_the_name() {
 #[test]
 fn values_in_base_units() {
     let disk = [(block_io::SECTORS_READ_PER_SEC.0, 3), (block_io::PERCENT_BUSY_TIME.0, 15_000_000)];
-    let disks = built_in(&block_io::COUNTERSET, &[("vda", 7, &disk)]);
+    let rows: [Row<'_>; 3] = [("vda", 7, &disk), ("loop11", 8, &disk), ("loopback", 9, &disk)];
+    let disks = built_in(&block_io::COUNTERSET, &rows);
     let link = [(network_interface::CURRENT_BANDWIDTH.0, 1_000_000_000)];
     let links = built_in(&network_interface::COUNTERSET, &[("eth0", 2, &link)]);
     let load = [(linux_system::LOAD_AVERAGE_1_MINUTE.0, 407), (linux_system::LOAD_AVERAGE_BASE.0, 10_000)];
@@ -101,6 +103,8 @@ fn values_in_base_units() {
     ] {
         assert_eq!(read.value(name, labels), Some(want), "{name}");
     }
+    let devices = ["device=vda", "device=loopback"].map(|label| (label.to_owned(), "1536"));
+    assert_eq!(read.of("node_disk_read_bytes_total"), devices, "loop devices are left out");
     assert_eq!(read.value("node_load5", &[]), None, "what has no value has no line");
 }
 
@@ -129,8 +133,10 @@ fn the_table_names_counters_and_labels_that_exist() {
         let set = perfset_catalogue::by_guid(metric.set).unwrap();
         assert!(set.counter(metric.counter).is_some(), "{}", metric.name);
         if set.instance_type.is_multiple() && metric.instance.is_empty() {
-            let labels = node_labels(&metric.set).unwrap();
-            assert!(labels.iter().all(|(_, source)| ["name", "id"].contains(source)), "{labels:?}");
+            let (labels, _) = node_labels(&metric.set).unwrap();
+            let is_known =
+                |text: &str| ["name", "id"].contains(&text) || FactKind::from_keyword(text).is_some();
+            assert!(labels.iter().all(|(_, text)| is_known(text)), "{labels:?}");
             assert!(
                 labels.iter().all(|(key, _)| !metric.labels.contains(&format!("{key}="))),
                 "{}",
