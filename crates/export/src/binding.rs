@@ -7,7 +7,7 @@ use perfset_core::{Counter, Counterset, Guid};
 use perfset_engine::Source;
 use perfset_engine::path::{CounterPath, ResolvedPath, Selector, resolve};
 
-use crate::catalogue::{NodeMetric, curated, known, node_metrics};
+use crate::catalogue::{NodeMetric, curated, is_identifier, known, node_metrics};
 use crate::error::ExportError;
 use crate::family::{Family, FamilyMember};
 use crate::inventory::InventoryMetrics;
@@ -52,7 +52,9 @@ impl Binding {
         let ResolvedPath { set, counters, instances } = resolve(source, path).map_err(failed)?;
         let is_name = Selector::is_plain(&path.counter) && !path.counter.contains(['*', '?']);
         let wanted = counters.iter().filter_map(|id| set.counter(*id));
-        let wanted = wanted.filter(|counter| is_name || !is_obscure(counter.counter_type));
+        let wanted = wanted.filter(|counter| {
+            is_name || !is_obscure(counter.counter_type) && !is_identifier(&set.guid, counter)
+        });
         let known = self.tables.iter().position(|table| table.set.guid == set.guid);
         let table = known.unwrap_or(self.tables.len());
         let instances = instances.as_deref();

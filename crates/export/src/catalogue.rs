@@ -1,7 +1,7 @@
 //! Properties of built-in counters that only exporters need.
 
 use perfset_catalogue as catalogue;
-use perfset_core::{CounterId, Guid};
+use perfset_core::{Counter, CounterId, Guid};
 
 use crate::kind::{CounterTraits, MetricType};
 use crate::node_exporter;
@@ -14,6 +14,22 @@ pub(crate) fn known(set: &Guid, counter: CounterId) -> CounterTraits {
         is_built_in: catalogue::by_guid(*set).is_some(),
         rises: RISING.contains(&(*set, counter)),
     }
+}
+
+/// Returns `true` if a built-in counter is an identifier or an address, about which a server has nothing to compute.
+/// Its metric is exported only if a path names it in full.
+pub(crate) fn is_identifier(set: &Guid, counter: &Counter) -> bool {
+    const NAMES: [&str; 7] = [
+        "Creating Process ID",
+        "ID Process",
+        "ID Thread",
+        "Process ID",
+        "Session ID",
+        "Start Address",
+        "User ID",
+    ];
+    let is_one = counter.name.as_deref().is_some_and(|name| NAMES.contains(&name));
+    is_one && catalogue::by_guid(*set).is_some()
 }
 
 /// Returns the metric that windows_exporter makes of a counter's raw value: its name and fixed labels.

@@ -17,6 +17,7 @@ use crate::kind::MetricType;
 use crate::limit::limit;
 use crate::options::{ExportOptions, ExpositionFormat};
 use crate::own::ExporterMetrics;
+use crate::selection::MetricSelection;
 use crate::table::CollectionClocks;
 
 /// Minimum number of seconds between two searches for countersets that were missing.
@@ -179,6 +180,30 @@ impl Exporter {
     /// # Errors
     /// If the query delivers nothing at all.
     pub fn scrape(&mut self, format: ExpositionFormat, out: &mut Vec<u8>) -> Result<(), SourceError> {
+        self.scrape_selected(format, None, out)
+    }
+
+    /// Finds a part of the metrics by names of countersets, and of collectors as node_exporter and windows_exporter
+    /// have them.
+    ///
+    /// # Errors
+    /// The known names if one of the names is unknown.
+    pub fn selection(&self, names: &[String]) -> Result<MetricSelection, String> {
+        let sets: Vec<&str> = self.bound.tables.iter().map(|table| &*table.set.name).collect();
+        MetricSelection::new(names, &sets)
+    }
+
+    /// Collects once like [`scrape`](Self::scrape), and writes only a part of the metrics, if a part is given. The
+    /// metrics about the exporter and its process are always included.
+    ///
+    /// # Errors
+    /// If the query delivers nothing at all.
+    pub fn scrape_selected(
+        &mut self,
+        format: ExpositionFormat,
+        part: Option<&MetricSelection>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SourceError> {
         out.clear();
         self.collect()?;
         // After the first collection, because `look` reads the time from the snapshot. The second collection
@@ -191,12 +216,13 @@ impl Exporter {
         #[cfg(not(target_os = "linux"))]
         let _ = inventory; // the reader needs Linux
         limit(tables, families, self.series_max);
-        for family in &*families {
+        let is_selected = |family: &&Family| part.is_none_or(|part| part.has_family(family, tables));
+        for family in families.iter().filter(is_selected) {
             family.write(tables, format, out);
         }
         #[cfg(target_os = "linux")]
         if let Some(reader) = &mut self.inventory {
-            inventory.write(reader.read(), format, out);
+            inventory.write(reader.read(), format, part, out);
         }
         self.own.write(tables, format, out);
         // The format requires this last line: a text without it counts as truncated.

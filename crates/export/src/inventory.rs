@@ -6,6 +6,7 @@ use perfset_linux::inventory::{Inventory, ProcessInventory};
 
 use crate::family::line;
 use crate::options::{ExpositionFormat, Profile};
+use crate::selection::MetricSelection;
 use crate::text::{label, real, scaled, whole};
 use crate::unit::UnitConversion;
 
@@ -61,8 +62,14 @@ impl InventoryMetrics {
     }
 
     /// Appends the metrics of all profiles.
-    pub fn write(&self, inventory: &Inventory, format: ExpositionFormat, out: &mut Vec<u8>) {
-        let mut text = InventoryText { out, format };
+    pub fn write(
+        &self,
+        inventory: &Inventory,
+        format: ExpositionFormat,
+        part: Option<&MetricSelection>,
+        out: &mut Vec<u8>,
+    ) {
+        let mut text = InventoryText { out, format, part };
         for profile in &self.profiles {
             match profile {
                 Profile::Perf => self.perf(&mut text, inventory),
@@ -101,11 +108,21 @@ fn fact<'a>(facts: &'a [(&'static str, String)], name: &str) -> &'a str {
 struct InventoryText<'a> {
     out: &'a mut Vec<u8>,
     format: ExpositionFormat,
+    /// Part of the metrics that is written; `None` for all.
+    part: Option<&'a MetricSelection>,
 }
 
 impl InventoryText<'_> {
+    /// Returns `true` if a metric is written. The metrics about this process always are.
+    fn has(&self, name: &str) -> bool {
+        PROCESS_NAMES.contains(&name) || self.part.is_none_or(|part| part.has_name(name))
+    }
+
     /// Appends the head lines of a family. `name` is that of its lines.
     fn family(&mut self, name: &str, kind: InventoryKind, help: &str) {
+        if !self.has(name) {
+            return;
+        }
         let is_open = self.format == ExpositionFormat::OpenMetrics;
         let (stem, sort) = match kind {
             InventoryKind::Counter if is_open => (name.strip_suffix("_total").unwrap_or(name), "counter"),
@@ -127,6 +144,9 @@ impl InventoryText<'_> {
         labels: impl IntoIterator<Item = (&'t str, &'t str)>,
         number: InventoryNumber,
     ) {
+        if !self.has(name) {
+            return;
+        }
         self.out.extend_from_slice(name.as_bytes());
         let mut separator = b'{';
         for (key, value) in labels {

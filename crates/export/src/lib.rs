@@ -43,6 +43,7 @@ mod own;
 mod inventory;
 mod binding;
 mod exporter;
+mod selection;
 mod defaults;
 #[cfg(test)]
 mod tests;
@@ -51,4 +52,5 @@ pub use defaults::default_paths;
 pub use error::ExportError;
 pub use exporter::Exporter;
 pub use options::{ExportOptions, ExpositionFormat, Profile};
+pub use selection::MetricSelection;
 pub use text::escaped_label;

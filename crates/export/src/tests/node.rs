@@ -7,10 +7,11 @@ use perfset_core::Counterset;
 use perfset_engine::FactKind;
 use perfset_engine::testing::Scripted;
 
+use super::checker::read;
 use super::machines::scripted;
 use super::{open, scraped};
 use crate::catalogue::{all_node_metrics, node_labels};
-use crate::{ExportOptions, Profile};
+use crate::{ExportOptions, ExpositionFormat, Profile};
 
 fn options(profiles: &[Profile]) -> ExportOptions {
     ExportOptions { profiles: profiles.to_vec(), ..ExportOptions::default() }
@@ -144,4 +145,31 @@ fn the_table_names_counters_and_labels_that_exist() {
             );
         }
     }
+}
+
+#[test]
+fn parts_of_the_metrics() {
+    let link = [(network_interface::BYTES_SENT_PER_SEC.0, 11), (network_interface::CURRENT_BANDWIDTH.0, 8)];
+    let links = built_in(&network_interface::COUNTERSET, &[("eth0", 2, &link)]);
+    let load = [(linux_system::LOAD_AVERAGE_1_MINUTE.0, 407), (linux_system::LOAD_AVERAGE_BASE.0, 10_000)];
+    let system = built_in(&linux_system::COUNTERSET, &[("", 0, &load)]);
+    let paths = [r"\Network Interface(*)\*", r"\Linux System\*"];
+    let mut exporter = open(&[links, system], &paths, options(&[Profile::NodeExporter])).unwrap();
+    for (names, want) in [
+        (&["netdev"][..], &["node_network_transmit_bytes_total"][..]),
+        (&["netclass", "loadavg"], &["node_load1", "node_network_speed_bytes"]),
+        (&["linux SYSTEM"], &["node_load1"]),
+        (&["cpu"], &[]),
+    ] {
+        let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+        let part = exporter.selection(&names).unwrap();
+        let mut text = Vec::new();
+        exporter.scrape_selected(ExpositionFormat::Prometheus, Some(&part), &mut text).unwrap();
+        let read = read(&text, ExpositionFormat::Prometheus).unwrap();
+        let own = ["node_scrape_", "perf_exporter_"];
+        let found = read.types.keys().filter(|name| !own.iter().any(|start| name.starts_with(start)));
+        assert_eq!(found.collect::<Vec<_>>(), want, "{names:?}");
+    }
+    let known = exporter.selection(&["cpus".to_owned()]).unwrap_err();
+    assert!(known.contains("cpu, cpufreq") && known.ends_with("Network Interface, Linux System"), "{known}");
 }
