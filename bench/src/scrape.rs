@@ -42,7 +42,7 @@ const ALL_OF_VMSTAT: &str = "--collector.vmstat.fields=.*";
 
 /// Returns the default paths and those of all of `/proc/meminfo`, `/proc/vmstat` and the scheduler.
 fn paths() -> Result<Vec<CounterPath>> {
-    let mut paths = default_paths();
+    let mut paths = default_paths(&[]);
     for more in [r"\Linux Memory\*", r"\Scheduler(*)\*"] {
         paths.push(more.parse()?);
     }

@@ -16,7 +16,7 @@ use perfset::output::text::{escaped, name_of};
 use perfset::output::utc_text;
 use perfset::path::BindError;
 use perfset::path::{QueryFileError, query_file};
-use perfset_export::ExportError;
+use perfset_export::{ExportError, Profile};
 use perfset_web::{
     Limits, ServeError, ServedLog, Server, ServerOptions, Token, UploadOptions, is_privileged,
 };
@@ -38,6 +38,7 @@ pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     let listen = if args.listen.is_empty() { vec![ServerOptions::LISTEN] } else { args.listen.clone() };
     let is_exposed = listen.iter().any(|address| !address.ip().is_loopback());
     let token = token(args, is_exposed)?;
+    let profiles: Vec<Profile> = args.profile.iter().copied().map(Profile::from).collect();
     let limits = Limits { history: args.history, ..Limits::default() };
     let mut options = ServerOptions {
         listen,
@@ -46,11 +47,12 @@ pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         token,
         limits,
         names: perfset_export::ExportOptions {
-            profile: args.profile.into(),
+            profiles: profiles.clone(),
             prefix: args.prefix.clone(),
             series_max: args.series_max,
             ..perfset_export::ExportOptions::default()
         },
+        metrics: perfset_export::default_paths(&profiles),
         ..ServerOptions::default()
     };
     if let Some(file) = &args.query {

@@ -3,18 +3,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use perfset_core::{Counter, Counterset};
+use perfset_core::{Counter, Counterset, Guid};
 use perfset_engine::Source;
 use perfset_engine::path::{CounterPath, ResolvedPath, Selector, resolve};
 
-use crate::catalogue::{curated, known};
+use crate::catalogue::{NodeMetric, curated, is_identifier, known, node_metrics};
 use crate::error::ExportError;
 use crate::family::{Family, FamilyMember};
+use crate::inventory::InventoryMetrics;
 use crate::kind::{Metric, MetricType, MetricValue, is_obscure, metrics};
 use crate::name::{generated, is_prefix, unit_of};
 use crate::options::{ExportOptions, Profile};
-use crate::own::own_names;
-use crate::table::CountersetTable;
+use crate::own::OwnNames;
+use crate::table::{CountersetTable, RowScheme};
 use crate::unit::{UnitConversion, base_unit};
 
 /// Tables and metric families that all paths of an exporter are bound to.
@@ -27,7 +28,9 @@ pub(crate) struct Binding {
     /// Index in `tables` of the table for each result of the query.
     pub results: Vec<usize>,
     /// Names of the metrics about the exporter itself.
-    pub own_names: [String; 6],
+    pub own_names: OwnNames,
+    /// Metrics of the machine's inventory.
+    pub inventory: InventoryMetrics,
 }
 
 impl Binding {
@@ -37,9 +40,10 @@ impl Binding {
             return Err(ExportError::Prefix(prefix.to_owned()));
         }
         let prefix = prefix.trim_end_matches('_').to_owned();
-        let own_names = own_names(&prefix);
+        let own_names = OwnNames::new(&options.profiles, &prefix);
+        let inventory = InventoryMetrics::new(&options.profiles, &prefix);
         let (tables, families, results) = Default::default();
-        Ok(Self { options, prefix, tables, families, results, own_names })
+        Ok(Self { options, prefix, tables, families, results, own_names, inventory })
     }
 
     /// Adds all counters of a path to the tables and families, or none if that fails.
@@ -48,29 +52,43 @@ impl Binding {
         let ResolvedPath { set, counters, instances } = resolve(source, path).map_err(failed)?;
         let is_name = Selector::is_plain(&path.counter) && !path.counter.contains(['*', '?']);
         let wanted = counters.iter().filter_map(|id| set.counter(*id));
-        let wanted = wanted.filter(|counter| is_name || !is_obscure(counter.counter_type));
+        let wanted = wanted.filter(|counter| {
+            is_name || !is_obscure(counter.counter_type) && !is_identifier(&set.guid, counter)
+        });
         let known = self.tables.iter().position(|table| table.set.guid == set.guid);
         let table = known.unwrap_or(self.tables.len());
         let instances = instances.as_deref();
         let ask = self.tables.get(table).map_or(0, |table| table.place_of_ask(instances));
-        let (mut needed, mut metrics) = (Vec::new(), Vec::new());
+        let (mut needed, mut named_metrics) = (Vec::new(), Vec::new());
         for counter in wanted {
             let named = self.metrics_of(&set, counter);
             if !named.is_empty() {
                 needed.extend(counter.needed());
+                needed.extend(named.iter().filter_map(|metric| metric.reading.second()));
             }
             let path = path_of(&set, counter);
-            metrics.extend(named.into_iter().map(|NamedMetric { name, sort, reading, labels }| {
-                (name, sort, FamilyMember::new(table, ask, reading, labels, path.clone(), Arc::clone(&set)))
-            }));
+            named_metrics.extend(named.into_iter().map(|metric| (metric, path.clone())));
         }
-        if metrics.is_empty() {
+        if named_metrics.is_empty() {
             return Err(ExportError::NoNumber { path: path.to_string() });
         }
+        let mut new = CountersetTable::new(Arc::clone(&set), &self.options.profiles, self.options.totals);
+        let of_set = self.tables.get_mut(table).unwrap_or(&mut new);
+        let metrics = named_metrics.into_iter().map(|(metric, path)| {
+            let rows = match metric.instance {
+                Some("") if set.instance_type.is_multiple() => RowScheme::Node,
+                None | Some("") => RowScheme::Base,
+                Some(instance) => of_set.rows_of(instance),
+            };
+            let NamedMetric { name, sort, reading, labels, .. } = metric;
+            let member = FamilyMember::new(table, ask, reading, (labels, rows), path, Arc::clone(&set));
+            (name, sort, member)
+        });
+        let metrics = metrics.collect();
         // First, because it can fail: a refused path must leave no table behind.
         self.add_members(metrics)?;
         if known.is_none() {
-            self.tables.push(CountersetTable::new(set, self.options.profile, self.options.totals));
+            self.tables.push(new);
         }
         if let Some(table) = self.tables.get_mut(table) {
             table.ask(instances);
@@ -81,25 +99,34 @@ impl Binding {
 
     /// Returns the metrics of a counter with their names.
     fn metrics_of(&self, set: &Counterset, counter: &Counter) -> Vec<NamedMetric> {
+        let profiles = &self.options.profiles;
         let of_type = metrics(counter, known(&set.guid, counter.id));
         let mut curated = Vec::new();
-        if self.options.profile == Profile::WindowsExporter {
+        if profiles.contains(&Profile::WindowsExporter) {
             let divisor = counter.divisor().and_then(|id| set.counter(id));
             let both = std::iter::once(counter).chain(divisor);
             curated.extend(both.filter_map(|counter| NamedMetric::curated(set, counter)));
-            if curated.iter().any(|named| named.reading.counter() == counter.id) {
-                return curated;
-            }
+        }
+        if profiles.contains(&Profile::NodeExporter) {
+            curated
+                .extend(node_metrics(&set.guid, counter.id).map(|metric| NamedMetric::node(metric, counter)));
+        }
+        let is_named = curated.iter().any(|named| named.reading.counter() == counter.id);
+        if is_named && !profiles.contains(&Profile::Perf) {
+            return curated;
         }
         let named = |metric: Metric| NamedMetric {
             name: generated(&self.prefix, set, counter, &metric),
             sort: metric.sort,
             reading: metric.reading,
             labels: "",
+            instance: None,
         };
         // A divisor alone may have a curated name, as the size that free space is a share of.
-        let is_other =
-            |metric: &Metric| curated.iter().all(|c| c.reading.counter() != metric.reading.counter());
+        let is_other = |metric: &Metric| {
+            profiles.contains(&Profile::Perf)
+                || curated.iter().all(|c| c.reading.counter() != metric.reading.counter())
+        };
         let mut all: Vec<_> = of_type.into_iter().filter(is_other).map(named).collect();
         all.append(&mut curated);
         all
@@ -109,7 +136,7 @@ impl Binding {
     fn add_members(&mut self, members: Vec<(String, MetricType, FamilyMember)>) -> Result<(), ExportError> {
         let mut alone = Families::default();
         for (name, sort, member) in members {
-            if self.own_names.contains(&name) {
+            if self.own_names.has(&name) || self.inventory.has(&name) {
                 let first = "what the exporter says of itself".to_owned();
                 return Err(ExportError::Collision { metric: name, first, second: member.path });
             }
@@ -195,9 +222,23 @@ struct NamedMetric {
     sort: MetricType,
     reading: MetricValue,
     labels: &'static str,
+    /// Instance that the metric belongs to, for a metric of node_exporter; empty for all except totals.
+    instance: Option<&'static str>,
 }
 
 impl NamedMetric {
+    /// Returns a metric of node_exporter, in its units.
+    fn node(metric: &'static NodeMetric, counter: &Counter) -> Self {
+        let stem = metric.name.strip_suffix("_total").unwrap_or(metric.name);
+        Self {
+            name: metric.name.to_owned(),
+            sort: metric.sort(),
+            reading: node_reading(stem, metric, counter),
+            labels: metric.labels,
+            instance: Some(metric.instance),
+        }
+    }
+
     /// Returns the metric that windows_exporter makes of a counter, in the units of windows_exporter: base units, if
     /// the metric's name contains the unit.
     fn curated(set: &Counterset, counter: &Counter) -> Option<Self> {
@@ -206,18 +247,40 @@ impl NamedMetric {
             Some(stem) => (stem, MetricType::Counter),
             None => (name, MetricType::Gauge),
         };
-        let of_type = metrics(counter, known(&set.guid, counter.id));
-        let reading = match of_type.first() {
-            Some(Metric {
-                reading: reading @ (MetricValue::Ticks(..) | MetricValue::Start(_) | MetricValue::Real(_)),
-                ..
-            }) => *reading,
-            _ => {
-                let unit = base_unit(&counter.unit, true);
-                let said = unit.filter(|unit| unit_of(stem).is_some_and(|said| unit.name.starts_with(said)));
-                MetricValue::Raw(counter.id, said.map_or(UnitConversion::ONE, |unit| unit.scale))
-            }
+        let reading = reading_for(stem, None, set.guid, counter);
+        Some(Self { name: name.to_owned(), sort, reading, labels, instance: None })
+    }
+}
+
+/// Returns the value of a metric of node_exporter with this name, without `_total`.
+fn node_reading(stem: &str, metric: &NodeMetric, counter: &Counter) -> MetricValue {
+    let of_type = metrics(counter, known(&metric.set, counter.id));
+    if let Some(MetricValue::Share(id, base, times)) = of_type.first().map(|metric| metric.reading) {
+        return match metric.scale() {
+            Some(scale) => MetricValue::Raw(id, scale),
+            None if metric.offset != 0 => MetricValue::Shifted(id, base, metric.offset),
+            None => MetricValue::Share(id, base, times),
         };
-        Some(Self { name: name.to_owned(), sort, reading, labels })
+    }
+    match (reading_for(stem, metric.scale(), metric.set, counter), metric.minus) {
+        (MetricValue::Raw(id, scale), Some(minus)) => MetricValue::Difference(id, minus, scale),
+        (reading, _) => reading,
+    }
+}
+
+/// Returns the value of a curated metric with this name, without `_total`: times in seconds; other raw values with the
+/// given scale, or in base units if the name contains the unit.
+fn reading_for(stem: &str, scale: Option<UnitConversion>, set: Guid, counter: &Counter) -> MetricValue {
+    let of_type = metrics(counter, known(&set, counter.id));
+    let reading = of_type.first().map(|metric| metric.reading);
+    if let Some(reading @ (MetricValue::Ticks(..) | MetricValue::Start(_))) = reading {
+        return reading;
+    }
+    let unit = base_unit(&counter.unit, true);
+    let said = unit.filter(|unit| unit_of(stem).is_some_and(|said| unit.name.starts_with(said)));
+    let scale = scale.or(said.map(|unit| unit.scale)).unwrap_or(UnitConversion::ONE);
+    match reading {
+        Some(MetricValue::Real(id, _)) => MetricValue::Real(id, scale),
+        _ => MetricValue::Raw(counter.id, scale),
     }
 }

@@ -1,6 +1,12 @@
 //! Counters that are exported if the user names none.
 
+use std::collections::HashSet;
+
+use perfset_catalogue as catalogue;
 use perfset_engine::path::CounterPath;
+
+use crate::catalogue::all_node_metrics;
+use crate::options::Profile;
 
 /// Default countersets, instances and counters: the usual ones for a machine, without any that cost much or grow with
 /// the number of processes.
@@ -165,12 +171,38 @@ const DEFAULTS: &[(&str, Option<&str>, &[&str])] = &[
     ("Perfset Engine", None, &["*"]),
 ];
 
-/// Returns the paths that are exported if the user names none: processors, memory, disks, network, pressure, and the
-/// engine itself. Processes are not included; they need an explicit path. On Windows, countersets that exist only on
-/// Linux are left out.
+/// Counterset and counter that only the names of windows_exporter add to the default ones.
+const WINDOWS_DEFAULTS: &[(&str, &str)] = &[("System", "Processes")];
+
+/// Returns the paths that these naming schemes export if the user names none: processors, memory, disks, network,
+/// pressure, and the engine itself. Processes are not included; they need an explicit path. The names of node_exporter
+/// include what node_exporter exports by itself. On Windows, countersets that exist only on Linux are left out.
 #[must_use]
-pub fn default_paths() -> Vec<CounterPath> {
-    paths_of(|set| cfg!(not(windows)) || !is_of_linux(set))
+pub fn default_paths(profiles: &[Profile]) -> Vec<CounterPath> {
+    let mut paths = Vec::new();
+    if profiles.is_empty() || profiles.iter().any(|profile| *profile != Profile::NodeExporter) {
+        paths.extend(paths_of(|set| cfg!(not(windows)) || !is_of_linux(set)));
+    }
+    if profiles.contains(&Profile::WindowsExporter) {
+        paths.extend(WINDOWS_DEFAULTS.iter().map(|(set, counter)| path(set, None, counter)));
+    }
+    if profiles.contains(&Profile::NodeExporter) {
+        paths.extend(node_paths());
+    }
+    let mut seen = HashSet::new();
+    paths.retain(|path| seen.insert(path.to_string()));
+    paths
+}
+
+/// Returns the paths of the metrics that node_exporter exports without being asked.
+fn node_paths() -> impl Iterator<Item = CounterPath> {
+    all_node_metrics().iter().filter(|metric| metric.is_default).filter_map(|metric| {
+        let set = catalogue::by_guid(metric.set)?;
+        let counter = set.counter(metric.counter)?.name.as_deref()?;
+        // A total is exported only if a path names it.
+        let instance = if metric.instance == "_Total" { "_Total" } else { "*" };
+        Some(path(&set.name, set.instance_type.is_multiple().then_some(instance), counter))
+    })
 }
 
 /// Returns `true` if a counterset of this name exists only on Linux, now and in future.
@@ -178,13 +210,16 @@ fn is_of_linux(set: &str) -> bool {
     set.starts_with("Linux ") || ["Pressure Stall", "Sockets"].contains(&set)
 }
 
-fn paths_of(is_there: impl Fn(&str) -> bool) -> Vec<CounterPath> {
-    let path = |set: &str, instance: Option<&str>, counter: &str| CounterPath {
+fn path(set: &str, instance: Option<&str>, counter: &str) -> CounterPath {
+    CounterPath {
         machine: None,
         counterset: set.to_owned(),
         instance: instance.map(str::to_owned),
         counter: counter.to_owned(),
-    };
+    }
+}
+
+fn paths_of(is_there: impl Fn(&str) -> bool) -> Vec<CounterPath> {
     let of_set =
         |(set, instance, counters): &(&'static str, Option<&'static str>, &'static [&'static str])| {
             let (set, instance) = (*set, *instance);
@@ -196,13 +231,13 @@ fn paths_of(is_there: impl Fn(&str) -> bool) -> Vec<CounterPath> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use perfset_catalogue as catalogue;
 
     /// Checks that the catalogue contains every default path: an unknown path would prevent every exporter from
     /// starting.
     #[test]
     fn the_catalogue_has_all_of_them() {
-        for path in paths_of(|_| true) {
+        let profiles = [Profile::Perf, Profile::WindowsExporter, Profile::NodeExporter];
+        for path in paths_of(|_| true).into_iter().chain(default_paths(&profiles)) {
             let set = catalogue::ALL.iter().find(|set| set.name == path.counterset);
             let set = set.unwrap_or_else(|| panic!("{path}"));
             assert_eq!(set.instance_type.is_multiple(), path.instance.is_some(), "{path}");
@@ -230,6 +265,6 @@ mod tests {
         assert_eq!(sets(is_of_linux), of_linux);
         let everywhere = sets(|set| !is_of_linux(set));
         assert!(everywhere.contains(&"Memory".into()) && everywhere.contains(&"Perfset Engine".into()));
-        assert_eq!(default_paths().iter().any(|path| is_of_linux(&path.counterset)), cfg!(not(windows)));
+        assert_eq!(default_paths(&[]).iter().any(|path| is_of_linux(&path.counterset)), cfg!(not(windows)));
     }
 }

@@ -1,13 +1,14 @@
 //! Exporter: all its counters, and the text that a scrape makes of them.
 
 use std::collections::HashSet;
-use std::io;
 
 use perfset_core::CounterId;
 use perfset_core::sample::Clocks;
 use perfset_core::v2::Block;
 use perfset_engine::path::{BindError, CounterPath};
-use perfset_engine::{NextOutcome, QueryHandle, SampleSet, Sink, Snapshot, Source, SourceError};
+use perfset_engine::{NextOutcome, QueryHandle, Snapshot, Source, SourceError};
+#[cfg(target_os = "linux")]
+use perfset_linux::inventory::InventoryReader;
 
 use crate::binding::{Binding, Families};
 use crate::error::ExportError;
@@ -16,6 +17,7 @@ use crate::kind::MetricType;
 use crate::limit::limit;
 use crate::options::{ExportOptions, ExpositionFormat};
 use crate::own::ExporterMetrics;
+use crate::selection::MetricSelection;
 use crate::table::CollectionClocks;
 
 /// Minimum number of seconds between two searches for countersets that were missing.
@@ -34,6 +36,8 @@ pub struct Exporter {
     /// Time of the last search for missing countersets, in ticks of PerfTime; `None` before the first.
     looked: Option<i64>,
     own: ExporterMetrics,
+    #[cfg(target_os = "linux")]
+    inventory: Option<InventoryReader>,
     series_max: usize,
 }
 
@@ -69,9 +73,28 @@ impl Exporter {
         let query = source.open()?;
         let own = ExporterMetrics::new(&bound, &waiting);
         let (snapshot, looked) = (Snapshot::default(), None);
-        let mut exporter = Self { source, query, snapshot, bound, waiting, looked, own, series_max };
+        let mut exporter = Self {
+            source,
+            query,
+            snapshot,
+            bound,
+            waiting,
+            looked,
+            own,
+            #[cfg(target_os = "linux")]
+            inventory: None,
+            series_max,
+        };
         exporter.make_ready()?;
         Ok(exporter)
+    }
+
+    /// Adds the inventory of the machine whose counters are exported, and the resources of this process.
+    #[cfg(target_os = "linux")]
+    #[must_use]
+    pub fn with_inventory(mut self, reader: InventoryReader) -> Self {
+        self.inventory = Some(reader);
+        self
     }
 
     /// Returns the paths whose counterset does not exist yet. Scrapes search for these countersets at most every 10
@@ -85,7 +108,7 @@ impl Exporter {
         let Self { bound, query, .. } = self;
         self.own = ExporterMetrics::new(bound, &self.waiting);
         // OpenMetrics names the family of a counter without `_total`. A gauge may already have that name.
-        let gauges = bound.families.all.iter().filter(|family| family.sort == MetricType::Gauge);
+        let gauges = bound.families.all.iter().filter(|family| family.sort != MetricType::Counter);
         let taken: HashSet<String> = gauges.map(|family| family.name.clone()).collect();
         for family in &mut bound.families.all {
             let is_taken = family.sort == MetricType::Counter && taken.contains(family.stem());
@@ -157,6 +180,30 @@ impl Exporter {
     /// # Errors
     /// If the query delivers nothing at all.
     pub fn scrape(&mut self, format: ExpositionFormat, out: &mut Vec<u8>) -> Result<(), SourceError> {
+        self.scrape_selected(format, None, out)
+    }
+
+    /// Finds a part of the metrics by names of countersets, and of collectors as node_exporter and windows_exporter
+    /// have them.
+    ///
+    /// # Errors
+    /// The known names if one of the names is unknown.
+    pub fn selection(&self, names: &[String]) -> Result<MetricSelection, String> {
+        let sets: Vec<&str> = self.bound.tables.iter().map(|table| &*table.set.name).collect();
+        MetricSelection::new(names, &sets)
+    }
+
+    /// Collects once like [`scrape`](Self::scrape), and writes only a part of the metrics, if a part is given. The
+    /// metrics about the exporter and its process are always included.
+    ///
+    /// # Errors
+    /// If the query delivers nothing at all.
+    pub fn scrape_selected(
+        &mut self,
+        format: ExpositionFormat,
+        part: Option<&MetricSelection>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SourceError> {
         out.clear();
         self.collect()?;
         // After the first collection, because `look` reads the time from the snapshot. The second collection
@@ -164,12 +211,18 @@ impl Exporter {
         if self.look() {
             self.collect()?;
         }
-        let read = self.bound.sample_set(&SampleSet { new: &self.snapshot, old: None });
-        read.map_err(|error| SourceError::Failed(error.to_string().into()))?;
-        let Binding { tables, families: Families { all: families, .. }, .. } = &mut self.bound;
+        self.bound.read(&self.snapshot, &mut *self.source);
+        let Binding { tables, families: Families { all: families, .. }, inventory, .. } = &mut self.bound;
+        #[cfg(not(target_os = "linux"))]
+        let _ = inventory; // the reader needs Linux
         limit(tables, families, self.series_max);
-        for family in &*families {
+        let is_selected = |family: &&Family| part.is_none_or(|part| part.has_family(family, tables));
+        for family in families.iter().filter(is_selected) {
             family.write(tables, format, out);
+        }
+        #[cfg(target_os = "linux")]
+        if let Some(reader) = &mut self.inventory {
+            inventory.write(reader.read(), format, part, out);
         }
         self.own.write(tables, format, out);
         // The format requires this last line: a text without it counts as truncated.
@@ -187,12 +240,12 @@ impl Exporter {
     }
 }
 
-/// Receives raw samples of the entries that were added for its tables.
-impl Sink for Binding {
-    /// Reads the rows of all countersets. The readers of the metrics compute rates, so no older sample is needed.
-    fn sample_set(&mut self, set: &SampleSet<'_>) -> io::Result<()> {
+impl Binding {
+    /// Reads the rows of all countersets from a collection of the entries that were added for its tables. The readers
+    /// of the metrics compute rates, so no older sample is needed. The source has the facts about new instances.
+    fn read(&mut self, snapshot: &Snapshot, source: &mut dyn Source) {
         let Self { tables, families, results: order, .. } = self;
-        let (families, snapshot) = (&mut families.all, set.new);
+        let families = &mut families.all;
         let clocks = snapshot.clocks();
         let times = CollectionClocks { clocks: clocks.into(), step: clocks.step_100ns() };
         let mut results = Block::parse(snapshot.block()).map(|block| block.results()).into_iter().flatten();
@@ -205,9 +258,8 @@ impl Sink for Binding {
                 let members = families.iter_mut().flat_map(|family| &mut family.members);
                 members.filter(|member| member.table == at).for_each(|member| member.bind(table));
             }
-            table.read(result, annex, info, times);
+            table.read(result, annex, info, times, source);
         }
-        Ok(())
     }
 }
 

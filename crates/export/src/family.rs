@@ -9,7 +9,7 @@ use perfset_core::{CounterId, Counterset, RawValue};
 use crate::kind::{MetricType, MetricValue};
 use crate::name::unit_of;
 use crate::options::ExpositionFormat;
-use crate::table::{CollectionClocks, CountersetTable};
+use crate::table::{CollectionClocks, CountersetTable, RowScheme};
 use crate::text::{first_sentence, float, help, real, scaled, seconds};
 use crate::unit::UnitConversion;
 
@@ -35,6 +35,8 @@ pub(crate) struct FamilyMember {
     pub reading: MetricValue,
     /// Labels that all lines of this counter have.
     pub labels: &'static str,
+    /// Rows that have a line, and the labels of these rows.
+    pub rows: RowScheme,
     /// Path of the counter.
     pub path: String,
     /// Counterset at the time when the counter was bound.
@@ -74,7 +76,7 @@ impl Family {
     pub fn stem(&self) -> &str {
         match self.sort {
             MetricType::Counter => self.name.strip_suffix("_total").unwrap_or(&self.name),
-            MetricType::Gauge => &self.name,
+            MetricType::Gauge | MetricType::Unknown => &self.name,
         }
     }
 
@@ -86,7 +88,7 @@ impl Family {
         out.extend_from_slice(self.stem().as_bytes());
         out.extend_from_slice(b"_created");
         out.extend_from_slice(behind);
-        out.extend_from_slice(table.row_text(row));
+        out.extend_from_slice(table.row_text(row, member.rows));
         number.write(out);
         out.push(b'\n');
     }
@@ -95,13 +97,14 @@ impl Family {
     /// would use for this one; the type is then `unknown` instead of `counter`.
     pub fn make_heads(&mut self, tables: &[CountersetTable], is_taken: bool) {
         let text = self.help();
-        let sort = match self.sort {
-            MetricType::Counter => "counter",
-            MetricType::Gauge => "gauge",
+        let (in_text, sort) = match self.sort {
+            MetricType::Counter => ("counter", "counter"),
+            MetricType::Gauge => ("gauge", "gauge"),
+            MetricType::Unknown => ("untyped", "unknown"),
         };
         let mut plain = Vec::new();
         line(&mut plain, "HELP", &self.name, |out| help(out, &text, false));
-        line(&mut plain, "TYPE", &self.name, |out| out.extend_from_slice(sort.as_bytes()));
+        line(&mut plain, "TYPE", &self.name, |out| out.extend_from_slice(in_text.as_bytes()));
         // OpenMetrics permits a counter only with samples named `_total`, and two families never share a
         // name. A metric that violates this would make the whole text invalid, so it is `unknown`.
         let (stem, sort) = if is_taken || self.sort == MetricType::Counter && self.stem() == self.name {
@@ -119,7 +122,7 @@ impl Family {
         line(&mut open, "HELP", stem, |out| help(out, &text, true));
         (self.heads, self.is_open_counter) = ([plain, open], is_open_counter);
         for member in &mut self.members {
-            let has_labels = tables.get(member.table).is_some_and(CountersetTable::has_labels);
+            let has_labels = tables.get(member.table).is_some_and(|table| table.has_labels(member.rows));
             member.prefix = match (has_labels, member.labels) {
                 (true, "") => format!("{}{{", self.name),
                 (true, labels) => format!("{}{{{labels},", self.name),
@@ -160,10 +163,13 @@ impl Family {
                         _ => continue,
                     },
                 };
+                if !table.has_line(*row, member.rows) {
+                    continue;
+                }
                 let Some(number) = member.number(table.row(*row), &table.times) else { continue };
                 left = left.saturating_sub(usize::from(is_last));
                 out.extend_from_slice(&member.prefix);
-                out.extend_from_slice(table.row_text(*row));
+                out.extend_from_slice(table.row_text(*row, member.rows));
                 number.write(out);
                 out.push(b'\n');
                 if format == ExpositionFormat::OpenMetrics && self.is_open_counter {
@@ -191,21 +197,18 @@ impl FamilyMember {
         table: usize,
         ask: usize,
         reading: MetricValue,
-        labels: &'static str,
+        (labels, rows): (&'static str, RowScheme),
         path: String,
         set: Arc<Counterset>,
     ) -> Self {
         let (prefix, columns) = (Vec::new(), ValueColumns::default());
-        Self { table, asks: vec![ask], reading, labels, path, set, prefix, columns, at_cut: 0 }
+        Self { table, asks: vec![ask], reading, labels, rows, path, set, prefix, columns, at_cut: 0 }
     }
 
     /// Finds the columns of this counter's numbers.
     pub fn bind(&mut self, table: &CountersetTable) {
         let id = self.reading.counter();
-        let base = match self.reading {
-            MetricValue::Share(_, base, _) => Some(base),
-            _ => None,
-        };
+        let base = self.reading.second();
         let column = |id: CounterId| table.column(&self.set, id);
         self.columns = ValueColumns {
             value: column(id),
@@ -216,6 +219,9 @@ impl FamilyMember {
 
     /// Returns the rank of the most specific requested selection of a row, if this counter has a line for the row.
     pub fn rank(&self, table: &CountersetTable, row: usize) -> Option<usize> {
+        if !table.has_line(row, self.rows) {
+            return None;
+        }
         self.number(table.row(row), &table.times)?;
         table.rank_of(row, &self.asks)
     }
@@ -238,8 +244,19 @@ impl FamilyMember {
                 let base = Some(number(self.columns.base?)?).filter(|base| *base > 0)?;
                 SampleNumber::Real(f64::from(times) * float(raw) / float(base))
             }
+            MetricValue::Shifted(_, _, offset) => {
+                let base = Some(number(self.columns.base?)?).filter(|base| *base > 0)?;
+                SampleNumber::Real(float(raw) / float(base) + f64::from(offset))
+            }
+            MetricValue::Difference(_, _, scale) => {
+                let other = number(self.columns.base?)?;
+                match raw.checked_sub(other) {
+                    Some(number) => SampleNumber::Scaled(number, scale),
+                    None => SampleNumber::Real(scale.of_real(-float(other.saturating_sub(raw)))),
+                }
+            }
             MetricValue::Start(_) => self.start(raw, times, number)?,
-            MetricValue::Real(_) => SampleNumber::Real(f64::from_bits(raw)),
+            MetricValue::Real(_, scale) => SampleNumber::Real(scale.of_real(f64::from_bits(raw))),
         })
     }
 

@@ -14,6 +14,8 @@ pub(crate) enum MetricType {
     Counter,
     /// Gauge, which can rise and fall.
     Gauge,
+    /// Type that the exporter with this name leaves open.
+    Unknown,
 }
 
 /// Source of a metric's value: the counters and the conversion.
@@ -25,11 +27,15 @@ pub(crate) enum MetricValue {
     Ticks(CounterId, Clock),
     /// The raw value of a counter divided by that of its base, times this factor.
     Share(CounterId, CounterId, u8),
+    /// The raw value of a counter divided by that of its base, plus this number.
+    Shifted(CounterId, CounterId, i8),
+    /// The raw value of a counter less that of another one, in a base unit. It can be below 0.
+    Difference(CounterId, CounterId, UnitConversion),
     /// The raw value of a counter that is a start time, in ticks of the counterset's clock: converted to seconds
     /// since 1970.
     Start(CounterId),
-    /// The raw value of a counter that is a real number.
-    Real(CounterId),
+    /// The raw value of a counter that is a real number, in a base unit.
+    Real(CounterId, UnitConversion),
 }
 
 impl MetricValue {
@@ -39,8 +45,22 @@ impl MetricValue {
             Self::Raw(id, _)
             | Self::Ticks(id, _)
             | Self::Share(id, _, _)
+            | Self::Shifted(id, _, _)
+            | Self::Difference(id, _, _)
             | Self::Start(id)
-            | Self::Real(id) => id,
+            | Self::Real(id, _) => id,
+        }
+    }
+}
+
+impl MetricValue {
+    /// Returns the second counter whose raw value is read, if there is one.
+    pub fn second(self) -> Option<CounterId> {
+        match self {
+            Self::Share(_, other, _) | Self::Shifted(_, other, _) | Self::Difference(_, other, _) => {
+                Some(other)
+            }
+            Self::Raw(..) | Self::Ticks(..) | Self::Start(_) | Self::Real(..) => None,
         }
     }
 }
@@ -92,7 +112,11 @@ pub(crate) fn metrics(counter: &Counter, known: CounterTraits) -> Vec<Metric> {
     // Its bits are those of a whole number. Only the code as a whole identifies the double.
     if code == CounterType::PERF_DOUBLE_RAW {
         let role = Role::Value(None);
-        return vec![Metric { sort: MetricType::Gauge, reading: MetricValue::Real(id), role }];
+        return vec![Metric {
+            sort: MetricType::Gauge,
+            reading: MetricValue::Real(id, UnitConversion::ONE),
+            role,
+        }];
     }
     match decoded.kind {
         ValueKind::Number(_) if code == CounterType::PERF_COUNTER_HISTOGRAM_TYPE => Vec::new(),
@@ -193,9 +217,10 @@ mod tests {
                 MetricValue::Ticks(id, Time100Ns) => format!("{} / 1e7", id.0),
                 MetricValue::Ticks(id, ObjectTime) => format!("{} / object", id.0),
                 MetricValue::Ticks(id, Clock::Unknown) => format!("{} / ?", id.0),
+                MetricValue::Shifted(..) | MetricValue::Difference(..) => "of no type".to_owned(),
                 MetricValue::Share(a, b, times) => format!("{times} * {} / {}", a.0, b.0),
                 MetricValue::Start(id) => format!("start {}", id.0),
-                MetricValue::Real(id) => format!("real {}", id.0),
+                MetricValue::Real(id, _) => format!("real {}", id.0),
             };
             let role = match role {
                 Role::Value(unit) => unit.map_or("value", |unit| unit.name),

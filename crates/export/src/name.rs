@@ -131,6 +131,10 @@ fn free_of_reserved_ends(parts: &mut Vec<String>) {
                 last.push('s');
             }
         }
+        // `HugePages_Total`, beside `HugePages_Free`: the whole needs no word.
+        Some("total") if parts.len() > 3 => {
+            parts.pop();
+        }
         Some("total" | "count" | "sum" | "bucket" | "info" | "created") => parts.push("value".to_owned()),
         _ => {}
     }
@@ -262,7 +266,7 @@ mod tests {
                 "% Some Stalled Time",
                 "p_pressure_stall_some_stalled_seconds_total",
             ),
-            (&linux_memory::COUNTERSET, "HugePages_Total", "p_linux_memory_hugepages_total_value"),
+            (&linux_memory::COUNTERSET, "HugePages_Total", "p_linux_memory_hugepages"),
             (&linux_memory::COUNTERSET, "Active(anon)", "p_linux_memory_active_anon_bytes"),
             (
                 &perfset_engine::COUNTERSET,

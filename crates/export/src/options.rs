@@ -9,13 +9,17 @@ pub enum Profile {
     /// Names of windows_exporter, for the counters that windows_exporter has too, so that its dashboards continue to
     /// work. Other counters are named as in [`Perf`](Self::Perf).
     WindowsExporter,
+    /// Names of node_exporter, for the counters that node_exporter has too. Other counters are named as in
+    /// [`Perf`](Self::Perf).
+    NodeExporter,
 }
 
 /// Settings of an exporter, except its paths.
 #[derive(Clone, Debug)]
 pub struct ExportOptions {
-    /// Naming scheme of metrics.
-    pub profile: Profile,
+    /// Naming schemes of metrics; none is the same as [`Profile::Perf`]. A counter is exported once for each scheme
+    /// that has a name for it.
+    pub profiles: Vec<Profile>,
     /// Prefix of metric names that are generated from counter names, without the `_` behind it; `None` is `perf`.
     pub prefix: Option<String>,
     /// Maximum number of lines with values in a scrape. If there are more, large countersets are cut first.
@@ -32,7 +36,7 @@ impl ExportOptions {
 
 impl Default for ExportOptions {
     fn default() -> Self {
-        Self { profile: Profile::default(), prefix: None, series_max: Self::SERIES_MAX, totals: false }
+        Self { profiles: Vec::new(), prefix: None, series_max: Self::SERIES_MAX, totals: false }
     }
 }
 

@@ -6,53 +6,67 @@ use perfset_engine::path::CounterPath;
 
 use crate::binding::Binding;
 use crate::family::line;
-use crate::options::ExpositionFormat;
+use crate::options::{ExpositionFormat, Profile};
 use crate::table::{CountersetTable, Outcome};
 use crate::text::{escaped_label, real, whole};
 
 /// Names and labels of the metrics about the exporter itself.
 #[derive(Debug)]
 pub(crate) struct ExporterMetrics {
-    build: [String; 2],
-    took: String,
-    success: String,
-    dropped: String,
-    missing: String,
-    /// Label with the counterset of each table.
+    names: OwnNames,
+    /// Value of the label of each table.
     labels: Vec<String>,
-    /// Labels of the countersets that do not exist yet.
+    /// Values of that label for the countersets that do not exist yet.
     waiting: Vec<String>,
 }
 
-/// Returns the names of the metrics about the exporter itself: its version, in two forms, and four for each
-/// counterset. These are the duration of the collection, its success, and the numbers of series left out and of
-/// instances that totals lack.
-pub(crate) fn own_names(prefix: &str) -> [String; 6] {
-    [
-        "build_info",
-        "build",
-        "collector_duration_seconds",
-        "collector_success",
-        "series_dropped",
-        "instances_missing",
-    ]
-    .map(|end| format!("{prefix}_exporter_{end}"))
+/// Names of the metrics about the exporter itself.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnNames {
+    /// Version: the name of its line, and the name of its family in OpenMetrics.
+    build: [String; 2],
+    /// Duration and success of the collection of a counterset, and the label with the counterset, for each scheme.
+    collected: Vec<(String, String, &'static str)>,
+    /// Number of series left out of a counterset.
+    dropped: String,
+    /// Number of instances that totals of a counterset lack.
+    missing: String,
+}
+
+impl OwnNames {
+    pub fn new(profiles: &[Profile], prefix: &str) -> Self {
+        let own = |end: &str| format!("{prefix}_exporter_{end}");
+        let mut collected = Vec::new();
+        if profiles.is_empty() || profiles.iter().any(|profile| *profile != Profile::NodeExporter) {
+            collected.push((own("collector_duration_seconds"), own("collector_success"), "counterset"));
+        }
+        if profiles.contains(&Profile::NodeExporter) {
+            let name = |end: &str| format!("node_scrape_collector_{end}");
+            collected.push((name("duration_seconds"), name("success"), "collector"));
+        }
+        let build = [own("build_info"), own("build")];
+        Self { build, collected, dropped: own("series_dropped"), missing: own("instances_missing") }
+    }
+
+    /// Returns `true` if a metric about the exporter itself has this name.
+    pub fn has(&self, name: &str) -> bool {
+        let is_collected = self.collected.iter().any(|(took, success, _)| took == name || success == name);
+        is_collected || self.build.iter().chain([&self.dropped, &self.missing]).any(|own| own == name)
+    }
 }
 
 impl ExporterMetrics {
     pub fn new(bound: &Binding, waiting: &[CounterPath]) -> Self {
-        let label = |name: &str| format!("{{counterset=\"{}\"}} ", escaped_label(name));
-        let labels: Vec<_> = bound.tables.iter().map(|table| label(&table.set.name)).collect();
+        let labels: Vec<_> = bound.tables.iter().map(|table| escaped_label(&table.set.name)).collect();
         let mut seen: HashSet<_> = labels.iter().cloned().collect();
-        let waiting = waiting.iter().map(|path| label(&path.counterset));
+        let waiting = waiting.iter().map(|path| escaped_label(&path.counterset));
         // Several paths can wait for one counterset: two lines would be the same series twice.
         let waiting = waiting.filter(|label| seen.insert(label.clone())).collect();
-        let [info, build, took, success, dropped, missing] = bound.own_names.clone();
-        Self { build: [info, build], took, success, dropped, missing, labels, waiting }
+        Self { names: bound.own_names.clone(), labels, waiting }
     }
 
     pub fn write(&self, tables: &[CountersetTable], format: ExpositionFormat, out: &mut Vec<u8>) {
-        let [info, build] = &self.build;
+        let OwnNames { build: [info, build], collected, dropped, missing } = &self.names;
         // OpenMetrics has a type for such metrics, whose family lacks the `_info` of its sample's name.
         // Prometheus text does not have it.
         let (family, sort) =
@@ -61,48 +75,53 @@ impl ExporterMetrics {
         out.extend_from_slice(info.as_bytes());
         out.extend_from_slice(concat!("{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1\n").as_bytes());
 
-        head(out, &self.took, "gauge", "How long the collection of a counterset took.");
-        if format == ExpositionFormat::OpenMetrics {
-            line(out, "UNIT", &self.took, |out| out.extend_from_slice(b"seconds"));
-        }
-        self.each(&self.took, tables, out, |table, out| real(out, table.took.as_secs_f64()));
-        head(out, &self.success, "gauge", "Whether a counterset could be collected.");
-        let success =
-            |table: &CountersetTable, out: &mut Vec<u8>| whole(out, (table.outcome == Outcome::Good).into());
-        self.each(&self.success, tables, out, success);
-        // A missing counterset has no table. Without this line, an alert on 0 would not notice it.
-        for label in &self.waiting {
-            for part in [&self.success, label, "0\n"] {
-                out.extend_from_slice(part.as_bytes());
+        for (took, success, label) in collected {
+            head(out, took, "gauge", "How long the collection of a counterset took.");
+            if format == ExpositionFormat::OpenMetrics {
+                line(out, "UNIT", took, |out| out.extend_from_slice(b"seconds"));
+            }
+            self.each(took, label, tables, out, |table, out| real(out, table.took.as_secs_f64()));
+            head(out, success, "gauge", "Whether a counterset could be collected.");
+            let is_good = |table: &CountersetTable, out: &mut Vec<u8>| {
+                whole(out, (table.outcome == Outcome::Good).into());
+            };
+            self.each(success, label, tables, out, is_good);
+            // A missing counterset has no table. Without this line, an alert on 0 would not notice it.
+            for waiting in &self.waiting {
+                one(out, success, label, waiting);
+                out.extend_from_slice(b"0\n");
             }
         }
-        head(out, &self.dropped, "gauge", "Series that the limit left out, and such as nothing tells apart.");
-        let dropped = |table: &CountersetTable, out: &mut Vec<u8>| {
+        head(out, dropped, "gauge", "Series that the limit left out, and such as nothing tells apart.");
+        let count = |table: &CountersetTable, out: &mut Vec<u8>| {
             whole(out, u64::try_from(table.dropped).unwrap_or(u64::MAX));
         };
-        self.each(&self.dropped, tables, out, dropped);
-        head(
-            out,
-            &self.missing,
-            "gauge",
-            "Instances that could not be read and that totals of a counterset lack.",
-        );
-        self.each(&self.missing, tables, out, |table, out| whole(out, table.missing.into()));
+        self.each(dropped, "counterset", tables, out, count);
+        let help = "Instances that could not be read and that totals of a counterset lack.";
+        head(out, missing, "gauge", help);
+        self.each(missing, "counterset", tables, out, |table, out| whole(out, table.missing.into()));
     }
 
     fn each(
         &self,
         name: &str,
+        label: &str,
         tables: &[CountersetTable],
         out: &mut Vec<u8>,
         mut write: impl FnMut(&CountersetTable, &mut Vec<u8>),
     ) {
-        for (table, label) in tables.iter().zip(&self.labels) {
-            out.extend_from_slice(name.as_bytes());
-            out.extend_from_slice(label.as_bytes());
+        for (table, counterset) in tables.iter().zip(&self.labels) {
+            one(out, name, label, counterset);
             write(table, out);
             out.push(b'\n');
         }
+    }
+}
+
+/// Appends a line up to its value.
+fn one(out: &mut Vec<u8>, name: &str, label: &str, counterset: &str) {
+    for part in [name, "{", label, "=\"", counterset, "\"} "] {
+        out.extend_from_slice(part.as_bytes());
     }
 }
 

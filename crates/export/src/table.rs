@@ -5,15 +5,14 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
-use perfset_catalogue as catalogue;
 use perfset_core::sample::Clocks;
 use perfset_core::v2::{BlockValue, Body, QueryResult};
-use perfset_core::{Counter, CounterId, Counterset, InstanceId, Name, NoValue, Owner, RawValue};
+use perfset_core::{Counter, CounterId, Counterset, Identity, InstanceId, Name, NoValue, Owner, RawValue};
 use perfset_engine::path::Selector;
-use perfset_engine::{Entry, EntryMetadata, ResolvedEntry};
+use perfset_engine::{Entry, EntryMetadata, FactOptions, ResolvedEntry, Source};
 
+use crate::labels::{Disambiguator, Labels, NodeLabels, one_row};
 use crate::options::Profile;
-use crate::text::{characters, label, whole};
 use crate::wrap::WrapTracker;
 
 /// Exported data of one counterset.
@@ -23,7 +22,7 @@ pub(crate) struct CountersetTable {
     pub set: Arc<Counterset>,
     /// Counterset in the last scrape.
     last: Option<Arc<Counterset>>,
-    labels: Labels,
+    labels: Labels<'static>,
     has_totals: bool,
     asks: Vec<Ask>,
     /// Ids of the counters that must be collected for the metrics of this counterset.
@@ -42,6 +41,12 @@ pub(crate) struct CountersetTable {
     /// Labels of all rows, as one text; `ends` contains the offset at which each row's labels end.
     text: Vec<u8>,
     ends: Vec<usize>,
+    /// Labels of all rows under the names of node_exporter, if these names are exported.
+    node: Option<NodeLabels>,
+    /// Flags by row: `true` if the row has lines under the names of node_exporter, which are not those of an instance.
+    in_node: Vec<bool>,
+    /// Instances that have metrics of their own, and their rows.
+    named: Vec<(Vec<u8>, Option<usize>)>,
     /// Flags by row and requested selection: `true` if the selection includes the row.
     meant: Vec<bool>,
     /// Indexes of the rows that are exported.
@@ -100,43 +105,15 @@ impl Ask {
     }
 }
 
-/// Labels that distinguish instances.
-#[derive(Clone, Copy, Debug)]
-enum Labels {
-    /// No labels.
-    None,
-    /// The instance's name, in a label with this key.
-    Name(&'static str),
-    /// Name and number of a process.
-    Process,
-    /// Name of the process, and number of the thread.
-    Thread,
-}
-
-impl Labels {
-    fn new(set: &Counterset, profile: Profile) -> Self {
-        let curated =
-            || (profile == Profile::WindowsExporter).then(|| crate::catalogue::curated_label(&set.guid));
-        match set.guid {
-            _ if !set.instance_type.is_multiple() => Self::None,
-            catalogue::process_v2::GUID | catalogue::process::GUID | catalogue::linux_process::GUID => {
-                Self::Process
-            }
-            catalogue::thread::GUID => Self::Thread,
-            _ => Self::Name(curated().flatten().unwrap_or("instance_name")),
-        }
-    }
-}
-
-/// Additional labels that distinguish rows of the same name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Disambiguator {
-    #[default]
-    Nothing,
-    /// The id of the instance.
-    Id,
-    /// The id of the instance, and the process that publishes it.
-    Owner,
+/// Rows of a table that have a line of a metric, and the labels of these rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowScheme {
+    /// All rows, with the labels of the first profile.
+    Base,
+    /// All rows except totals, with the labels of node_exporter.
+    Node,
+    /// The row of one instance, without labels: its index among the instances that the table was told of.
+    Named(usize),
 }
 
 /// Names and ids of rows, in one byte buffer that is compared as a whole with that of the scrape before.
@@ -184,9 +161,12 @@ fn words(bytes: &[u8; 12]) -> [u32; 3] {
 }
 
 impl CountersetTable {
-    pub fn new(set: Arc<Counterset>, profile: Profile, has_totals: bool) -> Self {
+    pub fn new(set: Arc<Counterset>, profiles: &[Profile], has_totals: bool) -> Self {
         Self {
-            labels: Labels::new(&set, profile),
+            labels: Labels::new(&set, profiles),
+            node: profiles.contains(&Profile::NodeExporter).then(|| NodeLabels::new(&set.guid)).flatten(),
+            in_node: Vec::new(),
+            named: Vec::new(),
             set,
             last: None,
             has_totals,
@@ -254,9 +234,34 @@ impl CountersetTable {
         self.ends.clear();
     }
 
-    /// Returns `true` if the rows of this table have labels.
-    pub fn has_labels(&self) -> bool {
-        !matches!(self.labels, Labels::None)
+    /// Returns `true` if these rows have labels.
+    pub fn has_labels(&self, rows: RowScheme) -> bool {
+        match rows {
+            RowScheme::Base => !matches!(self.labels, Labels::None),
+            RowScheme::Node => true,
+            RowScheme::Named(_) => false,
+        }
+    }
+
+    /// Returns the rows that have the metrics of one instance.
+    pub fn rows_of(&mut self, instance: &str) -> RowScheme {
+        let name: Vec<u8> = instance.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let known = self.named.iter().position(|(other, _)| *other == name);
+        RowScheme::Named(known.unwrap_or_else(|| {
+            self.named.push((name, None));
+            // Emptied, so that the next `read` looks for the instance.
+            self.rows.clear();
+            self.named.len().saturating_sub(1)
+        }))
+    }
+
+    /// Returns `true` if a row has a line of a metric with these rows.
+    pub fn has_line(&self, row: usize, rows: RowScheme) -> bool {
+        match rows {
+            RowScheme::Base => true,
+            RowScheme::Node => self.in_node.get(row) == Some(&true),
+            RowScheme::Named(at) => self.named.get(at).is_some_and(|(_, of)| *of == Some(row)),
+        }
     }
 
     /// Finds the columns again if the counterset's registration has changed since the last scrape. Returns `true` if
@@ -303,6 +308,7 @@ impl CountersetTable {
         annex: Option<&EntryMetadata>,
         info: &ResolvedEntry,
         times: CollectionClocks,
+        source: &mut dyn Source,
     ) {
         self.times = CollectionClocks {
             clocks: annex.and_then(EntryMetadata::clocks).unwrap_or(times.clocks),
@@ -359,6 +365,7 @@ impl CountersetTable {
             self.widened.follow(&self.rows, &self.now);
             self.now.more = self.rows.more;
             std::mem::swap(&mut self.rows, &mut self.now);
+            self.read_facts(annex, source);
             self.label(owners);
         }
         let Self { narrow, widened, numbers, columns, rows, .. } = self;
@@ -372,6 +379,24 @@ impl CountersetTable {
                 widened.widen(at, birth, cells);
             }
         }
+    }
+
+    /// Reads the facts about all instances, if labels need some.
+    fn read_facts(&mut self, annex: Option<&EntryMetadata>, source: &mut dyn Source) {
+        let Self { set, rows, node: Some(node), .. } = self else { return };
+        if !node.needs_facts() {
+            return;
+        }
+        let of_row = |(at, (id, _, name)): (usize, (u32, u32, &[u8]))| {
+            let instance = Identity {
+                counterset: set.guid,
+                instance: Name::until_nul(name),
+                instance_id: InstanceId(id),
+                birth: annex.and_then(|annex| annex.birth(at)),
+            };
+            source.facts(&instance, FactOptions::default()).unwrap_or_default()
+        };
+        node.facts = rows.iter().enumerate().map(of_row).collect();
     }
 
     fn push<'a>(
@@ -395,10 +420,15 @@ impl CountersetTable {
             // Labels are compared, not names: different names can have equal labels, for example if both
             // contain unpaired surrogates.
             let mut seen = HashSet::new();
-            let (first, twins): (Vec<_>, Vec<_>) =
-                self.kept.iter().partition(|row| seen.insert(self.row_text(**row)));
+            let mut seen_in_node = HashSet::new();
+            let (first, twins): (Vec<_>, Vec<_>) = self.kept.iter().partition(|row| {
+                let is_other = self.node.is_none()
+                    || self.in_node.get(**row) != Some(&true)
+                    || seen_in_node.insert(self.row_text(**row, RowScheme::Node));
+                seen.insert(self.row_text(**row, RowScheme::Base)) && is_other
+            });
             match self.rows.more {
-                Disambiguator::Nothing if !twins.is_empty() && self.has_labels() => {
+                Disambiguator::Nothing if !twins.is_empty() && self.has_labels(RowScheme::Base) => {
                     self.rows.more = Disambiguator::Id
                 }
                 Disambiguator::Id if !twins.is_empty() => self.rows.more = Disambiguator::Owner,
@@ -438,9 +468,13 @@ impl CountersetTable {
 
     /// Finds the rows that the requested selections include.
     fn choose(&mut self) {
-        let Self { rows, asks, meant, kept, has_totals, .. } = self;
+        let Self { rows, asks, meant, kept, has_totals, in_node, named, node, .. } = self;
         meant.clear();
         kept.clear();
+        in_node.clear();
+        for (name, of) in named.iter_mut() {
+            *of = rows.iter().position(|(_, _, other)| other == name);
+        }
         // Counting equal names allocates, so it is done only if a path selects `name#1`.
         let numbers_names = asks.iter().any(|ask| ask.text.as_deref().is_some_and(|text| text.contains('#')));
         let mut seen: HashMap<Vec<u16>, usize> = HashMap::new();
@@ -453,7 +487,9 @@ impl CountersetTable {
             } else {
                 0
             };
-            let is_part = *has_totals || !is_total(units.clone());
+            let is_sum = is_total(units.clone());
+            in_node.push(!is_sum && node.as_ref().is_some_and(|node| !node.leaves_out(name)));
+            let is_part = *has_totals || !is_sum;
             let mut is_kept = false;
             for ask in asks.iter() {
                 let matches = ask.selector.as_ref().is_none_or(|s| s.matches(units.clone(), occurrence));
@@ -468,20 +504,33 @@ impl CountersetTable {
     }
 
     fn write_labels(&mut self, owners: &impl Fn(usize) -> u32) {
-        let Self { rows, labels, text, ends, .. } = self;
+        let Self { rows, labels, text, ends, node, .. } = self;
         text.clear();
         ends.clear();
         for (at, (id, _, name)) in rows.iter().enumerate() {
             one_row(text, *labels, name, id, rows.more, || owners(at));
             ends.push(text.len());
         }
+        let Some(NodeLabels { keys, facts, text, ends, .. }) = node else { return };
+        text.clear();
+        ends.clear();
+        for (at, (id, _, name)) in rows.iter().enumerate() {
+            let facts = facts.get(at).map(Vec::as_slice).unwrap_or_default();
+            one_row(text, Labels::Node(keys, facts), name, id, rows.more, || owners(at));
+            ends.push(text.len());
+        }
     }
 
     /// Returns the labels of a row, with all text between the prefix of the family member and the number.
-    pub fn row_text(&self, row: usize) -> &[u8] {
-        let start = row.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or_default();
-        let end = self.ends.get(row).copied().unwrap_or_default();
-        self.text.get(start..end).unwrap_or_default()
+    pub fn row_text(&self, row: usize, rows: RowScheme) -> &[u8] {
+        let (text, ends) = match (rows, &self.node) {
+            (RowScheme::Base, _) => (&self.text, &self.ends),
+            (RowScheme::Node, Some(node)) => (&node.text, &node.ends),
+            (RowScheme::Node, None) | (RowScheme::Named(_), _) => return b"",
+        };
+        let start = row.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or_default();
+        let end = ends.get(row).copied().unwrap_or_default();
+        text.get(start..end).unwrap_or_default()
     }
 
     /// Returns the PerfTime100NSec at which counting of a value began, if it is known.
@@ -513,54 +562,6 @@ fn is_total(name: impl DoubleEndedIterator<Item = u16>) -> bool {
     total && matches!(rest.next(), None | Some(0x2C | 0x2F)) // a comma, a slash
 }
 
-fn one_row(
-    text: &mut Vec<u8>,
-    labels: Labels,
-    name: &[u8],
-    id: u32,
-    more: Disambiguator,
-    owner: impl Fn() -> u32,
-) {
-    let start = text.len();
-    let pair = |text: &mut Vec<u8>, key: &str, value: &mut dyn FnMut(&mut Vec<u8>)| {
-        if text.len() > start {
-            text.push(b',');
-        }
-        text.extend_from_slice(key.as_bytes());
-        text.extend_from_slice(b"=\"");
-        value(text);
-        text.push(b'"');
-    };
-    match labels {
-        Labels::None => return,
-        Labels::Name(key) => pair(text, key, &mut |text| label(text, characters(name))),
-        Labels::Process => {
-            let program = without_number(name, b':', id);
-            pair(text, "process", &mut |text| label(text, characters(program)));
-            pair(text, "process_id", &mut |text| whole(text, id.into()));
-        }
-        Labels::Thread => {
-            let process = without_number(name, b'/', id);
-            pair(text, "parent", &mut |text| label(text, characters(process)));
-            pair(text, "instance_name", &mut |text| whole(text, id.into()));
-        }
-    }
-    if more >= Disambiguator::Id && matches!(labels, Labels::Name(_)) {
-        pair(text, "instance_id", &mut |text| whole(text, id.into()));
-    }
-    if more == Disambiguator::Owner {
-        pair(text, "owner_process_id", &mut |text| whole(text, owner().into()));
-    }
-    text.extend_from_slice(b"} ");
-}
-
-/// Returns a UTF-16LE name without the instance's number at its end and the character `before` in front of the number.
-fn without_number(name: &[u8], before: u8, id: u32) -> &[u8] {
-    let end: Vec<u8> =
-        format!("{}{id}", char::from(before)).encode_utf16().flat_map(u16::to_le_bytes).collect();
-    name.strip_suffix(end.as_slice()).unwrap_or(name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -580,37 +581,6 @@ mod tests {
         ] {
             let units: Vec<_> = name.encode_utf16().collect();
             assert_eq!(is_total(units.into_iter()), want, "{name}");
-        }
-    }
-
-    #[test]
-    fn labels_of_rows() {
-        for (labels, name, id, more, want) in [
-            (Labels::None, "a", 2, Disambiguator::Nothing, ""),
-            (Labels::Name("nic"), "eth\"0\\\n", 2, Disambiguator::Nothing, "nic=\"eth\\\"0\\\\\\n\"} "),
-            (
-                Labels::Name("instance_name"),
-                "",
-                2,
-                Disambiguator::Id,
-                "instance_name=\"\",instance_id=\"2\"} ",
-            ),
-            (
-                Labels::Name("a"),
-                "b",
-                2,
-                Disambiguator::Owner,
-                "a=\"b\",instance_id=\"2\",owner_process_id=\"7\"} ",
-            ),
-            (Labels::Process, "bash:42", 42, Disambiguator::Nothing, "process=\"bash\",process_id=\"42\"} "),
-            (Labels::Process, "a:42:42", 42, Disambiguator::Nothing, "process=\"a:42\",process_id=\"42\"} "),
-            (Labels::Process, "bash", 42, Disambiguator::Id, "process=\"bash\",process_id=\"42\"} "),
-            (Labels::Thread, "a/b/42", 42, Disambiguator::Nothing, "parent=\"a/b\",instance_name=\"42\"} "),
-        ] {
-            let mut text = Vec::new();
-            let name: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
-            one_row(&mut text, labels, &name, id, more, || 7);
-            assert_eq!(String::from_utf8(text).unwrap(), want);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Units of counters, and the base units that metrics have instead.
 
+use crate::text::float;
+
 /// Conversion of a raw value to a base unit: `(raw x factor + offset) / 10^digits`, exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnitConversion {
@@ -14,6 +16,15 @@ impl UnitConversion {
 
     const fn times(factor: u64) -> Self {
         Self { factor, ..Self::ONE }
+    }
+
+    /// Returns a real number, converted.
+    pub fn of_real(self, number: f64) -> f64 {
+        if self == Self::ONE {
+            return number;
+        }
+        let offset = f64::from(i32::try_from(self.offset).unwrap_or_default()); // of degrees: a small number
+        (number * float(self.factor) + offset) / 10_f64.powi(self.digits.into())
     }
 
     /// Returns the conversion that divides by ten to the power of `digits`.

@@ -27,6 +27,18 @@ pub(crate) static METRICS: &[(Guid, CounterId, &str, &str)] = &[
         "",
     ),
     (
+        catalogue::linux_memory::GUID,
+        catalogue::linux_memory::MEMTOTAL,
+        "windows_memory_physical_total_bytes",
+        "",
+    ),
+    (
+        catalogue::linux_memory::GUID,
+        catalogue::linux_memory::MEMAVAILABLE,
+        "windows_memory_physical_free_bytes",
+        "",
+    ),
+    (
         catalogue::logical_disk::GUID,
         catalogue::logical_disk::PERCENT_FREE_SPACE_BASE,
         "windows_logical_disk_size_bytes",

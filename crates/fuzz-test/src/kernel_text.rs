@@ -46,8 +46,8 @@ use perfset_linux::sources::uevent::Uevent;
 use perfset_linux::sources::vmstat::VmStat;
 use perfset_linux::sources::workload::Workload;
 use perfset_linux::sources::{
-    Number, attribute, cppc, cpuidle, cpulist, hwmon, link_speed, operstate, passwd, pid, processes, thermal,
-    topology,
+    Number, attribute, cppc, cpuidle, cpulist, hwmon, link_speed, operstate, os_release, passwd, pid,
+    processes, thermal, topology,
 };
 
 /// Parses a text as a kernel file: the first line of the input names the file, and the rest is its text.
@@ -75,6 +75,11 @@ pub fn check(input: &[u8]) {
         b"passwd" => {
             let name = passwd::name_of(text, 1_000);
             assert!(name.is_none_or(|name| !name.is_empty() && !name.contains(&b':')));
+            None
+        }
+        b"os_release" => {
+            let value = os_release::value(text, "NAME");
+            assert!(value.is_none_or(|value| value.len() <= 3 * text.len()));
             None
         }
         b"pid/io" => Io::parse(text).err(),
@@ -253,7 +258,7 @@ fn of_vmstat(vmstat: VmStat) -> Result<(), TextError> {
 }
 
 fn of_totals(totals: SystemTotals) -> Result<(), TextError> {
-    each([totals.ctxt, totals.processes, totals.procs_running, totals.procs_blocked])
+    each([totals.intr, totals.ctxt, totals.processes, totals.procs_running, totals.procs_blocked])
 }
 
 /// Returns the error of the first line whose numbers cannot be parsed. A line has 11, 15 or 17 numbers.

@@ -23,6 +23,7 @@
     allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")
 )]
 
+pub mod inventory;
 pub mod sources;
 
 #[cfg(target_os = "linux")]

@@ -74,7 +74,7 @@ pub mod v1 {
 }
 
 #[cfg(target_os = "linux")]
-pub use machine::{prepare_walks, set_deadline, set_process_source};
+pub use machine::{inventory, prepare_walks, set_deadline, set_process_source};
 #[cfg(target_os = "linux")]
 pub use perfset_linux::{ProcessSource, drop_walk_capabilities, release_memory, return_large_pieces};
 pub use perfset_log as log;

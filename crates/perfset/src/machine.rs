@@ -11,7 +11,7 @@ use perfset_core::clock::ClockReading;
 use perfset_engine::source::{computer_name as computer_name_of, local_machine};
 use perfset_engine::{Machine, SourceError};
 #[cfg(target_os = "linux")]
-use perfset_linux::ProcessSource;
+use perfset_linux::{ProcessSource, inventory::InventoryReader};
 use perfset_windows::capture::{self, CaptureReplay, Captures};
 
 /// Returns the local machine, with the counters of its operating system and of the engine itself.
@@ -37,6 +37,15 @@ pub fn local() -> Machine {
 pub fn all_users() -> Machine {
     static ALL: OnceLock<Machine> = OnceLock::new();
     ALL.get_or_init(|| chosen(Environment::local_providers(), true)).clone()
+}
+
+/// Returns a reader of the inventory of the machine that [`local`] returns; `None` if a capture replaces the machine.
+#[cfg(target_os = "linux")]
+#[must_use]
+pub fn inventory() -> Option<InventoryReader> {
+    let environment = Environment::local_providers();
+    let reads_environment = environment != Environment::Ignored;
+    environment.capture().is_none().then(|| InventoryReader::new(backend::roots(reads_environment)))
 }
 
 /// Returns an independent handle to this machine, with its own providers, file descriptors and locks.
@@ -284,7 +293,7 @@ mod backend {
         PROCESS_SOURCE.get().copied().unwrap_or_else(other)
     }
 
-    fn roots(trusts_environment: bool) -> Roots {
+    pub fn roots(trusts_environment: bool) -> Roots {
         if trusts_environment { Roots::from_env() } else { Roots::default() }
     }
 

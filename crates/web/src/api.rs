@@ -193,11 +193,12 @@ fn file(app: &App, name: &str, version: Option<&str>, headers: &HeaderMap) -> An
     app.assets.answer(name, version, headers).ok_or_else(missing)
 }
 
-async fn metrics(State(app): Shared, headers: HeaderMap) -> Answer {
+async fn metrics(State(app): Shared, RawQuery(query): RawQuery, headers: HeaderMap) -> Answer {
+    let names = request::metrics(&query.unwrap_or_default())?;
     // Several lines of one header are one list (RFC 9110, section 5.3).
     let wishes: Vec<_> = headers.get_all(ACCEPT).iter().filter_map(|wish| wish.to_str().ok()).collect();
     let format = ExpositionFormat::from_accept(&wishes.join(","));
-    let text = app.scrapes.text(format, &app.shown.sampler).await?;
+    let text = app.scrapes.text(format, names, &app.shown.sampler).await?;
     Ok(with_type(format.content_type(), Body::from(text)))
 }
 

@@ -137,6 +137,28 @@ fn bad<T>(text: impl Into<String>) -> Result<T, BadRequest> {
     Err(BadRequest(text.into()))
 }
 
+/// Maximum number of collectors that a request for metrics may name.
+const COLLECTORS_MOST: usize = 128;
+
+/// Parses the query string of `/metrics`: `[collect[]=NAME...]`. Returns the names, each once.
+///
+/// # Errors
+/// If a parameter is unknown or invalid, or there are too many.
+pub fn metrics(query: &str) -> Result<Vec<String>, BadRequest> {
+    let mut names = Vec::new();
+    for pair in pairs(query) {
+        let (name, value) = pair?;
+        match name.as_str() {
+            "collect[]" if names.len() < COLLECTORS_MOST => names.push(value),
+            "collect[]" => return bad(format!("at most {COLLECTORS_MOST} collectors can be requested")),
+            _ => return unknown(&name, "collect[]"),
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    Ok(names)
+}
+
 /// Parses the query string of `/api/stream`: `path=P[&top=N|&sum=1][&path=P...][&history=SECONDS]`, and
 /// for a log `[&begin=TIME][&end=TIME]`.
 ///
@@ -579,6 +601,24 @@ mod tests {
         };
         let asks: Vec<_> = request.asks.iter().map(ask).collect();
         Ok(format!("{} history {}", asks.join(", "), request.history_s))
+    }
+
+    #[test]
+    fn collectors_of_metrics() {
+        for (query, want) in [
+            ("", Ok(vec![])),
+            ("collect[]=cpu&collect%5B%5D=Linux+System&collect[]=cpu", Ok(vec!["Linux System", "cpu"])),
+            ("collect=cpu", Err("collect[]")),
+            ("name[]=up", Err("collect[]")),
+        ] {
+            match (metrics(query), want) {
+                (Ok(names), Ok(want)) => assert_eq!(names, want, "{query}"),
+                (Err(error), Err(want)) => assert!(error.0.contains(want), "{query}: {error}"),
+                (other, _) => panic!("{query}: {other:?}"),
+            }
+        }
+        let many = "collect[]=a&".repeat(COLLECTORS_MOST);
+        assert!(metrics(&many).is_ok() && metrics(&format!("{many}collect[]=a")).is_err());
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl Default for ServerOptions {
             hosts: Vec::new(),
             token: None,
             limits: Limits::default(),
-            metrics: perfset_export::default_paths(),
+            metrics: perfset_export::default_paths(&[]),
             names: perfset_export::ExportOptions::default(),
             recording: None,
             compare: Vec::new(),
@@ -127,6 +127,11 @@ impl Server {
             })?;
         }
         let exporter = Exporter::open(machine.clone(), &options.metrics, options.names.clone())?;
+        #[cfg(target_os = "linux")]
+        let exporter = match perfset::inventory() {
+            Some(reader) => exporter.with_inventory(reader),
+            None => exporter,
+        };
         let waiting = exporter.waiting().cloned().collect();
         let listening = Listening::new(&options)?;
         let charts = charts(&machine);

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use uuid::Uuid;
 
-use super::set::{Attribute, Counter, CounterTranslation, Entry, Instances, Meaning, Range, Set, Text, file};
+use super::set::{
+    Attribute, Counter, CounterTranslation, Entry, Instances, Meaning, NodeMetric, Range, Set, Text, file,
+};
 use crate::counter_type::CounterType;
 
 /// Maximum length of a name, in UTF-16 units.
@@ -34,6 +36,14 @@ pub fn entry(entry: &Entry) -> Result<()> {
     if let Some(label) = &entry.windows_exporter_label {
         let good = !label.is_empty() && label.chars().all(|c| c.is_ascii_lowercase() || c == '_');
         ensure!(good, "windows_exporter_label: \"{label}\" must be small letters and _");
+    }
+    for label in &entry.node_exporter_labels {
+        let is_good = |word: &str| !word.is_empty() && word.chars().all(is_word_char);
+        let parts = label.split_once('=');
+        ensure!(
+            parts.is_some_and(|(key, source)| is_good(key) && is_good(source)),
+            "node_exporter_labels: \"{label}\" must be LABEL=name, LABEL=id or LABEL=FACT"
+        );
     }
     check_words(&entry.words, &entry.name)?;
     ensure!(
@@ -112,6 +122,7 @@ pub fn together(sets: &[Set]) -> Result<()> {
         let (known, other) = titles.entry(index).or_insert_with(|| (name.clone(), owner.clone()));
         ensure!(*known == name, "{owner}: former_v1_indexes: {index} is taken by {other}");
     }
+    check_node_names(sets)?;
     for set in sets {
         let Set { stem, provider_guid, .. } = set;
         let clash = guids.0.get(provider_guid);
@@ -174,7 +185,7 @@ fn check_counter(counter: &Counter, entry: &Entry) -> Result<()> {
     check_meaning(counter, entry.exists_on_windows)?;
     check_attributes(&counter.attributes)?;
     check_sum(counter, entry.instances)?;
-    check_exported(counter)?;
+    check_exported(counter, entry)?;
     check_words(&counter.words, counter.name.as_deref().unwrap_or_default())?;
     ensure!(counter.is_shown() || counter.words.is_empty(), "words: nobody searches for a noDisplay counter");
     check_relations(counter, entry)?;
@@ -246,12 +257,30 @@ fn check_meaning(counter: &Counter, exists_on_windows: bool) -> Result<()> {
     check_sentences("on_windows", &counter.on_windows)
 }
 
+/// Checks that a metric of node_exporter is made of one counter: from two, lines with the same labels would result.
+fn check_node_names(sets: &[Set]) -> Result<()> {
+    let mut known = BTreeMap::new();
+    for set in sets {
+        for counter in &set.entry.counters {
+            for metric in counter.node_exporter.node_metrics().unwrap_or_default() {
+                let key = (metric.name, metric.labels);
+                let owner = format!("{}: counter {} {}", file(&set.stem), counter.id, counter.label());
+                if let Some(other) = known.insert(key, owner.clone()) {
+                    bail!("{owner}: node_exporter: {} is made of another counter too: {other}", metric.name);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Checks the fields of a counter that exporters use.
-fn check_exported(counter: &Counter) -> Result<()> {
+fn check_exported(counter: &Counter, entry: &Entry) -> Result<()> {
     use CounterType as T;
     let code = counter.counter_type.code;
     let is_number = matches!(code, T::PERF_COUNTER_RAWCOUNT | T::PERF_COUNTER_LARGE_RAWCOUNT);
     ensure!(!counter.rises || is_number, "rises: only of a RAWCOUNT the type does not say it");
+    check_node_exporter(counter, entry)?;
     let Some(metric) = &counter.windows_exporter else { return Ok(()) };
     let (name, labels) =
         metric.split_once('{').map_or((metric.as_str(), None), |(name, rest)| (name, Some(rest)));
@@ -272,6 +301,63 @@ fn check_exported(counter: &Counter) -> Result<()> {
     );
     ensure!(!counter.rises || name.ends_with("_total"), "windows_exporter: what rises ends in _total");
     Ok(())
+}
+
+/// Checks the fields of a counter that describe its metrics of node_exporter.
+fn check_node_exporter(counter: &Counter, entry: &Entry) -> Result<()> {
+    let metrics = counter.node_exporter.node_metrics().map_err(|text| {
+        anyhow!(
+            "node_exporter: \"{text}\" must be node_NAME, with (INSTANCE) before or labels in braces behind"
+        )
+    })?;
+    let factor = counter.node_exporter_factor.as_deref();
+    let has_metrics = !metrics.is_empty();
+    ensure!(has_metrics || factor.is_none(), "node_exporter_factor: there is no node_exporter");
+    ensure!(
+        has_metrics || !counter.node_exporter_on_request,
+        "node_exporter_on_request: there is no node_exporter"
+    );
+    ensure!(
+        factor.is_none_or(|factor| decimal(factor).is_some()),
+        "node_exporter_factor: must be a decimal number"
+    );
+    let is_share = counter.counter_type.name.ends_with("RAW_FRACTION");
+    let offset = counter.node_exporter_offset;
+    ensure!(
+        offset == 0 || has_metrics && is_share && factor.is_none(),
+        "node_exporter_offset: only of a share without a factor"
+    );
+    if let Some(minus) = counter.node_exporter_minus.as_deref() {
+        let other = entry.counters.iter().find(|other| other.name.as_deref() == Some(minus));
+        let is_alike = other.is_some_and(|other| {
+            *other.unit == *counter.unit && other.counter_type.code == counter.counter_type.code
+        });
+        ensure!(
+            has_metrics && is_alike && !is_share,
+            "node_exporter_minus: \"{minus}\" is no counter of this type and unit"
+        );
+    }
+    for NodeMetric { name, instance, .. } in metrics {
+        let rises_well = !counter.rises || name.ends_with("_total") || name.starts_with("node_netstat_");
+        ensure!(rises_well, "node_exporter: the name of a metric that rises ends in _total");
+        let is_labelled = matches!(entry.instances, Instances::Single)
+            || !instance.is_empty()
+            || !entry.node_exporter_labels.is_empty();
+        ensure!(is_labelled, "node_exporter: {name} needs node_exporter_labels in the set, or an instance");
+    }
+    Ok(())
+}
+
+/// Parses a positive decimal number as a whole number and a count of decimal places, by whose power of ten the whole
+/// number is divided.
+pub fn decimal(text: &str) -> Option<(u64, u8)> {
+    let (whole, places) = text.split_once('.').unwrap_or((text, ""));
+    let are_digits = |text: &str| text.bytes().all(|c| c.is_ascii_digit());
+    if whole.is_empty() || !are_digits(whole) || !are_digits(places) || places.len() > 9 {
+        return None;
+    }
+    let number = format!("{whole}{places}").parse().ok().filter(|number| *number > 0)?;
+    Some((number, u8::try_from(places.len()).ok()?))
 }
 
 /// Checks that each search word can be typed, occurs once, and differs from the name.

@@ -32,6 +32,7 @@ const PAGES: &str = "docs/countersets";
 const HEADER: &str = "include/perflib_symbols.h";
 const MEANING: &str = "docs/windows-meaning.md";
 const EXPORTED: &str = "crates/export/src/windows_exporter.rs";
+const NODE_EXPORTED: &str = "crates/export/src/node_exporter.rs";
 const REFRESH: &str = "cargo xtask catalog";
 
 /// Generates the files from `catalog/*.toml`, or checks them.
@@ -68,6 +69,7 @@ fn generate(root: &Path) -> Result<BTreeMap<PathBuf, String>> {
     files.insert(PathBuf::from(MEANING), meaning::page(&sets));
     files.insert(PathBuf::from(HEADER), header::symbols(&sets));
     files.insert(PathBuf::from(EXPORTED), rustfmt(root, &export::table(&sets))?);
+    files.insert(PathBuf::from(NODE_EXPORTED), rustfmt(root, &export::node_table(&sets))?);
     Ok(files)
 }
 

@@ -133,9 +133,14 @@ fn section(counter: &Counter) -> String {
     };
     let exported = counter.windows_exporter.as_deref();
     let exported = exported.map(|name| format!("\n**In windows_exporter**: `{name}`\n")).unwrap_or_default();
+    let in_node: Vec<_> = counter.node_exporter.texts().map(|text| format!("`{text}`")).collect();
+    let in_node = match in_node.is_empty() {
+        true => String::new(),
+        false => format!("\n**In node_exporter**: {}\n", in_node.join(", ")),
+    };
     let words = found_by(&counter.words);
     format!(
-        "\n### {} {}\n\n{}\n{rises}{notes}{cost}{exported}{words}",
+        "\n### {} {}\n\n{}\n{rises}{notes}{cost}{exported}{in_node}{words}",
         counter.id,
         counter.label(),
         &*counter.help

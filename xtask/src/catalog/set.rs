@@ -59,6 +59,12 @@ pub struct Entry {
     pub provider: Provider,
     /// Name of the label that instances have in windows_exporter.
     pub windows_exporter_label: Option<String>,
+    /// Labels that instances have in node_exporter, each with the source of its value: `cpu=id`, `device=name`.
+    #[serde(default)]
+    pub node_exporter_labels: Vec<String>,
+    /// Kinds of devices that node_exporter leaves out: those whose names are one of these with a number.
+    #[serde(default)]
+    pub node_exporter_without: Vec<String>,
     #[serde(rename = "counter")]
     pub counters: Vec<Counter>,
     #[serde(default, rename = "translation")]
@@ -178,6 +184,19 @@ pub struct Counter {
     pub rises: bool,
     /// Metric that windows_exporter makes of the counter: its name, and labels in braces.
     pub windows_exporter: Option<String>,
+    /// Metrics that node_exporter makes of the counter: an instance in parentheses, a name, and labels in braces.
+    #[serde(default)]
+    pub node_exporter: OneOrMore,
+    /// Factor, as a decimal number, by which the raw value is multiplied for node_exporter's metrics.
+    pub node_exporter_factor: Option<String>,
+    /// Number that is added to a share for node_exporter's metrics.
+    #[serde(default)]
+    pub node_exporter_offset: i8,
+    /// Name of the counter whose raw value is subtracted for node_exporter's metrics.
+    pub node_exporter_minus: Option<String>,
+    /// `true` if node_exporter exports the metrics only on request.
+    #[serde(default)]
+    pub node_exporter_on_request: bool,
     /// Search words that stand for the counter.
     #[serde(default)]
     pub words: Vec<Text>,
@@ -255,6 +274,80 @@ impl Counter {
     /// Returns `true` if the counter is shown to users.
     pub fn is_shown(&self) -> bool {
         !self.attributes.contains(&Attribute::NoDisplay)
+    }
+}
+
+/// One text, or a list of texts.
+#[derive(Clone, Default, Deserialize)]
+#[serde(from = "TextOrList")]
+pub struct OneOrMore(Vec<String>);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum TextOrList {
+    Text(String),
+    List(Vec<String>),
+}
+
+impl From<TextOrList> for OneOrMore {
+    fn from(written: TextOrList) -> Self {
+        match written {
+            TextOrList::Text(text) => Self(vec![text]),
+            TextOrList::List(list) => Self(list),
+        }
+    }
+}
+
+impl OneOrMore {
+    /// Returns the texts.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// Returns the metrics of node_exporter that these texts describe; an error names the text that is none.
+    pub fn node_metrics(&self) -> Result<Vec<NodeMetric<'_>>, &str> {
+        self.0.iter().map(|text| NodeMetric::parse(text).ok_or(text.as_str())).collect()
+    }
+}
+
+/// Metric of node_exporter as a catalogue file describes it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NodeMetric<'a> {
+    pub name: &'a str,
+    /// Labels without braces.
+    pub labels: &'a str,
+    /// Name of the only instance that has the metric; empty if all instances have it, except totals.
+    pub instance: &'a str,
+}
+
+impl<'a> NodeMetric<'a> {
+    /// Parses `(INSTANCE) node_NAME{label="value"}`, in which instance and labels may be missing.
+    fn parse(text: &'a str) -> Option<Self> {
+        let (instance, metric) = match text.strip_prefix('(') {
+            Some(rest) => rest.split_once(") ").filter(|(instance, _)| !instance.is_empty())?,
+            None => ("", text),
+        };
+        let (name, labels) = match metric.split_once('{') {
+            Some((name, labels)) => (name, labels.strip_suffix('}')?),
+            None => (metric, ""),
+        };
+        let is_word = |word: &str| {
+            word.starts_with(|c: char| c.is_ascii_alphabetic())
+                && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        };
+        let is_pair = |pair: &str| {
+            let parts = pair.split_once('=');
+            parts.is_some_and(|(key, value)| {
+                let value = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
+                is_word(key) && value.is_some_and(is_word)
+            })
+        };
+        let are_pairs = metric == name || labels.split(',').all(is_pair);
+        (name.strip_prefix("node_").is_some_and(is_word) && are_pairs).then_some(Self {
+            name,
+            labels,
+            instance,
+        })
     }
 }
 

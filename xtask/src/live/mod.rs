@@ -22,6 +22,7 @@ mod c;
 mod clients;
 mod completion;
 mod cut;
+mod dashboards;
 mod disks;
 mod facts;
 mod files;
@@ -138,6 +139,7 @@ pub fn run(args: &Args) -> Result<()> {
         ("publishers that hang, are stopped or send single bytes delay nobody", &late::publishers),
         ("callbacks that take 3 s delay neither a scrape nor a stream", &late::callbacks),
         ("Prometheus scrapes what the kernel counts, through churn and a restart", &prometheus::scraped),
+        ("dashboards of node_exporter and windows_exporter have their data", &dashboards::check),
         ("owner's scrape while other clients hold every connection", &clients::locked_out),
         ("RSS of serve, worst case", &|| clients::memory(args.full)),
         ("relations of Windows' counters hold in every row, under load", &|| relations::check(rounds)),

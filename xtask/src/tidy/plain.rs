@@ -154,7 +154,9 @@ fn is_crate_source(path: &Path) -> bool {
     let text = path.to_string_lossy();
     text.starts_with("crates/")
         && text.ends_with(".rs")
-        && !["/catalogue/src/tables/", "tests", "windows_exporter"].iter().any(|part| text.contains(part))
+        && !["/catalogue/src/tables/", "tests", "windows_exporter", "node_exporter"]
+            .iter()
+            .any(|part| text.contains(part))
 }
 
 /// Returns the first line of each doc comment, and its number.

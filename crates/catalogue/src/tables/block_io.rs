@@ -77,9 +77,10 @@ pub static COUNTERSET: Counterset =
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")
         .scope("the whole machine, also from inside a container")
         .help("Block devices as the kernel counts them: all statistics of /proc/diskstats about reads, writes, \
-            discards and flushes. An instance is a whole device that has had at least one request, under the \
-            kernel's name: disks, and also loop, ram, zram, dm and md devices. There is no _Total, because the \
-            devices below dm, md and loop devices transfer the same data again.").of(&COUNTERS, &[]);
+            discards and flushes. An instance is a whole device under the kernel's name: disks, and also zram, dm \
+            and md devices. A loop, ram or nbd device, or a floppy drive, is an instance only if it has had at least \
+            one request. There is no _Total, because the devices below dm, md and loop devices transfer the same \
+            data again.").of(&COUNTERS, &[]);
 
 static COUNTERS: [Counter; 31] = counters([
     row(PERCENT_BUSY_TIME, "% Busy Time", T::PERF_100NSEC_TIMER, 20228).detail(DetailLevel::NOVICE).unit("%").caps()

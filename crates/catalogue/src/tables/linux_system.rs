@@ -34,6 +34,8 @@ pub const PERCENT_PROCESS_IDS_IN_USE: CounterId = CounterId(10);
 pub const PERCENT_PROCESS_IDS_IN_USE_BASE: CounterId = CounterId(11);
 /// `Process ID Limit`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const PROCESS_ID_LIMIT: CounterId = CounterId(12);
+/// `Interrupts/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
+pub const INTERRUPTS_PER_SEC: CounterId = CounterId(20);
 
 /// The counterset.
 pub static COUNTERSET: Counterset =
@@ -43,7 +45,7 @@ pub static COUNTERSET: Counterset =
         .help("Values of the whole machine that only Linux counts: load averages, created and blocked processes, \
             open files, process ids, random numbers. One instance, the machine.").of(&COUNTERS, &[]);
 
-static COUNTERS: [Counter; 13] = counters([
+static COUNTERS: [Counter; 14] = counters([
     row(LOAD_AVERAGE_1_MINUTE, "Load Average 1 Minute", T::PERF_LARGE_RAW_FRACTION, 22954).detail(DetailLevel::NOVICE)
         .base(LOAD_AVERAGE_BASE).file("/proc/loadavg").field("field 1 x 100")
         .help("Running average over the last minute of tasks that ran, waited for a processor or slept \
@@ -89,4 +91,8 @@ static COUNTERS: [Counter; 13] = counters([
         .file("/proc/sys/kernel/pid_max").help("Value of Process ID Limit."),
     row(PROCESS_ID_LIMIT, "Process ID Limit", T::PERF_COUNTER_LARGE_RAWCOUNT, 22978).file("/proc/sys/kernel/pid_max")
         .help("Upper limit of process ids: all are below this number."),
+    row(INTERRUPTS_PER_SEC, "Interrupts/sec", T::PERF_COUNTER_BULK_COUNT, 148).unit("/s").file("/proc/stat")
+        .field("first number of intr")
+        .help("Interrupts per second, as the kernel itself counts them for the whole machine. Interrupts/sec of \
+            Processor Information has those of each processor, and its raw values have 32 bits."),
 ]);

@@ -799,6 +799,7 @@ pub(crate) static WORDS: &[SearchWords] = &[
             (linux_system::ENTROPY_AVAILABLE, &["random", "entropy_avail"]),
             (linux_system::PERCENT_PROCESS_IDS_IN_USE, &["pids", "pid exhaustion"]),
             (linux_system::PROCESS_ID_LIMIT, &["pid_max"]),
+            (linux_system::INTERRUPTS_PER_SEC, &["intr", "irq"]),
         ],
     },
     SearchWords {

@@ -75,8 +75,11 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FILE", help_heading = "Metrics")]
     pub query: Option<PathBuf>,
     /// Naming scheme of metrics
-    #[arg(long, value_enum, default_value = "perf", help_heading = "Metrics")]
-    pub profile: ProfileName,
+    ///
+    /// Several schemes are separated by commas, or the option is given several times: each counter then has its name in
+    /// each scheme, and the default counters are those of all schemes.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "perf", help_heading = "Metrics")]
+    pub profile: Vec<ProfileName>,
     /// Prefix of metric names that are made from counter names [default: perf]
     #[arg(long, value_name = "PREFIX", help_heading = "Metrics")]
     pub prefix: Option<String>,
@@ -130,6 +133,9 @@ pub enum ProfileName {
     /// Names of windows_exporter where it has the same metric, for its dashboards
     #[value(name = "windows_exporter")]
     WindowsExporter,
+    /// Names of node_exporter where it has the same metric, for its dashboards
+    #[value(name = "node_exporter")]
+    NodeExporter,
 }
 
 impl From<ProfileName> for perfset_export::Profile {
@@ -137,6 +143,7 @@ impl From<ProfileName> for perfset_export::Profile {
         match name {
             ProfileName::Perf => Self::Perf,
             ProfileName::WindowsExporter => Self::WindowsExporter,
+            ProfileName::NodeExporter => Self::NodeExporter,
         }
     }
 }

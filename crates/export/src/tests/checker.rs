@@ -86,7 +86,7 @@ fn one_line(
         let twice = match what {
             "TYPE" => {
                 let known: &[&str] = match format {
-                    ExpositionFormat::Prometheus => &["counter", "gauge"],
+                    ExpositionFormat::Prometheus => &["counter", "gauge", "untyped"],
                     ExpositionFormat::OpenMetrics => &["counter", "gauge", "info", "unknown"],
                 };
                 if !known.contains(&text) {

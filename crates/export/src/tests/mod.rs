@@ -3,6 +3,7 @@
 mod checker;
 mod hostile;
 mod machines;
+mod node;
 mod stepped;
 mod waiting;
 
@@ -340,7 +341,7 @@ fn names_of_windows_exporter() {
         r"\TCPv4\Connections Active",
         r"\TCPv6\Connections Established",
     ];
-    let options = ExportOptions { profile: Profile::WindowsExporter, ..ExportOptions::default() };
+    let options = ExportOptions { profiles: vec![Profile::WindowsExporter], ..ExportOptions::default() };
     let mut exporter = open(&[cpu, four, six], &paths, options).unwrap();
     let read = scraped(&mut exporter);
     for (name, labels, value) in [
@@ -382,7 +383,8 @@ fn all_names_of_windows_exporter() {
             script.with(|script| script.rows = vec![("a", 1, vec![Ok(number); needed.len()])]);
             let instance = if set.instance_type.is_multiple() { "(*)" } else { "" };
             let path = format!(r"\{}{instance}\{}", set.name, counter.name.as_deref().unwrap());
-            let options = ExportOptions { profile: Profile::WindowsExporter, ..ExportOptions::default() };
+            let options =
+                ExportOptions { profiles: vec![Profile::WindowsExporter], ..ExportOptions::default() };
             let read = scraped(&mut open(&[script], &[&path], options).unwrap());
             let fixed = labels.replace('"', "");
             read.of(name).iter().any(|(labels, _)| labels.contains(&fixed))
@@ -396,7 +398,7 @@ fn sizes_of_windows_exporter() {
     use perfset_catalogue::logical_disk;
     let disk = scripted(logical_disk::COUNTERSET.clone());
     disk.with(|script| script.rows = vec![("/", 1, vec![Ok(250), Ok(1_000), Ok(3)])]);
-    let options = ExportOptions { profile: Profile::WindowsExporter, ..ExportOptions::default() };
+    let options = ExportOptions { profiles: vec![Profile::WindowsExporter], ..ExportOptions::default() };
     let paths = [r"\LogicalDisk(*)\% Free Space", r"\LogicalDisk(*)\Free Megabytes"];
     let read = scraped(&mut open(&[disk], &paths, options).unwrap());
     for (name, value) in [
@@ -419,7 +421,7 @@ fn the_whole_catalogue_can_be_exported() {
         .iter()
         .map(|set| format!("\\{}{}\\*", set.name, if set.instance_type.is_multiple() { "(*)" } else { "" }))
         .collect();
-    for profile in [Profile::Perf, Profile::WindowsExporter] {
+    for profile in [Profile::Perf, Profile::WindowsExporter, Profile::NodeExporter] {
         // Views show the counters of other sets, under their names in that profile.
         let is_view = |path: &str| path.starts_with(r"\Process(") || path.starts_with(r"\Processor(");
         let paths: Vec<_> = paths
@@ -427,7 +429,7 @@ fn the_whole_catalogue_can_be_exported() {
             .map(String::as_str)
             .filter(|path| profile == Profile::Perf || !is_view(path))
             .collect();
-        let options = ExportOptions { profile, ..ExportOptions::default() };
+        let options = ExportOptions { profiles: vec![profile], ..ExportOptions::default() };
         let mut exporter = open(&scripts, &paths, options).unwrap();
         let plain = scraped(&mut exporter);
         assert!(plain.series.len() > 900, "{}", plain.series.len());

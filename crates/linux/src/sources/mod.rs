@@ -31,6 +31,7 @@ pub mod netstat;
 pub mod node_meminfo;
 pub mod numastat;
 pub mod operstate;
+pub mod os_release;
 pub mod passwd;
 pub mod pci_address;
 pub mod pid;

@@ -160,6 +160,8 @@ impl ProcStat {
 pub struct SystemTotals {
     /// Number of online CPUs.
     pub online_cpus: u64,
+    /// `intr`: interrupts since boot, the first number of its line.
+    pub intr: Number,
     /// `ctxt`: context switches since boot.
     pub ctxt: Number,
     /// `processes`: processes and threads created since boot.
@@ -180,6 +182,11 @@ impl SystemTotals {
         let mut text = behind_first_line(text)?;
         while text.take(b"cpu") {
             self.online_cpus = self.online_cpus.saturating_add(1);
+            text.line()?;
+        }
+        // The first line behind those of the CPUs. Its other numbers are those of each interrupt.
+        if text.take(b"intr ") {
+            self.intr = Some(text.number_word());
             text.line()?;
         }
         let mut wanted = [
@@ -295,18 +302,25 @@ mod tests {
             totals.parse(text.as_bytes()).map(|()| totals)
         };
         let some = |n| Some(Ok(n));
-        for (text, online_cpus, [ctxt, processes, procs_running, procs_blocked]) in [
-            ("cpu \ncpu0 x\ncpu2 \nintr 3 5\nctxt 7\nprocs_running 11\n", 2, [some(7), None, some(11), None]),
-            ("cpu \nprocs_running 11\nctxt 7\n", 0, [some(7), None, some(11), None]),
+        for (text, online_cpus, [intr, ctxt, processes, procs_running, procs_blocked]) in [
+            (
+                "cpu \ncpu0 x\ncpu2 \nintr 3 5\nctxt 7\nprocs_running 11\n",
+                2,
+                [some(3), some(7), None, some(11), None],
+            ),
+            ("cpu \nintr 18446744073709551615\nctxt 7\n", 0, [some(u64::MAX), some(7), None, None, None]),
+            ("cpu \nprocs_running 11\nctxt 7\n", 0, [None, some(7), None, some(11), None]),
             (
                 "cpu \ncpu0 2\nctxt 7\nprocesses 13\nprocs_blocked 11\n",
                 1,
-                [some(7), some(13), None, some(11)],
+                [None, some(7), some(13), None, some(11)],
             ),
         ] {
-            let want = SystemTotals { online_cpus, ctxt, processes, procs_running, procs_blocked };
+            let want = SystemTotals { online_cpus, intr, ctxt, processes, procs_running, procs_blocked };
             assert_eq!(parse(text), Ok(want), "{text:?}");
         }
+        let odd = parse("cpu \nintr x 5\nctxt 7\n").unwrap();
+        assert!(odd.intr.unwrap().is_err() && odd.ctxt == some(7));
         let cut = parse("cpu \ncpu0 2\nctxt 7\nprocs_running 11").unwrap();
         assert_eq!((cut.ctxt, cut.procs_running.unwrap().unwrap_err().line), (some(7), 4));
         for (text, line) in

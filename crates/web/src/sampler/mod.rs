@@ -419,13 +419,21 @@ impl Sampler {
         Ok(events)
     }
 
-    /// Returns the current metrics as text.
-    pub fn scrape(&mut self, format: ExpositionFormat) -> Result<Bytes, ApiError> {
+    /// Returns the current metrics of some collectors or countersets as text; all if `names` is empty.
+    pub fn scrape(&mut self, format: ExpositionFormat, names: &[String]) -> Result<Bytes, ApiError> {
         if self.past.is_some() {
             return Err(past::no_metrics());
         }
         let mut text = Vec::new();
-        self.exporter.scrape(format, &mut text)?;
+        let part = match names {
+            [] => None,
+            names => Some(self.exporter.selection(names).map_err(|known| {
+                let names = names.join(", ");
+                let text = format!("a name in collect[]={names} is that of no collector or counterset");
+                ApiError::new(StatusCode::BAD_REQUEST, text).hint(format!("known names: {known}"))
+            })?),
+        };
+        self.exporter.scrape_selected(format, part.as_ref(), &mut text)?;
         self.unread_scrapes.take(text)
     }
 

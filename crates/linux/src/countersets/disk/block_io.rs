@@ -30,8 +30,9 @@ impl InstanceSource for BlockIo {
     }
 
     fn find(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
-        // Most loop and ram devices are never used, and would only fill the list.
-        self.found.find(&self.disks, pass, |kind, disk| kind != DeviceKind::Partition && disk.is_used())
+        self.found.find(&self.disks, pass, |kind, disk| {
+            kind != DeviceKind::Partition && (disk.is_used() || !disk.is_often_unused())
+        })
     }
 
     fn keys(&self) -> &[InstanceKey] {

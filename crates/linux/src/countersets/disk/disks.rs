@@ -195,6 +195,15 @@ impl Disk {
         }
     }
 
+    /// Returns `true` if the kernel creates many devices of this kind in advance. Those that are never used would only
+    /// fill lists.
+    pub(super) fn is_often_unused(&self) -> bool {
+        ["loop", "ram", "nbd", "fd"].iter().any(|kind| {
+            let number = self.name.strip_prefix(kind.as_bytes());
+            number.is_some_and(|number| number.iter().all(u8::is_ascii_digit))
+        })
+    }
+
     /// Returns the kind of the device. Reads `/sys/block` the first time, and again when an empty drive has completed
     /// requests.
     pub(super) fn kind(&mut self, sys_block: &Path, pass: &mut Collection) -> Result<DeviceKind, NoValue> {

@@ -259,7 +259,7 @@ fn every_counter_of_block_io() {
         }
     }
     let small = collect_all(&mut block(&fixture("small-vm")));
-    assert_eq!(small.names(), ["vda"]);
+    assert_eq!(small.names(), ["vda", "zram0"]);
     assert_eq!(small.birth("vda"), NonZeroU64::new(9));
 }
 

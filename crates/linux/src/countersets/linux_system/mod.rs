@@ -66,6 +66,7 @@ impl ValueSource for LinuxSystem {
             id::LOAD_AVERAGE_15_MINUTES => self.loads.get(pass)?.minutes_15,
             id::LOAD_AVERAGE_BASE => LOAD_BASE,
             id::PROCESSES_CREATED_PER_SEC => self.stat.number(|stat| &stat.processes, pass)?,
+            id::INTERRUPTS_PER_SEC => self.stat.number(|stat| &stat.intr, pass)?,
             id::RUNNING_THREADS => self.stat.number(|stat| &stat.procs_running, pass)?,
             id::BLOCKED_PROCESSES => self.stat.number(|stat| &stat.procs_blocked, pass)?,
             id::ENTROPY_AVAILABLE => self.entropy.get(pass)?,

@@ -25,7 +25,7 @@ fn provider(roots: &Roots) -> SingleInstanceProvider<LinuxSystem> {
 }
 
 /// What they are in the fixture `two-nodes`.
-const KNOWN: [(CounterId, u64); 13] = [
+const KNOWN: [(CounterId, u64); 14] = [
     (LOAD_AVERAGE_1_MINUTE, 3_011),
     (LOAD_AVERAGE_5_MINUTES, 3_023),
     (LOAD_AVERAGE_15_MINUTES, 3_041),
@@ -39,6 +39,7 @@ const KNOWN: [(CounterId, u64); 13] = [
     (PERCENT_PROCESS_IDS_IN_USE, 3_041),
     (PERCENT_PROCESS_IDS_IN_USE_BASE, 4_013),
     (PROCESS_ID_LIMIT, 4_013),
+    (INTERRUPTS_PER_SEC, 100_003),
 ];
 
 fn lost(collected: &Collected) -> Vec<CounterId> {
@@ -55,8 +56,10 @@ fn every_counter() {
 #[test]
 fn ids_and_title_indexes() {
     let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| c.v1_index.unwrap()).collect();
-    assert_eq!(indexes, (22_954..22_980).step_by(2).collect::<Vec<_>>());
-    assert_eq!(COUNTERSET.counters.iter().map(|c| c.id.0).collect::<Vec<_>>(), Vec::from_iter(0..13));
+    // Interrupts/sec shares the index of the counters with this name in other countersets.
+    assert_eq!(indexes, (22_954..22_980).step_by(2).chain([148]).collect::<Vec<_>>());
+    let ids = COUNTERSET.counters.iter().map(|c| c.id.0);
+    assert_eq!(ids.collect::<Vec<_>>(), (0..13).chain([20]).collect::<Vec<_>>());
     assert_eq!(COUNTERSET.v1_index, Some(22_952));
 }
 
@@ -83,7 +86,7 @@ fn only_what_is_needed_is_read() {
 #[test]
 fn a_fault_costs_only_the_counters_that_the_file_feeds() {
     let cases: [(&str, &[CounterId]); 5] = [
-        ("proc/stat", &[PROCESSES_CREATED_PER_SEC, RUNNING_THREADS, BLOCKED_PROCESSES]),
+        ("proc/stat", &[PROCESSES_CREATED_PER_SEC, RUNNING_THREADS, BLOCKED_PROCESSES, INTERRUPTS_PER_SEC]),
         (
             "proc/loadavg",
             &[

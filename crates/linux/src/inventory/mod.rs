@@ -1,0 +1,117 @@
+//! Inventory of a machine: facts that no counter has, such as the kernel's release and the models of disks.
+//!
+//! Exporters publish these facts as labels of metrics. The types compile on every system; the reader needs Linux.
+
+#[cfg(target_os = "linux")]
+mod process;
+#[cfg(target_os = "linux")]
+mod reader;
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+mod tests;
+
+#[cfg(target_os = "linux")]
+pub use reader::InventoryReader;
+
+/// Facts about a machine, and about the process that reads them. A fact that cannot be read is `None` or missing.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Inventory {
+    /// Names and versions that the kernel reports of itself.
+    pub kernel: KernelNames,
+    /// Distribution, from `os-release`; each key is in lower case: `pretty_name`.
+    pub distribution: Vec<(&'static str, String)>,
+    /// Firmware and hardware, from `/sys/class/dmi/id`; serial numbers are never read.
+    pub firmware: Vec<(&'static str, String)>,
+    /// Number of processors that are online.
+    pub processors: Option<u64>,
+    /// Clock sources that the kernel may use, and the one that it uses.
+    pub clock_sources: Vec<String>,
+    /// Clock source that the kernel uses.
+    pub clock_source: Option<String>,
+    /// Whole block devices, in the order of their names.
+    pub disks: Vec<DiskInventory>,
+    /// Network interfaces, in the order of their names.
+    pub links: Vec<LinkInventory>,
+    /// Chips that have sensors, in the order of their names.
+    pub chips: Vec<ChipInventory>,
+    /// Wall clock when the facts were read, in nanoseconds since 1970.
+    pub now_ns: Option<u64>,
+    /// Resources of this process.
+    pub process: ProcessInventory,
+}
+
+/// Names and versions that the kernel reports of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelNames {
+    /// Name of the kernel: `Linux`.
+    pub system: String,
+    /// Host name of the machine.
+    pub host: String,
+    /// Release, such as `6.1.0-18-amd64`.
+    pub release: String,
+    /// Version: number and options of the build.
+    pub version: String,
+    /// Type of the processors, such as `x86_64`.
+    pub machine: String,
+    /// NIS domain; `(none)` if none is set.
+    pub domain: String,
+}
+
+/// Whole block device, with its model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DiskInventory {
+    /// Name that the kernel gives to the device.
+    pub device: String,
+    /// Major and minor number.
+    pub number: (u32, u32),
+    /// Model that the device reports.
+    pub model: String,
+    /// Revision of the firmware that the device reports.
+    pub revision: String,
+}
+
+/// Network interface, with its addresses and state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkInventory {
+    /// Name of the interface.
+    pub device: String,
+    /// Hardware address, such as a MAC address.
+    pub address: String,
+    /// Hardware address for broadcasts.
+    pub broadcast: String,
+    /// `full`, `half` or `unknown`; empty if the driver does not say.
+    pub duplex: String,
+    /// Name that an administrator has given to the interface.
+    pub alias: String,
+    /// Operational state: `up`, `down`, `unknown` and others.
+    pub state: String,
+}
+
+/// Chip that has sensors, with its names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChipInventory {
+    /// Name of the device that the chip is, made of the place of the device: `platform_coretemp_0`.
+    pub chip: String,
+    /// Name that the driver gives to the chip: `coretemp`.
+    pub name: String,
+}
+
+/// Resources that this process uses, and their limits.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ProcessInventory {
+    /// CPU time of all threads, in nanoseconds.
+    pub cpu_ns: Option<u64>,
+    /// Number of open file descriptors.
+    pub open_files: Option<u64>,
+    /// Maximum number of open file descriptors; `u64::MAX` if there is no limit.
+    pub open_files_max: Option<u64>,
+    /// Size of the address space in bytes.
+    pub virtual_bytes: Option<u64>,
+    /// Maximum size of the address space in bytes; `u64::MAX` if there is no limit.
+    pub virtual_bytes_max: Option<u64>,
+    /// Memory of the process that is in RAM, in bytes.
+    pub resident_bytes: Option<u64>,
+    /// Start time in hundredths of a second since 1970.
+    pub start_cs: Option<u64>,
+}

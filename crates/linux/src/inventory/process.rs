@@ -1,0 +1,43 @@
+//! Resources of this process.
+
+use std::fs;
+
+use rustix::process::{Resource, getrlimit};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::ProcessInventory;
+use crate::sources::pid::stat::Stat;
+
+/// Reads the resources of this process. `start_cs` is the start time from an earlier call, which does not change.
+pub(super) fn read(start_cs: Option<u64>) -> ProcessInventory {
+    let stat = fs::read("/proc/self/stat").ok();
+    let stat = stat.as_deref().and_then(|text| Stat::parse(text).ok());
+    let limit = |resource| Some(getrlimit(resource).current.unwrap_or(u64::MAX));
+    let page = u64::try_from(rustix::param::page_size()).ok();
+    // Without the descriptor of the directory itself.
+    let open_files = fs::read_dir("/proc/self/fd").ok().map(|files| files.count().saturating_sub(1));
+    ProcessInventory {
+        cpu_ns: clock_ns(ClockId::ProcessCPUTime),
+        open_files: open_files.and_then(|count| u64::try_from(count).ok()),
+        open_files_max: limit(Resource::Nofile),
+        virtual_bytes: stat.as_ref().map(|stat| stat.vsize),
+        virtual_bytes_max: limit(Resource::As),
+        resident_bytes: stat.as_ref().zip(page).map(|(stat, page)| stat.rss.saturating_mul(page)),
+        start_cs: start_cs.or_else(|| stat.as_ref().and_then(|stat| start(stat.starttime))),
+    }
+}
+
+/// Returns a clock in nanoseconds.
+pub(super) fn clock_ns(clock: ClockId) -> Option<u64> {
+    let time = clock_gettime(clock);
+    let seconds = u64::try_from(time.tv_sec).ok()?;
+    seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(time.tv_nsec).ok()?)
+}
+
+/// Returns the wall clock at which a process has started, in hundredths of a second since 1970. `ticks` is its start in
+/// clock ticks since the boot.
+fn start(ticks: u64) -> Option<u64> {
+    let boot = clock_ns(ClockId::Realtime)?.checked_sub(clock_ns(ClockId::Boottime)?)?;
+    let since_boot = ticks.checked_mul(100)?.checked_div(rustix::param::clock_ticks_per_second())?;
+    (boot / 10_000_000).checked_add(since_boot)
+}
