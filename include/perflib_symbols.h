@@ -270,6 +270,28 @@ enum {
     PERFLIB_ENERGY_METER_TIME = 3
 };
 
+/* File System: {2f1d5f38-ab9c-5754-a734-318d669f295b} */
+#define PERFLIB_FILE_SYSTEM_GUID \
+    { 0x2f1d5f38, 0xab9c, 0x5754, { 0xa7, 0x34, 0x31, 0x8d, 0x66, 0x9f, 0x29, 0x5b } }
+#define PERFLIB_FILE_SYSTEM_NAME "File System"
+
+enum {
+    /* Size Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_FILE_SYSTEM_SIZE_BYTES = 0,
+    /* Free Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_FILE_SYSTEM_FREE_BYTES = 1,
+    /* Available Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_FILE_SYSTEM_AVAILABLE_BYTES = 2,
+    /* Inodes: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_FILE_SYSTEM_INODES = 3,
+    /* Inodes Free: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_FILE_SYSTEM_INODES_FREE = 4,
+    /* Read Only: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_FILE_SYSTEM_READ_ONLY = 5,
+    /* Device Error: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_FILE_SYSTEM_DEVICE_ERROR = 6
+};
+
 /* GPU Adapter Memory: {be2139c7-ab81-424d-b107-d87f7c9322ac} */
 #define PERFLIB_GPU_ADAPTER_MEMORY_GUID \
     { 0xbe2139c7, 0xab81, 0x424d, { 0xb1, 0x07, 0xd8, 0x7f, 0x7c, 0x93, 0x22, 0xac } }

@@ -10,6 +10,7 @@ pub mod block_io;
 pub mod cache;
 pub mod cgroup;
 pub mod energy_meter;
+pub mod file_system;
 pub mod gpu_adapter_memory;
 pub mod gpu_engine;
 pub mod gpu_local_adapter_memory;
@@ -61,6 +62,7 @@ pub static ALL: &[&Counterset] = &[
     &cache::COUNTERSET,
     &cgroup::COUNTERSET,
     &energy_meter::COUNTERSET,
+    &file_system::COUNTERSET,
     &gpu_adapter_memory::COUNTERSET,
     &gpu_engine::COUNTERSET,
     &gpu_local_adapter_memory::COUNTERSET,
@@ -400,6 +402,26 @@ pub(crate) static WORDS: &[SearchWords] = &[
                 &["power consumption", "power usage", "joules", "watts", "electricity", "energy consumption"],
             ),
             (energy_meter::POWER, &["watts", "power consumption"]),
+        ],
+    },
+    SearchWords {
+        guid: file_system::GUID,
+        first: Some(file_system::AVAILABLE_BYTES),
+        counterset: &["filesystem", "mount point", "mountpoint", "mounts", "statfs"],
+        counters: &[
+            (
+                file_system::SIZE_BYTES,
+                &["filesystem size", "filesystem size bytes", "disk size", "capacity", "df size"],
+            ),
+            (file_system::FREE_BYTES, &["filesystem free", "filesystem free bytes"]),
+            (
+                file_system::AVAILABLE_BYTES,
+                &["filesystem avail", "filesystem available", "df avail", "free space"],
+            ),
+            (file_system::INODES, &["filesystem files", "df -i", "inode count"]),
+            (file_system::INODES_FREE, &["filesystem files free", "ifree", "inodes left", "out of inodes"]),
+            (file_system::READ_ONLY, &["filesystem readonly", "readonly", "ro mount", "remounted"]),
+            (file_system::DEVICE_ERROR, &["filesystem device error", "stale mount", "hanging mount"]),
         ],
     },
     SearchWords {

@@ -34,7 +34,7 @@ mod thermal;
 
 use cache::Cache;
 use cgroup::CGroup;
-use disk::{AskSpace, BlockIo, Disks, LogicalDisk, PhysicalDisk};
+use disk::{AskSpace, BlockIo, Disks, FileSystem, LogicalDisk, PhysicalDisk};
 use energy::EnergyMeter;
 use linux_memory::LinuxMemory;
 use linux_system::LinuxSystem;
@@ -106,6 +106,7 @@ pub fn providers_within(
         // Disks and volumes use one parsed `/proc/diskstats`.
         Box::new(multi_instance(PhysicalDisk::new(disks.clone()))),
         Box::new(multi_instance(LogicalDisk::new(&roots, disks.clone(), space).within(deadline.length()))),
+        Box::new(multi_instance(FileSystem::new(&roots, space).within(deadline.length()))),
         Box::new(multi_instance(BlockIo::new(disks))),
         Box::new(multi_instance(PagingFile::new(&roots))),
         Box::new(multi_instance(NetworkInterface::new(roots.clone()))),
