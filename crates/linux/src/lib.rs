@@ -26,6 +26,8 @@
 pub mod sources;
 
 #[cfg(target_os = "linux")]
+mod adjtimex;
+#[cfg(target_os = "linux")]
 mod capabilities;
 #[cfg(target_os = "linux")]
 mod clock;

@@ -9,6 +9,7 @@ use crate::{SearchWords, ValueRange};
 pub mod block_io;
 pub mod cache;
 pub mod cgroup;
+pub mod clock_discipline;
 pub mod energy_meter;
 pub mod file_system;
 pub mod gpu_adapter_memory;
@@ -61,6 +62,7 @@ pub static ALL: &[&Counterset] = &[
     &block_io::COUNTERSET,
     &cache::COUNTERSET,
     &cgroup::COUNTERSET,
+    &clock_discipline::COUNTERSET,
     &energy_meter::COUNTERSET,
     &file_system::COUNTERSET,
     &gpu_adapter_memory::COUNTERSET,
@@ -390,6 +392,39 @@ pub(crate) static WORDS: &[SearchWords] = &[
             (cgroup::PERCENT_PROCESSOR_SOME_STALLED_TIME, &["cpu pressure"]),
             (cgroup::PERCENT_MEMORY_SOME_STALLED_TIME, &["memory pressure"]),
             (cgroup::PERCENT_STORAGE_SOME_STALLED_TIME, &["io pressure"]),
+        ],
+    },
+    SearchWords {
+        guid: clock_discipline::GUID,
+        first: Some(clock_discipline::SYNCHRONISED),
+        counterset: &["ntp", "timex", "adjtimex", "time sync", "chrony", "ntpd", "pps"],
+        counters: &[
+            (
+                clock_discipline::OFFSET_TO_ADD,
+                &["timex offset", "clock offset", "offset seconds", "ntp offset"],
+            ),
+            (clock_discipline::OFFSET_TO_SUBTRACT, &["timex offset", "clock offset", "ntp offset"]),
+            (clock_discipline::MAXIMUM_ERROR, &["timex maxerror", "maxerror"]),
+            (clock_discipline::ESTIMATED_ERROR, &["timex estimated error", "esterror"]),
+            (
+                clock_discipline::PERCENT_FREQUENCY,
+                &["timex frequency adjustment", "clock drift", "frequency adjustment ratio", "ppm"],
+            ),
+            (clock_discipline::LOOP_TIME_CONSTANT, &["timex loop time constant"]),
+            (clock_discipline::TICK, &["timex tick"]),
+            (clock_discipline::TAI_OFFSET, &["timex tai offset", "leap seconds", "tai"]),
+            (
+                clock_discipline::SYNCHRONISED,
+                &["timex sync status", "sync status", "synchronized", "ntp sync", "unsynchronised"],
+            ),
+            (clock_discipline::PERCENT_PPS_FREQUENCY, &["timex pps frequency"]),
+            (clock_discipline::PERCENT_PPS_STABILITY, &["timex pps stability"]),
+            (clock_discipline::PPS_JITTER, &["timex pps jitter"]),
+            (clock_discipline::PPS_SHIFT, &["timex pps shift"]),
+            (clock_discipline::PPS_JITTER_EXCEEDED_PER_SEC, &["timex pps jitter total"]),
+            (clock_discipline::PPS_CALIBRATIONS_PER_SEC, &["timex pps calibration"]),
+            (clock_discipline::PPS_CALIBRATION_ERRORS_PER_SEC, &["timex pps error"]),
+            (clock_discipline::PPS_STABILITY_EXCEEDED_PER_SEC, &["timex pps stability exceeded"]),
         ],
     },
     SearchWords {

@@ -11,6 +11,7 @@ use crate::sources::vmstat::VmStat;
 
 mod cache;
 mod cgroup;
+mod clock_discipline;
 mod disk;
 mod energy;
 mod gpu;
@@ -34,6 +35,7 @@ mod thermal;
 
 use cache::Cache;
 use cgroup::CGroup;
+use clock_discipline::{AskDiscipline, ClockDiscipline};
 use disk::{AskSpace, BlockIo, Disks, FileSystem, LogicalDisk, PhysicalDisk};
 use energy::EnergyMeter;
 use linux_memory::LinuxMemory;
@@ -85,10 +87,12 @@ pub fn providers_within(
     // Below other roots the mount points are paths of another tree, where `statvfs` would return the space of
     // unrelated file systems.
     let space: Option<AskSpace> = roots.are_own().then_some(|path| rustix::fs::statvfs(path));
+    let discipline: Option<AskDiscipline> = roots.are_own().then_some(crate::adjtimex::discipline);
     let mut all: Vec<Box<dyn Provider>> = vec![
         Box::new(single_instance(System::new(stat.clone(), loadavg.clone(), count.clone(), start_100ns))),
         Box::new(single_instance(Objects::new(&roots, count, loadavg.clone()))),
         Box::new(single_instance(LinuxSystem::new(&roots, stat.clone(), loadavg))),
+        Box::new(single_instance(ClockDiscipline::new(discipline))),
         Box::new(multi_instance(PressureStall::new(&roots))),
         Box::new(multi_instance(CGroup::new(&roots, clock_ticks))),
         Box::new(single_instance(Memory::new(&roots, meminfo.clone(), vmstat.clone(), page_size))),
