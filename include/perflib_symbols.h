@@ -2360,6 +2360,16 @@ enum {
     PERFLIB_PROCESS_WORKING_SET_PRIVATE = 27
 };
 
+/* Process States: {2e636a4c-a6c6-51b2-994a-bedb7282619d} */
+#define PERFLIB_PROCESS_STATES_GUID \
+    { 0x2e636a4c, 0xa6c6, 0x51b2, { 0x99, 0x4a, 0xbe, 0xdb, 0x72, 0x82, 0x61, 0x9d } }
+#define PERFLIB_PROCESS_STATES_NAME "Process States"
+
+enum {
+    /* Processes: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_PROCESS_STATES_PROCESSES = 0
+};
+
 /* Process V2: {0312b8d1-db0f-59aa-a065-1ad9fb97a1ca} */
 #define PERFLIB_PROCESS_V2_GUID \
     { 0x0312b8d1, 0xdb0f, 0x59aa, { 0xa0, 0x65, 0x1a, 0xd9, 0xfb, 0x97, 0xa1, 0xca } }

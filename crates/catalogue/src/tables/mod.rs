@@ -41,6 +41,7 @@ pub mod perfset_engine;
 pub mod physical_disk;
 pub mod pressure_stall;
 pub mod process;
+pub mod process_states;
 pub mod process_v2;
 pub mod processor;
 pub mod processor_information;
@@ -94,6 +95,7 @@ pub static ALL: &[&Counterset] = &[
     &physical_disk::COUNTERSET,
     &pressure_stall::COUNTERSET,
     &process::COUNTERSET,
+    &process_states::COUNTERSET,
     &process_v2::COUNTERSET,
     &processor::COUNTERSET,
     &processor_information::COUNTERSET,
@@ -186,6 +188,7 @@ pub(crate) static ADDING_UP: &[(Guid, CounterId)] = &[
     (process::GUID, process::IO_DATA_BYTES_PER_SEC),
     (process::GUID, process::IO_OTHER_BYTES_PER_SEC),
     (process::GUID, process::WORKING_SET_PRIVATE),
+    (process_states::GUID, process_states::PROCESSES),
     (process_v2::GUID, process_v2::PERCENT_PROCESSOR_TIME),
     (process_v2::GUID, process_v2::PERCENT_USER_TIME),
     (process_v2::GUID, process_v2::PERCENT_PRIVILEGED_TIME),
@@ -1165,6 +1168,15 @@ pub(crate) static WORDS: &[SearchWords] = &[
             (process::IO_DATA_BYTES_PER_SEC, &["process io"]),
             (process::WORKING_SET_PRIVATE, &["rssanon", "uss", "unique set size"]),
         ],
+    },
+    SearchWords {
+        guid: process_states::GUID,
+        first: Some(process_states::PROCESSES),
+        counterset: &["process state", "ps stat", "zombies", "zombie", "sleeping", "stopped"],
+        counters: &[(
+            process_states::PROCESSES,
+            &["processes state", "procs by state", "uninterruptible", "defunct"],
+        )],
     },
     SearchWords {
         guid: process_v2::GUID,

@@ -47,8 +47,8 @@ use numa::{LinuxNuma, NodeMemory};
 use objects::Objects;
 use paging_file::PagingFile;
 use pressure_stall::PressureStall;
-use process::Processes;
 pub use process::{ProcessSource, prepare_walks};
+use process::{ProcessStates, Processes};
 use process_count::ProcessCount;
 pub use processor_information::ProcessorInformation;
 use sensors::LinuxSensors;
@@ -107,6 +107,7 @@ pub fn providers_within(
             start_in_ticks_100ns,
             processes,
         )),
+        Box::new(multi_instance(ProcessStates::new(&roots))),
         // Disks and volumes use one parsed `/proc/diskstats`.
         Box::new(multi_instance(PhysicalDisk::new(disks.clone()))),
         Box::new(multi_instance(LogicalDisk::new(&roots, disks.clone(), space).within(deadline.length()))),
