@@ -1040,6 +1040,7 @@ pub(crate) static RISING: &[(Guid, CounterId)] = &[
     (catalogue::linux_gpu::GUID, catalogue::linux_gpu::ECC_CORRECTED_ERRORS),
     (catalogue::linux_gpu::GUID, catalogue::linux_gpu::ECC_UNCORRECTED_ERRORS),
     (catalogue::linux_sensors::GUID, catalogue::linux_sensors::ENERGY),
+    (catalogue::linux_system::GUID, catalogue::linux_system::HUNG_TASKS),
     (catalogue::network_interface::GUID, catalogue::network_interface::PACKETS_RECEIVED_DISCARDED),
     (catalogue::network_interface::GUID, catalogue::network_interface::PACKETS_RECEIVED_ERRORS),
     (catalogue::network_interface::GUID, catalogue::network_interface::PACKETS_RECEIVED_UNKNOWN),

@@ -763,7 +763,7 @@ pub(crate) static WORDS: &[SearchWords] = &[
             ),
             (
                 linux_system::BLOCKED_PROCESSES,
-                &["procs blocked", "procs_blocked", "blocked", "d state", "uninterruptible", "hung tasks"],
+                &["procs blocked", "procs_blocked", "blocked", "d state", "uninterruptible"],
             ),
             (
                 linux_system::OPEN_FILES,
@@ -776,6 +776,9 @@ pub(crate) static WORDS: &[SearchWords] = &[
             (linux_system::ENTROPY_AVAILABLE, &["random", "entropy_avail"]),
             (linux_system::PERCENT_PROCESS_IDS_IN_USE, &["pids", "pid exhaustion"]),
             (linux_system::PROCESS_ID_LIMIT, &["pid_max"]),
+            (linux_system::THREADS_LIMIT, &["threads-max", "max threads", "processes max threads", "nproc"]),
+            (linux_system::ENTROPY_POOL_SIZE, &["poolsize", "entropy pool size bits"]),
+            (linux_system::HUNG_TASKS, &["hung_task_detect_count", "kernel hung tasks", "khungtaskd"]),
         ],
     },
     SearchWords {
