@@ -48,6 +48,10 @@ pub const SCHEDULER_SOFT_INTERRUPTS_PER_SEC: CounterId = CounterId(17);
 pub const HIGH_RESOLUTION_TIMER_SOFT_INTERRUPTS_PER_SEC: CounterId = CounterId(18);
 /// `RCU Soft Interrupts/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const RCU_SOFT_INTERRUPTS_PER_SEC: CounterId = CounterId(19);
+/// `Maximum Frequency`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `Hz`.
+pub const MAXIMUM_FREQUENCY: CounterId = CounterId(100);
+/// `Minimum Frequency`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `Hz`.
+pub const MINIMUM_FREQUENCY: CounterId = CounterId(101);
 
 /// The counterset.
 pub static COUNTERSET: Counterset =
@@ -59,7 +63,7 @@ pub static COUNTERSET: Counterset =
             a node and \"_Total\" for the machine. In the rows of a node and of the machine, percentages are the \
             mean over the processors, and events are the sum.").of(&COUNTERS, &[]);
 
-static COUNTERS: [Counter; 20] = counters([
+static COUNTERS: [Counter; 22] = counters([
     row(PERCENT_I_O_WAIT_TIME, "% I/O Wait Time", T::PERF_100NSEC_TIMER, 22898).detail(DetailLevel::NOVICE).unit("%")
         .caps().file("/proc/stat").field("cpuN: iowait").availability("Needs Linux 2.5.41 or newer.")
         .help("Share of time in which the processor had nothing to do while a task that had run on it waited for a \
@@ -152,4 +156,15 @@ static COUNTERS: [Counter; 20] = counters([
         .availability("Not available if the kernel has no such row.")
         .help("Runs of RCU callbacks, which wait until no reader uses the old data, per second. Not available if the \
             kernel has no such row."),
+    row(MAXIMUM_FREQUENCY, "Maximum Frequency", T::PERF_COUNTER_LARGE_RAWCOUNT, 25174).scale(-7).unit("Hz")
+        .file("/sys/devices/system/cpu/cpuN/cpufreq/scaling_max_freq").field("x 1000")
+        .availability("Not available without cpufreq, as in most virtual machines.")
+        .help("Highest frequency at which the kernel lets the processor run now. Totals are the mean over the \
+            processors. As a share of what the hardware can do, read % Performance Limit of Processor Information. \
+            Not available without cpufreq, as in most virtual machines."),
+    row(MINIMUM_FREQUENCY, "Minimum Frequency", T::PERF_COUNTER_LARGE_RAWCOUNT, 25176).scale(-7).unit("Hz")
+        .file("/sys/devices/system/cpu/cpuN/cpufreq/scaling_min_freq").field("x 1000")
+        .availability("Not available without cpufreq, as in most virtual machines.")
+        .help("Lowest frequency at which the kernel lets the processor run now. Totals are the mean over the \
+            processors. Not available without cpufreq, as in most virtual machines."),
 ]);

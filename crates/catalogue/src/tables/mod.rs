@@ -10,6 +10,7 @@ pub mod block_io;
 pub mod cache;
 pub mod cgroup;
 pub mod clock_discipline;
+pub mod cooling_device;
 pub mod energy_meter;
 pub mod file_system;
 pub mod gpu_adapter_memory;
@@ -39,6 +40,7 @@ pub mod objects;
 pub mod paging_file;
 pub mod perfset_engine;
 pub mod physical_disk;
+pub mod power_supply;
 pub mod pressure_stall;
 pub mod process;
 pub mod process_states;
@@ -64,6 +66,7 @@ pub static ALL: &[&Counterset] = &[
     &cache::COUNTERSET,
     &cgroup::COUNTERSET,
     &clock_discipline::COUNTERSET,
+    &cooling_device::COUNTERSET,
     &energy_meter::COUNTERSET,
     &file_system::COUNTERSET,
     &gpu_adapter_memory::COUNTERSET,
@@ -93,6 +96,7 @@ pub static ALL: &[&Counterset] = &[
     &paging_file::COUNTERSET,
     &perfset_engine::COUNTERSET,
     &physical_disk::COUNTERSET,
+    &power_supply::COUNTERSET,
     &pressure_stall::COUNTERSET,
     &process::COUNTERSET,
     &process_states::COUNTERSET,
@@ -274,6 +278,7 @@ pub(crate) static RANGES: &[(Guid, CounterId, ValueRange)] = &[
     (paging_file::GUID, paging_file::PERCENT_USAGE, ValueRange::Percent),
     (paging_file::GUID, paging_file::PERCENT_USAGE_PEAK, ValueRange::Percent),
     (physical_disk::GUID, physical_disk::PERCENT_IDLE_TIME, ValueRange::Percent),
+    (power_supply::GUID, power_supply::CAPACITY, ValueRange::Percent),
     (pressure_stall::GUID, pressure_stall::PERCENT_SOME_STALLED_TIME, ValueRange::Percent),
     (pressure_stall::GUID, pressure_stall::PERCENT_FULL_STALLED_TIME, ValueRange::Percent),
     (pressure_stall::GUID, pressure_stall::PERCENT_SOME_STALLED_TIME_10_SECONDS, ValueRange::Percent),
@@ -428,6 +433,15 @@ pub(crate) static WORDS: &[SearchWords] = &[
             (clock_discipline::PPS_CALIBRATIONS_PER_SEC, &["timex pps calibration"]),
             (clock_discipline::PPS_CALIBRATION_ERRORS_PER_SEC, &["timex pps error"]),
             (clock_discipline::PPS_STABILITY_EXCEEDED_PER_SEC, &["timex pps stability exceeded"]),
+        ],
+    },
+    SearchWords {
+        guid: cooling_device::GUID,
+        first: Some(cooling_device::STATE),
+        counterset: &["cooling", "throttling"],
+        counters: &[
+            (cooling_device::STATE, &["cooling device cur state", "cur_state"]),
+            (cooling_device::MAXIMUM_STATE, &["cooling device max state", "max_state"]),
         ],
     },
     SearchWords {
@@ -716,6 +730,11 @@ pub(crate) static WORDS: &[SearchWords] = &[
             (linux_processor::PERCENT_SOFTIRQ_TIME, &["%soft", "si", "softirqs", "ksoftirqd"]),
             (linux_processor::NETWORK_TRANSMIT_SOFT_INTERRUPTS_PER_SEC, &["net_tx"]),
             (linux_processor::NETWORK_RECEIVE_SOFT_INTERRUPTS_PER_SEC, &["net_rx"]),
+            (
+                linux_processor::MAXIMUM_FREQUENCY,
+                &["cpu scaling frequency max", "scaling_max_freq", "frequency limit"],
+            ),
+            (linux_processor::MINIMUM_FREQUENCY, &["cpu scaling frequency min", "scaling_min_freq"]),
         ],
     },
     SearchWords {
@@ -740,6 +759,11 @@ pub(crate) static WORDS: &[SearchWords] = &[
             (linux_sensors::VOLTAGE, &["volts", "involt"]),
             (linux_sensors::CURRENT, &["amps"]),
             (linux_sensors::POWER, &["watts", "power consumption", "power usage"]),
+            (linux_sensors::MAXIMUM_TEMPERATURE, &["hwmon temp max", "high temperature"]),
+            (linux_sensors::CRITICAL_TEMPERATURE, &["hwmon temp crit"]),
+            (linux_sensors::CRITICAL_HYSTERESIS_TEMPERATURE, &["hwmon temp crit hyst"]),
+            (linux_sensors::CRITICAL_ALARM, &["hwmon temp crit alarm", "overheating alarm"]),
+            (linux_sensors::MINIMUM_FAN_SPEED, &["hwmon fan min"]),
         ],
     },
     SearchWords {
@@ -1070,6 +1094,15 @@ pub(crate) static WORDS: &[SearchWords] = &[
             (physical_disk::AVG_DISK_BYTES_READ, &["rareq-sz"]),
             (physical_disk::AVG_DISK_BYTES_WRITE, &["wareq-sz"]),
             (physical_disk::PERCENT_IDLE_TIME, &["disk idle"]),
+        ],
+    },
+    SearchWords {
+        guid: power_supply::GUID,
+        first: Some(power_supply::ONLINE),
+        counterset: &["battery", "ups", "mains", "charger"],
+        counters: &[
+            (power_supply::ONLINE, &["power supply online", "ac power", "plugged in"]),
+            (power_supply::CAPACITY, &["battery level", "battery charge", "power supply capacity"]),
         ],
     },
     SearchWords {

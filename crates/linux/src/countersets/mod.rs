@@ -23,6 +23,7 @@ mod network_interface;
 pub(crate) mod numa;
 mod objects;
 mod paging_file;
+mod power_supply;
 mod pressure_stall;
 mod process;
 mod process_count;
@@ -46,6 +47,7 @@ use network_interface::NetworkInterface;
 use numa::{LinuxNuma, NodeMemory};
 use objects::Objects;
 use paging_file::PagingFile;
+use power_supply::PowerSupplies;
 use pressure_stall::PressureStall;
 pub use process::{ProcessSource, prepare_walks};
 use process::{ProcessStates, Processes};
@@ -54,7 +56,7 @@ pub use processor_information::ProcessorInformation;
 use sensors::LinuxSensors;
 use sockets::Sockets;
 use system::System;
-use thermal::ThermalZones;
+use thermal::{CoolingDevices, ThermalZones};
 
 /// Returns the providers of the operating system's counters, reading below `roots`. `processes` selects the
 /// collection method for processes. Sources that may block have the default deadline.
@@ -118,10 +120,20 @@ pub fn providers_within(
         Box::new(single_instance(LinuxTcp::new(netstat.clone(), sockstat.clone()))),
         Box::new(single_instance(LinuxIp::new(netstat))),
         Box::new(multi_instance(Sockets::new(&roots, sockstat, page_size))),
-        // Firmware and sensors can block for seconds in the kernel, so both run on threads with a deadline.
+        // Firmware and sensors can block for seconds in the kernel, so they run on threads with a deadline.
         Box::new(LazyProvider::for_directory(
             roots.sys.join("class/thermal"),
             multi_instance(ThermalZones::new(&roots)),
+            deadline,
+        )),
+        Box::new(LazyProvider::for_directory(
+            roots.sys.join("class/thermal"),
+            multi_instance(CoolingDevices::new(&roots)),
+            deadline,
+        )),
+        Box::new(LazyProvider::for_directory(
+            roots.sys.join("class/power_supply"),
+            multi_instance(PowerSupplies::new(&roots)),
             deadline,
         )),
         Box::new(multi_instance(EnergyMeter::new(&roots))),

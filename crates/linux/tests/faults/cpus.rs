@@ -326,6 +326,7 @@ impl Cpus {
             id::TASKLET_SOFT_INTERRUPTS_PER_SEC => {
                 KnownValue::new(self.over(at, false, |cpu| cpu.softirq), &[softirqs, ONLINE, STAT])
             }
+            id::MAXIMUM_FREQUENCY | id::MINIMUM_FREQUENCY => KnownValue::new(Expected::Never, &[]),
             _ => KnownValue::new(Expected::Count(Count::default()), &[softirqs, ONLINE, STAT]),
         }
     }

@@ -19,12 +19,12 @@ pub(crate) struct ProcessStates {
     reader: Option<ProcDirReader>,
     pids: Vec<u32>,
     keys: Vec<InstanceKey>,
-    latest: CollectionCache<Counts>,
+    latest: CollectionCache<StateCounts>,
 }
 
 /// Numbers of processes by state.
 #[derive(Debug, Default)]
-struct Counts {
+struct StateCounts {
     of: [u64; LETTERS.len()],
     /// Number of processes whose state is hidden from this user.
     hidden: u32,
@@ -47,9 +47,13 @@ impl ProcessStates {
     }
 }
 
-fn count(reader: &mut ProcDirReader, pids: &mut Vec<u32>, pass: &mut Collection) -> Result<Counts, NoValue> {
+fn count(
+    reader: &mut ProcDirReader,
+    pids: &mut Vec<u32>,
+    pass: &mut Collection,
+) -> Result<StateCounts, NoValue> {
     reader.pids(pids, pass)?;
-    let mut counts = Counts::default();
+    let mut counts = StateCounts::default();
     let mut refusal = None;
     let mut known = 0_usize;
     for pid in pids {

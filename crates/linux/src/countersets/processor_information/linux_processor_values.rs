@@ -4,7 +4,7 @@ use perfset_catalogue::linux_processor as id;
 use perfset_core::{CounterId, NoValue};
 
 use super::machine::{CpuSources, NOT_APART, PartOfTime};
-use super::values::{CpuRange, saturated, sum};
+use super::values::{CpuRange, gauge, saturated, sum};
 use crate::provider::{Collection, MarkedRaw, unavailable};
 use crate::sources::softirqs::SoftirqKind;
 
@@ -19,6 +19,9 @@ impl CpuSources {
     ) -> Result<MarkedRaw, NoValue> {
         if let Some(part) = part_of_time(counter) {
             return self.time(part, row, pass);
+        }
+        if let id::MAXIMUM_FREQUENCY | id::MINIMUM_FREQUENCY = counter {
+            return self.frequency_limit(counter, row, pass);
         }
         let kind = kind(counter).ok_or(NoValue::NotGiven)?;
         let Self { cpus, softirq_kinds, .. } = self;
@@ -36,6 +39,22 @@ impl CpuSources {
             runs.ok_or_else(|| softirq_kinds.lacks(cpu.location))
         })?;
         Ok(saturated(runs).into())
+    }
+
+    /// Returns a limit of the frequency in Hz: the mean over the CPUs of a row that have one.
+    fn frequency_limit(
+        &mut self,
+        counter: CounterId,
+        row: &CpuRange,
+        pass: &mut Collection,
+    ) -> Result<MarkedRaw, NoValue> {
+        const HZ_IN_KHZ: u128 = 1_000;
+        let cpus = self.cpus.get_mut(row.cpus.clone()).unwrap_or_default();
+        let khz = gauge(cpus, |cpu| match counter {
+            id::MAXIMUM_FREQUENCY => cpu.frequency.most(pass),
+            _ => cpu.frequency.least(pass),
+        })?;
+        Ok(saturated(khz.saturating_mul(HZ_IN_KHZ)).into())
     }
 }
 
