@@ -548,6 +548,16 @@ enum {
     PERFLIB_ICMPV6_SENT_REDIRECT_PER_SEC = 32
 };
 
+/* Interrupts: {aafb3f26-d554-59d4-bec1-389e30be61d5} */
+#define PERFLIB_INTERRUPTS_GUID \
+    { 0xaafb3f26, 0xd554, 0x59d4, { 0xbe, 0xc1, 0x38, 0x9e, 0x30, 0xbe, 0x61, 0xd5 } }
+#define PERFLIB_INTERRUPTS_NAME "Interrupts"
+
+enum {
+    /* Interrupts/sec: PERF_COUNTER_COUNTER, unit /s */
+    PERFLIB_INTERRUPTS_INTERRUPTS_PER_SEC = 0
+};
+
 /* IPv4: {a6cc06ab-e885-52e5-b59a-df43c0ed4219} */
 #define PERFLIB_IPV4_GUID \
     { 0xa6cc06ab, 0xe885, 0x52e5, { 0xb5, 0x9a, 0xdf, 0x43, 0xc0, 0xed, 0x42, 0x19 } }

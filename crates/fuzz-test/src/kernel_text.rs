@@ -11,6 +11,7 @@ use perfset_linux::sources::cpulist::{CPU_LIMIT, NODE_LIMIT};
 use perfset_linux::sources::diskstats::{DiskStats, DiskStatsField};
 use perfset_linux::sources::drm_fdinfo::{DrmFdinfo, Engine, Region};
 use perfset_linux::sources::file_nr::FileNr;
+use perfset_linux::sources::interrupt_rows::InterruptRows;
 use perfset_linux::sources::interrupts::Interrupts;
 use perfset_linux::sources::loadavg::{LoadAvg, Loads};
 use perfset_linux::sources::meminfo::{self, MemInfo};
@@ -88,6 +89,7 @@ pub fn check(input: &[u8]) {
             names(text);
             None
         }
+        b"interrupts/rows" => again(text, InterruptRows::parse).err(),
         b"interrupts" => again(text, Interrupts::parse).err(),
         b"cpulist" => list(text, CPU_LIMIT).err(),
         b"meminfo/all" => again(text, meminfo::AllLines::parse).err(),

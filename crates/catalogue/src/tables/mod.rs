@@ -20,6 +20,7 @@ pub mod gpu_non_local_adapter_memory;
 pub mod gpu_process_memory;
 pub mod icmp;
 pub mod icmpv6;
+pub mod interrupts;
 pub mod ipv4;
 pub mod ipv6;
 pub mod linux_gpu;
@@ -76,6 +77,7 @@ pub static ALL: &[&Counterset] = &[
     &gpu_process_memory::COUNTERSET,
     &icmp::COUNTERSET,
     &icmpv6::COUNTERSET,
+    &interrupts::COUNTERSET,
     &ipv4::COUNTERSET,
     &ipv6::COUNTERSET,
     &linux_gpu::COUNTERSET,
@@ -534,6 +536,12 @@ pub(crate) static WORDS: &[SearchWords] = &[
             (icmpv6::RECEIVED_ECHO_PER_SEC, &["ping6", "iech6/s"]),
             (icmpv6::RECEIVED_NEIGHBOR_SOLICIT, &["ndp"]),
         ],
+    },
+    SearchWords {
+        guid: interrupts::GUID,
+        first: Some(interrupts::INTERRUPTS_PER_SEC),
+        counterset: &["irq", "irqs", "interrupt line", "local timer interrupts", "function call interrupts"],
+        counters: &[(interrupts::INTERRUPTS_PER_SEC, &["interrupts total", "intr by device"])],
     },
     SearchWords {
         guid: ipv4::GUID,

@@ -15,6 +15,7 @@ mod clock_discipline;
 mod disk;
 mod energy;
 mod gpu;
+mod interrupts;
 mod linux_memory;
 mod linux_system;
 mod memory;
@@ -39,6 +40,7 @@ use cgroup::CGroup;
 use clock_discipline::{AskDiscipline, ClockDiscipline};
 use disk::{AskSpace, BlockIo, Disks, FileSystem, LogicalDisk, PhysicalDisk};
 use energy::EnergyMeter;
+use interrupts::Interrupts;
 use linux_memory::LinuxMemory;
 use linux_system::LinuxSystem;
 use memory::Memory;
@@ -116,6 +118,7 @@ pub fn providers_within(
         Box::new(multi_instance(FileSystem::new(&roots, space).within(deadline.length()))),
         Box::new(multi_instance(BlockIo::new(disks))),
         Box::new(multi_instance(PagingFile::new(&roots))),
+        Box::new(multi_instance(Interrupts::new(&roots))),
         Box::new(multi_instance(NetworkInterface::new(roots.clone()))),
         Box::new(single_instance(LinuxTcp::new(netstat.clone(), sockstat.clone()))),
         Box::new(single_instance(LinuxIp::new(netstat))),

@@ -19,6 +19,7 @@ pub mod drm_fdinfo;
 pub mod drm_nodes;
 pub mod file_nr;
 pub mod hwmon;
+pub mod interrupt_rows;
 pub mod interrupts;
 pub mod link_speed;
 pub mod loadavg;

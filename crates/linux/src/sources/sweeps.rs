@@ -6,10 +6,10 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::{
-    attribute, cgroup, cppc, cpuidle, cpuinfo, cpulist, diskstats, drm_fdinfo, file_nr, interrupts,
-    link_speed, loadavg, meminfo, modules, mountinfo, net_dev, netstat, node_meminfo, numastat, pid,
-    pressure, proc_stat, schedstat, snmp, snmp6, sockstat, softirqs, swaps, sysvipc, tcp_sockets, uevent,
-    vmstat, workload,
+    attribute, cgroup, cppc, cpuidle, cpuinfo, cpulist, diskstats, drm_fdinfo, file_nr, interrupt_rows,
+    interrupts, link_speed, loadavg, meminfo, modules, mountinfo, net_dev, netstat, node_meminfo, numastat,
+    pid, pressure, proc_stat, schedstat, snmp, snmp6, sockstat, softirqs, swaps, sysvipc, tcp_sockets,
+    uevent, vmstat, workload,
 };
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
@@ -87,6 +87,12 @@ const PARSERS: &[(&str, Walk)] = &[
         for cpu in 0..10 {
             let _ = (interrupts.for_cpu(cpu), interrupts.clock_of(cpu)); // any answer will do
         }
+        Ok(())
+    }),
+    ("proc/interrupts", |text| {
+        let mut interrupts = interrupt_rows::InterruptRows::default();
+        interrupts.parse(text)?;
+        assert!(interrupts.rows.iter().all(|row| row.devices().len() <= row.about.len()));
         Ok(())
     }),
     ("proc/softirqs", |text| {
