@@ -82,6 +82,18 @@ enum {
     PERFLIB_BLOCK_IO_AVG_SEC_FLUSH_BASE = 30
 };
 
+/* Bonding: {25338432-7f62-5f94-a2ce-60c4a9f7ccc3} */
+#define PERFLIB_BONDING_GUID \
+    { 0x25338432, 0x7f62, 0x5f94, { 0xa2, 0xce, 0x60, 0xc4, 0xa9, 0xf7, 0xcc, 0xc3 } }
+#define PERFLIB_BONDING_NAME "Bonding"
+
+enum {
+    /* Slaves: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_BONDING_SLAVES = 0,
+    /* Active Slaves: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_BONDING_ACTIVE_SLAVES = 1
+};
+
 /* Cache: {23948caa-a6fb-5b33-93db-c47f18515e3d} */
 #define PERFLIB_CACHE_GUID \
     { 0x23948caa, 0xa6fb, 0x5b33, { 0x93, 0xdb, 0xc4, 0x7f, 0x18, 0x51, 0x5e, 0x3d } }
@@ -2152,6 +2164,38 @@ enum {
     PERFLIB_NETWORK_INTERFACE_TCP_RSC_AVERAGE_PACKET_SIZE = 21
 };
 
+/* NFS Client: {7ecd154f-60d8-5cfc-a384-4660528ddb5e} */
+#define PERFLIB_NFS_CLIENT_GUID \
+    { 0x7ecd154f, 0x60d8, 0x5cfc, { 0xa3, 0x84, 0x46, 0x60, 0x52, 0x8d, 0xdb, 0x5e } }
+#define PERFLIB_NFS_CLIENT_NAME "NFS Client"
+
+enum {
+    /* Calls/sec: PERF_COUNTER_COUNTER, unit /s */
+    PERFLIB_NFS_CLIENT_CALLS_PER_SEC = 0,
+    /* Retransmissions/sec: PERF_COUNTER_COUNTER, unit /s */
+    PERFLIB_NFS_CLIENT_RETRANSMISSIONS_PER_SEC = 1,
+    /* Authentication Refreshes/sec: PERF_COUNTER_COUNTER, unit /s */
+    PERFLIB_NFS_CLIENT_AUTHENTICATION_REFRESHES_PER_SEC = 2,
+    /* Packets/sec: PERF_COUNTER_COUNTER, unit /s */
+    PERFLIB_NFS_CLIENT_PACKETS_PER_SEC = 3,
+    /* UDP Packets/sec: PERF_COUNTER_COUNTER, unit /s */
+    PERFLIB_NFS_CLIENT_UDP_PACKETS_PER_SEC = 4,
+    /* TCP Packets/sec: PERF_COUNTER_COUNTER, unit /s */
+    PERFLIB_NFS_CLIENT_TCP_PACKETS_PER_SEC = 5,
+    /* TCP Connections/sec: PERF_COUNTER_COUNTER, unit /s */
+    PERFLIB_NFS_CLIENT_TCP_CONNECTIONS_PER_SEC = 6
+};
+
+/* NFS Client Operations: {824eeb2e-52b3-527e-a6b5-4a6cdf88a090} */
+#define PERFLIB_NFS_CLIENT_OPERATIONS_GUID \
+    { 0x824eeb2e, 0x52b3, 0x527e, { 0xa6, 0xb5, 0x4a, 0x6c, 0xdf, 0x88, 0xa0, 0x90 } }
+#define PERFLIB_NFS_CLIENT_OPERATIONS_NAME "NFS Client Operations"
+
+enum {
+    /* Operations/sec: PERF_COUNTER_COUNTER, unit /s */
+    PERFLIB_NFS_CLIENT_OPERATIONS_OPERATIONS_PER_SEC = 0
+};
+
 /* NUMA Node Memory: {98773907-4ee1-5170-a77d-1e38ad1434a5} */
 #define PERFLIB_NUMA_NODE_MEMORY_GUID \
     { 0x98773907, 0x4ee1, 0x5170, { 0xa7, 0x7d, 0x1e, 0x38, 0xad, 0x14, 0x34, 0xa5 } }
@@ -2640,6 +2684,36 @@ enum {
     PERFLIB_SOCKETS_MEMORY_BYTES = 5
 };
 
+/* Software RAID: {9ef3b1bd-3d78-59ee-a2b5-f47e2513f05b} */
+#define PERFLIB_SOFTWARE_RAID_GUID \
+    { 0x9ef3b1bd, 0x3d78, 0x59ee, { 0xa2, 0xb5, 0xf4, 0x7e, 0x25, 0x13, 0xf0, 0x5b } }
+#define PERFLIB_SOFTWARE_RAID_NAME "Software RAID"
+
+enum {
+    /* Active: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_SOFTWARE_RAID_ACTIVE = 0,
+    /* Active Disks: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_SOFTWARE_RAID_ACTIVE_DISKS = 1,
+    /* Failed Disks: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_SOFTWARE_RAID_FAILED_DISKS = 2,
+    /* Spare Disks: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_SOFTWARE_RAID_SPARE_DISKS = 3,
+    /* Required Disks: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_SOFTWARE_RAID_REQUIRED_DISKS = 4,
+    /* Blocks: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_SOFTWARE_RAID_BLOCKS = 5,
+    /* Blocks Synced: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_SOFTWARE_RAID_BLOCKS_SYNCED = 6,
+    /* Recovering: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_SOFTWARE_RAID_RECOVERING = 7,
+    /* Resyncing: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_SOFTWARE_RAID_RESYNCING = 8,
+    /* Reshaping: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_SOFTWARE_RAID_RESHAPING = 9,
+    /* Checking: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_SOFTWARE_RAID_CHECKING = 10
+};
+
 /* System: {d24fdff8-62b6-5185-af26-e3db4500a2c3} */
 #define PERFLIB_SYSTEM_GUID \
     { 0xd24fdff8, 0x62b6, 0x5185, { 0xaf, 0x26, 0xe3, 0xdb, 0x45, 0x00, 0xa2, 0xc3 } }
@@ -2818,6 +2892,76 @@ enum {
     PERFLIB_UDPV6_DATAGRAMS_RECEIVED_ERRORS = 3,
     /* Datagrams Sent/sec: PERF_COUNTER_BULK_COUNT, unit /s */
     PERFLIB_UDPV6_DATAGRAMS_SENT_PER_SEC = 4
+};
+
+/* ZFS ARC: {3056b62f-b9e4-5b29-a3d1-b6d43a2a16fa} */
+#define PERFLIB_ZFS_ARC_GUID \
+    { 0x3056b62f, 0xb9e4, 0x5b29, { 0xa3, 0xd1, 0xb6, 0xd4, 0x3a, 0x2a, 0x16, 0xfa } }
+#define PERFLIB_ZFS_ARC_NAME "ZFS ARC"
+
+enum {
+    /* Hits/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_ZFS_ARC_HITS_PER_SEC = 0,
+    /* Misses/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_ZFS_ARC_MISSES_PER_SEC = 1,
+    /* Demand Data Hits/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_ZFS_ARC_DEMAND_DATA_HITS_PER_SEC = 2,
+    /* Demand Data Misses/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_ZFS_ARC_DEMAND_DATA_MISSES_PER_SEC = 3,
+    /* Demand Metadata Hits/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_ZFS_ARC_DEMAND_METADATA_HITS_PER_SEC = 4,
+    /* Demand Metadata Misses/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_ZFS_ARC_DEMAND_METADATA_MISSES_PER_SEC = 5,
+    /* Prefetch Data Hits/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_ZFS_ARC_PREFETCH_DATA_HITS_PER_SEC = 6,
+    /* Prefetch Data Misses/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_ZFS_ARC_PREFETCH_DATA_MISSES_PER_SEC = 7,
+    /* Prefetch Metadata Hits/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_ZFS_ARC_PREFETCH_METADATA_HITS_PER_SEC = 8,
+    /* Prefetch Metadata Misses/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_ZFS_ARC_PREFETCH_METADATA_MISSES_PER_SEC = 9,
+    /* MRU Hits/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_ZFS_ARC_MRU_HITS_PER_SEC = 10,
+    /* MRU Ghost Hits/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_ZFS_ARC_MRU_GHOST_HITS_PER_SEC = 11,
+    /* MFU Hits/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_ZFS_ARC_MFU_HITS_PER_SEC = 12,
+    /* MFU Ghost Hits/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_ZFS_ARC_MFU_GHOST_HITS_PER_SEC = 13,
+    /* Deleted/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_ZFS_ARC_DELETED_PER_SEC = 14,
+    /* Size Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_ZFS_ARC_SIZE_BYTES = 15,
+    /* Target Size Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_ZFS_ARC_TARGET_SIZE_BYTES = 16,
+    /* Minimum Target Size Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_ZFS_ARC_MINIMUM_TARGET_SIZE_BYTES = 17,
+    /* Maximum Target Size Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_ZFS_ARC_MAXIMUM_TARGET_SIZE_BYTES = 18,
+    /* MRU Size Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_ZFS_ARC_MRU_SIZE_BYTES = 19,
+    /* MFU Size Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_ZFS_ARC_MFU_SIZE_BYTES = 20,
+    /* Data Size Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_ZFS_ARC_DATA_SIZE_BYTES = 21,
+    /* Metadata Size Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_ZFS_ARC_METADATA_SIZE_BYTES = 22,
+    /* Header Size Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_ZFS_ARC_HEADER_SIZE_BYTES = 23,
+    /* L2 Hits/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_ZFS_ARC_L2_HITS_PER_SEC = 24,
+    /* L2 Misses/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_ZFS_ARC_L2_MISSES_PER_SEC = 25,
+    /* L2 Read Bytes/sec: PERF_COUNTER_BULK_COUNT, unit By/s */
+    PERFLIB_ZFS_ARC_L2_READ_BYTES_PER_SEC = 26,
+    /* L2 Write Bytes/sec: PERF_COUNTER_BULK_COUNT, unit By/s */
+    PERFLIB_ZFS_ARC_L2_WRITE_BYTES_PER_SEC = 27,
+    /* L2 Size Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_ZFS_ARC_L2_SIZE_BYTES = 28,
+    /* L2 Compressed Size Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_ZFS_ARC_L2_COMPRESSED_SIZE_BYTES = 29,
+    /* Memory Throttles/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_ZFS_ARC_MEMORY_THROTTLES_PER_SEC = 30
 };
 
 #endif

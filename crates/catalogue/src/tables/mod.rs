@@ -7,6 +7,7 @@ use perfset_core::{CounterId, Counterset, Guid};
 use crate::{SearchWords, ValueRange};
 
 pub mod block_io;
+pub mod bonding;
 pub mod cache;
 pub mod cgroup;
 pub mod clock_discipline;
@@ -36,6 +37,8 @@ pub mod linux_tcp;
 pub mod logical_disk;
 pub mod memory;
 pub mod network_interface;
+pub mod nfs_client;
+pub mod nfs_client_operations;
 pub mod numa_node_memory;
 pub mod objects;
 pub mod paging_file;
@@ -50,6 +53,7 @@ pub mod processor;
 pub mod processor_information;
 pub mod scheduler;
 pub mod sockets;
+pub mod software_raid;
 pub mod system;
 pub mod tcpv4;
 pub mod tcpv6;
@@ -57,6 +61,7 @@ pub mod thermal_zone_information;
 pub mod thread;
 pub mod udpv4;
 pub mod udpv6;
+pub mod zfs_arc;
 
 /// The namespace of the GUIDs that are made of names (UUID version 5).
 pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
@@ -64,6 +69,7 @@ pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
 /// Every built-in counterset, in the order of the modules' names.
 pub static ALL: &[&Counterset] = &[
     &block_io::COUNTERSET,
+    &bonding::COUNTERSET,
     &cache::COUNTERSET,
     &cgroup::COUNTERSET,
     &clock_discipline::COUNTERSET,
@@ -93,6 +99,8 @@ pub static ALL: &[&Counterset] = &[
     &logical_disk::COUNTERSET,
     &memory::COUNTERSET,
     &network_interface::COUNTERSET,
+    &nfs_client::COUNTERSET,
+    &nfs_client_operations::COUNTERSET,
     &numa_node_memory::COUNTERSET,
     &objects::COUNTERSET,
     &paging_file::COUNTERSET,
@@ -107,6 +115,7 @@ pub static ALL: &[&Counterset] = &[
     &processor_information::COUNTERSET,
     &scheduler::COUNTERSET,
     &sockets::COUNTERSET,
+    &software_raid::COUNTERSET,
     &system::COUNTERSET,
     &tcpv4::COUNTERSET,
     &tcpv6::COUNTERSET,
@@ -114,6 +123,7 @@ pub static ALL: &[&Counterset] = &[
     &thread::COUNTERSET,
     &udpv4::COUNTERSET,
     &udpv6::COUNTERSET,
+    &zfs_arc::COUNTERSET,
 ];
 
 /// Title indexes of earlier versions, each with the current one of the same name.
@@ -175,6 +185,7 @@ pub(crate) static ADDING_UP: &[(Guid, CounterId)] = &[
     (linux_processor::GUID, linux_processor::SCHEDULER_SOFT_INTERRUPTS_PER_SEC),
     (linux_processor::GUID, linux_processor::HIGH_RESOLUTION_TIMER_SOFT_INTERRUPTS_PER_SEC),
     (linux_processor::GUID, linux_processor::RCU_SOFT_INTERRUPTS_PER_SEC),
+    (nfs_client_operations::GUID, nfs_client_operations::OPERATIONS_PER_SEC),
     (process::GUID, process::PERCENT_PROCESSOR_TIME),
     (process::GUID, process::PERCENT_USER_TIME),
     (process::GUID, process::PERCENT_PRIVILEGED_TIME),
@@ -362,6 +373,15 @@ pub(crate) static WORDS: &[SearchWords] = &[
             (block_io::FLUSHES_PER_SEC, &["fsync", "fdatasync", "sync", "barriers", "f/s"]),
             (block_io::PERCENT_FLUSH_TIME, &["fsync time"]),
             (block_io::AVG_SEC_FLUSH, &["fsync latency", "f_await"]),
+        ],
+    },
+    SearchWords {
+        guid: bonding::GUID,
+        first: Some(bonding::ACTIVE_SLAVES),
+        counterset: &["bond", "lacp", "link aggregation", "teaming"],
+        counters: &[
+            (bonding::SLAVES, &["bonding slaves"]),
+            (bonding::ACTIVE_SLAVES, &["bonding active", "slaves up"]),
         ],
     },
     SearchWords {
@@ -1019,6 +1039,29 @@ pub(crate) static WORDS: &[SearchWords] = &[
         ],
     },
     SearchWords {
+        guid: nfs_client::GUID,
+        first: Some(nfs_client::CALLS_PER_SEC),
+        counterset: &["nfsstat", "nfs", "sunrpc"],
+        counters: &[
+            (nfs_client::CALLS_PER_SEC, &["nfs rpcs", "nfs rpc calls"]),
+            (nfs_client::RETRANSMISSIONS_PER_SEC, &["nfs rpc retransmissions", "retrans"]),
+            (
+                nfs_client::AUTHENTICATION_REFRESHES_PER_SEC,
+                &["nfs rpc authentication refreshes", "authrefrsh"],
+            ),
+            (nfs_client::PACKETS_PER_SEC, &["nfs packets"]),
+            (nfs_client::UDP_PACKETS_PER_SEC, &["nfs packets udp"]),
+            (nfs_client::TCP_PACKETS_PER_SEC, &["nfs packets tcp"]),
+            (nfs_client::TCP_CONNECTIONS_PER_SEC, &["nfs connections"]),
+        ],
+    },
+    SearchWords {
+        guid: nfs_client_operations::GUID,
+        first: Some(nfs_client_operations::OPERATIONS_PER_SEC),
+        counterset: &["nfsstat", "nfs requests", "nfs procedures"],
+        counters: &[(nfs_client_operations::OPERATIONS_PER_SEC, &["nfs requests total"])],
+    },
+    SearchWords {
         guid: numa_node_memory::GUID,
         first: Some(numa_node_memory::AVAILABLE_MBYTES),
         counterset: &["numa"],
@@ -1381,6 +1424,24 @@ pub(crate) static WORDS: &[SearchWords] = &[
         ],
     },
     SearchWords {
+        guid: software_raid::GUID,
+        first: Some(software_raid::FAILED_DISKS),
+        counterset: &["mdraid", "md", "mdadm", "mdstat", "raid array"],
+        counters: &[
+            (software_raid::ACTIVE, &["md state", "md active"]),
+            (software_raid::ACTIVE_DISKS, &["md disks active"]),
+            (software_raid::FAILED_DISKS, &["md disks failed", "degraded raid", "faulty disk"]),
+            (software_raid::SPARE_DISKS, &["md disks spare"]),
+            (software_raid::REQUIRED_DISKS, &["md disks required"]),
+            (software_raid::BLOCKS, &["md blocks"]),
+            (software_raid::BLOCKS_SYNCED, &["md blocks synced", "rebuild progress"]),
+            (software_raid::RECOVERING, &["md recovering", "rebuild"]),
+            (software_raid::RESYNCING, &["md resync"]),
+            (software_raid::RESHAPING, &["md reshape"]),
+            (software_raid::CHECKING, &["md check"]),
+        ],
+    },
+    SearchWords {
         guid: system::GUID,
         first: Some(system::PROCESSOR_QUEUE_LENGTH),
         counterset: &[],
@@ -1495,5 +1556,21 @@ pub(crate) static WORDS: &[SearchWords] = &[
         first: Some(udpv6::DATAGRAMS_PER_SEC),
         counterset: &["udp"],
         counters: &[(udpv6::DATAGRAMS_RECEIVED_ERRORS, &["udp drops"])],
+    },
+    SearchWords {
+        guid: zfs_arc::GUID,
+        first: Some(zfs_arc::SIZE_BYTES),
+        counterset: &["zfs", "arc", "arcstat", "arcstats", "l2arc"],
+        counters: &[
+            (zfs_arc::HITS_PER_SEC, &["zfs arc hits"]),
+            (zfs_arc::MISSES_PER_SEC, &["zfs arc misses"]),
+            (zfs_arc::SIZE_BYTES, &["zfs arc size", "arcsz"]),
+            (zfs_arc::TARGET_SIZE_BYTES, &["zfs arc target"]),
+            (zfs_arc::MINIMUM_TARGET_SIZE_BYTES, &["zfs arc min"]),
+            (zfs_arc::MAXIMUM_TARGET_SIZE_BYTES, &["zfs arc max", "zfs_arc_max"]),
+            (zfs_arc::L2_HITS_PER_SEC, &["l2arc hits"]),
+            (zfs_arc::L2_MISSES_PER_SEC, &["l2arc misses"]),
+            (zfs_arc::L2_SIZE_BYTES, &["l2arc size"]),
+        ],
     },
 ];

@@ -9,6 +9,7 @@ use crate::provider::{
 use crate::roots::Roots;
 use crate::sources::vmstat::VmStat;
 
+mod bonding;
 mod cache;
 mod cgroup;
 mod clock_discipline;
@@ -21,6 +22,7 @@ mod linux_system;
 mod memory;
 mod netstat;
 mod network_interface;
+mod nfs;
 pub(crate) mod numa;
 mod objects;
 mod paging_file;
@@ -30,11 +32,14 @@ mod process;
 mod process_count;
 mod processor_information;
 mod protocols;
+mod raid;
 mod sensors;
 mod sockets;
 mod system;
 mod thermal;
+mod zfs_arc;
 
+use bonding::Bonding;
 use cache::Cache;
 use cgroup::CGroup;
 use clock_discipline::{AskDiscipline, ClockDiscipline};
@@ -46,6 +51,7 @@ use linux_system::LinuxSystem;
 use memory::Memory;
 use netstat::{LinuxIp, LinuxTcp};
 use network_interface::NetworkInterface;
+use nfs::{NfsClient, NfsOperations};
 use numa::{LinuxNuma, NodeMemory};
 use objects::Objects;
 use paging_file::PagingFile;
@@ -55,10 +61,12 @@ pub use process::{ProcessSource, prepare_walks};
 use process::{ProcessStates, Processes};
 use process_count::ProcessCount;
 pub use processor_information::ProcessorInformation;
+use raid::SoftwareRaid;
 use sensors::LinuxSensors;
 use sockets::Sockets;
 use system::System;
 use thermal::{CoolingDevices, ThermalZones};
+use zfs_arc::ZfsArc;
 
 /// Returns the providers of the operating system's counters, reading below `roots`. `processes` selects the
 /// collection method for processes. Sources that may block have the default deadline.
@@ -85,6 +93,7 @@ pub fn providers_within(
     let vmstat = vmstat(&roots);
     let netstat = SharedFile::new(roots.net("netstat"), SeqFileKind::Single);
     let sockstat = SharedFile::new(roots.net("sockstat"), SeqFileKind::Single);
+    let nfs = SharedFile::new(roots.net("rpc/nfs"), SeqFileKind::Single);
     let count = ProcessCount::new(&roots.proc);
     let nodes = numa::online(&roots);
     let disks = Disks::new(&roots, time_100ns_at);
@@ -118,6 +127,11 @@ pub fn providers_within(
         Box::new(multi_instance(FileSystem::new(&roots, space).within(deadline.length()))),
         Box::new(multi_instance(BlockIo::new(disks))),
         Box::new(multi_instance(PagingFile::new(&roots))),
+        Box::new(multi_instance(SoftwareRaid::new(&roots))),
+        Box::new(single_instance(ZfsArc::new(&roots))),
+        Box::new(single_instance(NfsClient::new(nfs.clone()))),
+        Box::new(multi_instance(NfsOperations::new(nfs))),
+        Box::new(multi_instance(Bonding::new(&roots))),
         Box::new(multi_instance(Interrupts::new(&roots))),
         Box::new(multi_instance(NetworkInterface::new(roots.clone()))),
         Box::new(single_instance(LinuxTcp::new(netstat.clone(), sockstat.clone()))),
