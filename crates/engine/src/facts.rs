@@ -44,6 +44,10 @@ pub enum FactKind {
     Model,
     /// Mount points of the file systems on a disk, separated by a comma and a blank.
     MountPoints,
+    /// Device that a file system is on, or the source that its mount names.
+    Device,
+    /// Type of a file system, such as `ext4`.
+    FileSystemType,
     /// Speed of a network interface, with its unit.
     Speed,
     /// Kernel driver of a device.
@@ -52,7 +56,7 @@ pub enum FactKind {
 
 impl FactKind {
     /// All kinds, in the order in which they are shown.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::User,
         Self::CommandLine,
         Self::Executable,
@@ -62,6 +66,8 @@ impl FactKind {
         Self::Pod,
         Self::Model,
         Self::MountPoints,
+        Self::Device,
+        Self::FileSystemType,
         Self::Speed,
         Self::Driver,
     ];
@@ -85,6 +91,8 @@ impl FactKind {
             Self::Pod => "pod",
             Self::Model => "model",
             Self::MountPoints => "mount_points",
+            Self::Device => "device",
+            Self::FileSystemType => "fs_type",
             Self::Speed => "speed",
             Self::Driver => "driver",
         }

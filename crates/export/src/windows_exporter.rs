@@ -1079,6 +1079,7 @@ pub(crate) static RISING: &[(Guid, CounterId)] = &[
     (catalogue::linux_network_interface::GUID, catalogue::linux_network_interface::CARRIER_LOSSES),
     (catalogue::linux_network_interface::GUID, catalogue::linux_network_interface::SENT_COMPRESSED_PACKETS),
     (catalogue::linux_sensors::GUID, catalogue::linux_sensors::ENERGY),
+    (catalogue::linux_system::GUID, catalogue::linux_system::HUNG_TASKS),
     (catalogue::network_interface::GUID, catalogue::network_interface::PACKETS_RECEIVED_DISCARDED),
     (catalogue::network_interface::GUID, catalogue::network_interface::PACKETS_RECEIVED_ERRORS),
     (catalogue::network_interface::GUID, catalogue::network_interface::PACKETS_RECEIVED_UNKNOWN),

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use perfset_linux::TextError;
+use perfset_linux::sources::arcstats::ArcStats;
 use perfset_linux::sources::arp::ArpTable;
 use perfset_linux::sources::cgroup::{
     BlkioSums, Controllers, CpuAcctStat, CpuStat, IoSums, MemoryEvents, MemoryStat, limit,
@@ -12,13 +13,16 @@ use perfset_linux::sources::cpulist::{CPU_LIMIT, NODE_LIMIT};
 use perfset_linux::sources::diskstats::{DiskStats, DiskStatsField};
 use perfset_linux::sources::drm_fdinfo::{DrmFdinfo, Engine, Region};
 use perfset_linux::sources::file_nr::FileNr;
+use perfset_linux::sources::interrupt_rows::InterruptRows;
 use perfset_linux::sources::interrupts::Interrupts;
 use perfset_linux::sources::loadavg::{LoadAvg, Loads};
+use perfset_linux::sources::mdstat::{MdArray, MdStat};
 use perfset_linux::sources::meminfo::{self, MemInfo};
 use perfset_linux::sources::modules::Modules;
 use perfset_linux::sources::mountinfo::MountInfo;
 use perfset_linux::sources::net_dev::NetDev;
 use perfset_linux::sources::netstat::Netstat;
+use perfset_linux::sources::nfs_client::NfsClient;
 use perfset_linux::sources::node_meminfo::NodeMemInfo;
 use perfset_linux::sources::numastat::NumaStat;
 use perfset_linux::sources::pci_address::PciAddress;
@@ -46,8 +50,8 @@ use perfset_linux::sources::uevent::Uevent;
 use perfset_linux::sources::vmstat::VmStat;
 use perfset_linux::sources::workload::Workload;
 use perfset_linux::sources::{
-    Number, attribute, cppc, cpuidle, cpulist, hwmon, link_speed, operstate, os_release, passwd, pid,
-    processes, thermal, topology,
+    Number, attribute, bonding, cppc, cpuidle, cpulist, hwmon, link_speed, operstate, os_release, passwd,
+    pid, processes, thermal, topology,
 };
 
 /// Parses a text as a kernel file: the first line of the input names the file, and the rest is its text.
@@ -98,6 +102,11 @@ pub fn check(input: &[u8]) {
             names(text);
             None
         }
+        b"arcstats" => again(text, ArcStats::parse).err(),
+        b"bonding" => bonding::interfaces(text).map(drop).err(),
+        b"mdstat" => again(text, MdStat::parse).and_then(of_arrays).err(),
+        b"net/rpc/nfs" => again(text, NfsClient::parse).err(),
+        b"interrupts/rows" => again(text, InterruptRows::parse).err(),
         b"interrupts" => again(text, Interrupts::parse).err(),
         b"cpulist" => list(text, CPU_LIMIT).err(),
         b"meminfo/all" => again(text, meminfo::AllLines::parse).err(),
@@ -277,6 +286,15 @@ fn of_swaps(swaps: Swaps) -> Result<(), TextError> {
     for area in swaps.areas {
         assert!(!area.path.is_empty());
         area.space?;
+    }
+    Ok(())
+}
+
+/// Checks that no array has more failed or spare disks than disks.
+fn of_arrays(mdstat: MdStat) -> Result<(), TextError> {
+    for MdArray { listed, failed, spare, work, done, .. } in mdstat.arrays {
+        assert!(failed <= listed && spare <= listed);
+        assert!(done.is_none() || work.is_some());
     }
     Ok(())
 }

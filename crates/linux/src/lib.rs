@@ -27,6 +27,8 @@ pub mod inventory;
 pub mod sources;
 
 #[cfg(target_os = "linux")]
+mod adjtimex;
+#[cfg(target_os = "linux")]
 mod capabilities;
 #[cfg(target_os = "linux")]
 mod clock;

@@ -21,13 +21,14 @@ use perfset_engine::{Entry, Machine, Snapshot};
 use perfset_linux::{ProcessSource, Roots, providers};
 
 /// Machines of `testdata/linux`, each with other files.
-const MACHINES: [&str; 8] = [
+const MACHINES: [&str; 9] = [
     "containers",
     "gpu-desktop",
     "many-disks",
     "old-disks",
     "old-kernel",
     "processes",
+    "servers",
     "small-vm",
     "two-nodes",
 ];

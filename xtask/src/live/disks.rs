@@ -114,11 +114,12 @@ pub fn check(rounds: usize) -> Result<String> {
     ))
 }
 
-/// Checks free space against df, the list of disks against `/sys`, and swap against swapon.
+/// Checks free space and inodes against df, the list of disks against `/sys`, and swap against swapon.
 pub fn sizes() -> Result<String> {
     let place = Folder::new("disks with spaces")?;
     let image = Image::mount(&place)?;
     space(&image)?;
+    file_system(&image)?;
     let disks = disks()?;
     let swap = swap(&place)?;
     Ok(format!(": {} disks; {swap}", disks.len()))
@@ -270,6 +271,28 @@ fn space(image: &Image) -> Result<()> {
     let (want_share, want_megabytes) = (avail / (used + avail) * 100.0, (avail / MIB).floor());
     ensure!((share - want_share).abs() < 1e-9, "% Free Space is {share}, df says {want_share}");
     ensure!(megabytes == want_megabytes, "Free Megabytes is {megabytes}, df says {want_megabytes}");
+    Ok(())
+}
+
+/// Checks every counter of File System for the image, which becomes read-only meanwhile.
+fn file_system(image: &Image) -> Result<()> {
+    let mount = path(&image.mount_point)?;
+    let columns = "--output=size,used,avail,itotal,iavail";
+    let counters =
+        ["Size Bytes", "Free Bytes", "Available Bytes", "Inodes", "Inodes Free", "Device Error", "Read Only"];
+    let paths = counters.map(|counter| format!(r"\File System({mount})\{counter}"));
+    for (options, is_read_only) in [("remount,rw", 0.0), ("remount,ro", 1.0), ("remount,rw", 0.0)] {
+        run("mount", &["-o", options, mount], "mount")?;
+        let df = run("df", &["-B1", columns, mount], "coreutils")?;
+        let line = df.lines().nth(1).unwrap_or_default();
+        let numbers: Vec<f64> = line.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+        let [size, used, avail, inodes, inodes_free] = numbers[..] else { bail!("df prints {df}") };
+        let want = [size, size - used, avail, inodes, inodes_free, 0.0, is_read_only];
+        let ours = record::one_sample(&paths.each_ref().map(String::as_str), &[])?;
+        for (record, want) in ours.iter().zip(want) {
+            ensure!(record.value()? == want, "{} is {}, df says {want}", record.path, record.value()?);
+        }
+    }
     Ok(())
 }
 

@@ -51,6 +51,7 @@ mod recordings;
 mod relations;
 mod report;
 mod services;
+mod system;
 mod tables;
 mod tmux;
 mod totals;
@@ -116,6 +117,8 @@ pub fn run(args: &Args) -> Result<()> {
         ("what a walk writes cannot be taken by another process of the same user", &walks::not_taken),
         ("disks agree with iostat and /sys, under a known load", &|| disks::check(rounds)),
         ("space and swap agree with df and swapon", &disks::sizes),
+        ("clock's discipline is that of adjtimex", &system::clock),
+        ("processes by state are those of ps", &system::states),
         ("protocols agree with nstat and ss, and follow a known load", &|| protocols::check(rounds)),
         ("network traffic is counted to the byte, as by ip, sar and tc", &network::interfaces),
         ("network sockets and keys are those of ss and nstat", &network::sockets),

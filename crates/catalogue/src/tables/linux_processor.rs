@@ -58,6 +58,10 @@ pub const PACKET_BUDGET_EXHAUSTED_PER_SEC: CounterId = CounterId(22);
 pub const STEERED_PACKETS_RECEIVED_PER_SEC: CounterId = CounterId(23);
 /// `Flow Limit Drops/sec`: `PERF_COUNTER_COUNTER`, unit `/s`.
 pub const FLOW_LIMIT_DROPS_PER_SEC: CounterId = CounterId(24);
+/// `Maximum Frequency`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `Hz`.
+pub const MAXIMUM_FREQUENCY: CounterId = CounterId(25);
+/// `Minimum Frequency`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `Hz`.
+pub const MINIMUM_FREQUENCY: CounterId = CounterId(26);
 
 /// The counterset.
 pub static COUNTERSET: Counterset =
@@ -69,7 +73,7 @@ pub static COUNTERSET: Counterset =
             for a processor, \"NODE,_Total\" for a node and \"_Total\" for the machine. In the rows of a node and of \
             the machine, percentages are the mean over the processors, and events are the sum.").of(&COUNTERS, &[]);
 
-static COUNTERS: [Counter; 25] = counters([
+static COUNTERS: [Counter; 27] = counters([
     row(PERCENT_I_O_WAIT_TIME, "% I/O Wait Time", T::PERF_100NSEC_TIMER, 22898).detail(DetailLevel::NOVICE).unit("%")
         .caps().file("/proc/stat").field("cpuN: iowait").availability("Needs Linux 2.5.41 or newer.")
         .help("Share of time in which the processor had nothing to do while a task that had run on it waited for a \
@@ -199,4 +203,15 @@ static COUNTERS: [Counter; 25] = counters([
             it. The limit of flows is off unless net.core.flow_limit_cpu_bitmap turns it on. Needs Linux 3.11 or \
             newer. On kernels before 5.10 not available for a moment while processors come online or go offline: \
             their lines have no processor numbers."),
+    row(MAXIMUM_FREQUENCY, "Maximum Frequency", T::PERF_COUNTER_LARGE_RAWCOUNT, 25174).scale(-7).unit("Hz")
+        .file("/sys/devices/system/cpu/cpuN/cpufreq/scaling_max_freq").field("x 1000")
+        .availability("Not available without cpufreq, as in most virtual machines.")
+        .help("Highest frequency at which the kernel lets the processor run now. Totals are the mean over the \
+            processors. As a share of what the hardware can do, read % Performance Limit of Processor Information. \
+            Not available without cpufreq, as in most virtual machines."),
+    row(MINIMUM_FREQUENCY, "Minimum Frequency", T::PERF_COUNTER_LARGE_RAWCOUNT, 25176).scale(-7).unit("Hz")
+        .file("/sys/devices/system/cpu/cpuN/cpufreq/scaling_min_freq").field("x 1000")
+        .availability("Not available without cpufreq, as in most virtual machines.")
+        .help("Lowest frequency at which the kernel lets the processor run now. Totals are the mean over the \
+            processors. Not available without cpufreq, as in most virtual machines."),
 ]);

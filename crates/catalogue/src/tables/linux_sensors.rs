@@ -24,6 +24,16 @@ pub const ENERGY: CounterId = CounterId(5);
 pub const PERCENT_RELATIVE_HUMIDITY: CounterId = CounterId(6);
 /// `% Relative Humidity Base`: `PERF_LARGE_RAW_BASE`.
 pub const PERCENT_RELATIVE_HUMIDITY_BASE: CounterId = CounterId(7);
+/// `Maximum Temperature`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `mK`.
+pub const MAXIMUM_TEMPERATURE: CounterId = CounterId(8);
+/// `Critical Temperature`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `mK`.
+pub const CRITICAL_TEMPERATURE: CounterId = CounterId(9);
+/// `Critical Hysteresis Temperature`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `mK`.
+pub const CRITICAL_HYSTERESIS_TEMPERATURE: CounterId = CounterId(10);
+/// `Critical Alarm`: `PERF_COUNTER_LARGE_RAWCOUNT`.
+pub const CRITICAL_ALARM: CounterId = CounterId(11);
+/// `Minimum Fan Speed`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `/min`.
+pub const MINIMUM_FAN_SPEED: CounterId = CounterId(12);
 
 /// The counterset.
 pub static COUNTERSET: Counterset =
@@ -33,10 +43,10 @@ pub static COUNTERSET: Counterset =
         .help("Readings of the machine's sensors (hwmon): temperatures, fans, voltages, currents, power. An instance \
             is one sensor, named by its chip and its label, such as \"coretemp/Core 0\" or \"nvme/Composite\". A \
             sensor without a label is named by its chip and the kernel's name for it: \"nct6775/fan2\". Each \
-            instance has a value only for the counter that it measures. Several sensors can have the same name; \
-            their ids differ. A machine that publishes no sensors has no instance.").of(&COUNTERS, &[]);
+            instance has values only for the counter that it measures, and for its limits. Several sensors can have \
+            the same name; their ids differ. A machine that publishes no sensors has no instance.").of(&COUNTERS, &[]);
 
-static COUNTERS: [Counter; 8] = counters([
+static COUNTERS: [Counter; 13] = counters([
     row(TEMPERATURE, "Temperature", T::PERF_COUNTER_LARGE_RAWCOUNT, 22184).detail(DetailLevel::NOVICE).scale(-3)
         .unit("mK").file("/sys/class/hwmon/hwmonN/tempM_input").field("+ 273150")
         .availability("Reported only by temperature sensors.")
@@ -74,4 +84,28 @@ static COUNTERS: [Counter; 8] = counters([
     row(PERCENT_RELATIVE_HUMIDITY_BASE, "% Relative Humidity Base", T::PERF_LARGE_RAW_BASE, 22212).hidden()
         .field("100,000").availability("Reported only by humidity sensors.")
         .help("100 %, in the unit of the sensor. Reported only by humidity sensors."),
+    row(MAXIMUM_TEMPERATURE, "Maximum Temperature", T::PERF_COUNTER_LARGE_RAWCOUNT, 25178).scale(-3).unit("mK")
+        .file("/sys/class/hwmon/hwmonN/tempM_max").field("+ 273150")
+        .availability("Reported only by temperature sensors with such a limit.")
+        .help("Temperature above which the sensor's chip warns, in thousandths of a kelvin. Reported only by \
+            temperature sensors with such a limit."),
+    row(CRITICAL_TEMPERATURE, "Critical Temperature", T::PERF_COUNTER_LARGE_RAWCOUNT, 25180).scale(-3).unit("mK")
+        .file("/sys/class/hwmon/hwmonN/tempM_crit").field("+ 273150")
+        .availability("Reported only by temperature sensors with such a limit.")
+        .help("Temperature at which the hardware is in danger, in thousandths of a kelvin. Chips slow the machine \
+            down there, or switch it off. Reported only by temperature sensors with such a limit."),
+    row(CRITICAL_HYSTERESIS_TEMPERATURE, "Critical Hysteresis Temperature", T::PERF_COUNTER_LARGE_RAWCOUNT, 25182)
+        .scale(-3).unit("mK").file("/sys/class/hwmon/hwmonN/tempM_crit_hyst").field("+ 273150")
+        .availability("Reported only by temperature sensors with such a limit.")
+        .help("Temperature below which the critical state ends, in thousandths of a kelvin. Reported only by \
+            temperature sensors with such a limit."),
+    row(CRITICAL_ALARM, "Critical Alarm", T::PERF_COUNTER_LARGE_RAWCOUNT, 25184)
+        .file("/sys/class/hwmon/hwmonN/tempM_crit_alarm")
+        .availability("Reported only by temperature sensors with such a limit.")
+        .help("1 if the sensor reports that its temperature is or was critical, else 0. Reported only by temperature \
+            sensors with such a limit."),
+    row(MINIMUM_FAN_SPEED, "Minimum Fan Speed", T::PERF_COUNTER_LARGE_RAWCOUNT, 25186).unit("/min")
+        .file("/sys/class/hwmon/hwmonN/fanM_min").availability("Reported only by fan sensors with such a limit.")
+        .help("Rotations per minute below which the chip reports that the fan fails. Reported only by fan sensors \
+            with such a limit."),
 ]);

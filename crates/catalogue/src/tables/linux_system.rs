@@ -34,8 +34,14 @@ pub const PERCENT_PROCESS_IDS_IN_USE: CounterId = CounterId(10);
 pub const PERCENT_PROCESS_IDS_IN_USE_BASE: CounterId = CounterId(11);
 /// `Process ID Limit`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const PROCESS_ID_LIMIT: CounterId = CounterId(12);
+/// `Threads Limit`: `PERF_COUNTER_LARGE_RAWCOUNT`.
+pub const THREADS_LIMIT: CounterId = CounterId(13);
+/// `Entropy Pool Size`: `PERF_COUNTER_LARGE_RAWCOUNT`.
+pub const ENTROPY_POOL_SIZE: CounterId = CounterId(14);
+/// `Hung Tasks`: `PERF_COUNTER_LARGE_RAWCOUNT`.
+pub const HUNG_TASKS: CounterId = CounterId(15);
 /// `Interrupts/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
-pub const INTERRUPTS_PER_SEC: CounterId = CounterId(20);
+pub const INTERRUPTS_PER_SEC: CounterId = CounterId(16);
 
 /// The counterset.
 pub static COUNTERSET: Counterset =
@@ -45,7 +51,7 @@ pub static COUNTERSET: Counterset =
         .help("Values of the whole machine that only Linux counts: load averages, created and blocked processes, \
             open files, process ids, random numbers. One instance, the machine.").of(&COUNTERS, &[]);
 
-static COUNTERS: [Counter; 14] = counters([
+static COUNTERS: [Counter; 17] = counters([
     row(LOAD_AVERAGE_1_MINUTE, "Load Average 1 Minute", T::PERF_LARGE_RAW_FRACTION, 22954).detail(DetailLevel::NOVICE)
         .base(LOAD_AVERAGE_BASE).file("/proc/loadavg").field("field 1 x 100")
         .help("Running average over the last minute of tasks that ran, waited for a processor or slept \
@@ -91,6 +97,16 @@ static COUNTERS: [Counter; 14] = counters([
         .file("/proc/sys/kernel/pid_max").help("Value of Process ID Limit."),
     row(PROCESS_ID_LIMIT, "Process ID Limit", T::PERF_COUNTER_LARGE_RAWCOUNT, 22978).file("/proc/sys/kernel/pid_max")
         .help("Upper limit of process ids: all are below this number."),
+    row(THREADS_LIMIT, "Threads Limit", T::PERF_COUNTER_LARGE_RAWCOUNT, 25168).file("/proc/sys/kernel/threads-max")
+        .help("Greatest number of threads that the machine can have at once. The limit of process ids may be lower."),
+    row(ENTROPY_POOL_SIZE, "Entropy Pool Size", T::PERF_COUNTER_LARGE_RAWCOUNT, 25170)
+        .file("/proc/sys/kernel/random/poolsize")
+        .help("Bits of randomness that the kernel can gather for random numbers. Always 256 from Linux 5.18 on."),
+    row(HUNG_TASKS, "Hung Tasks", T::PERF_COUNTER_LARGE_RAWCOUNT, 25172)
+        .file("/proc/sys/kernel/hung_task_detect_count")
+        .availability("Kernels before Linux 6.13, and those without the detector of hung tasks, do not count them.")
+        .help("Threads that the kernel has found to wait for too long without a way to wake them, since the system \
+            started. Kernels before Linux 6.13, and those without the detector of hung tasks, do not count them."),
     row(INTERRUPTS_PER_SEC, "Interrupts/sec", T::PERF_COUNTER_BULK_COUNT, 148).unit("/s").file("/proc/stat")
         .field("first number of intr")
         .help("Interrupts per second, as the kernel itself counts them for the whole machine. Interrupts/sec of \

@@ -7,10 +7,14 @@ use perfset_core::{CounterId, Counterset, Guid};
 use crate::{SearchWords, ValueRange};
 
 pub mod block_io;
+pub mod bonding;
 pub mod cache;
 pub mod cgroup;
+pub mod clock_discipline;
 pub mod connection_tracking;
+pub mod cooling_device;
 pub mod energy_meter;
+pub mod file_system;
 pub mod gpu_adapter_memory;
 pub mod gpu_engine;
 pub mod gpu_local_adapter_memory;
@@ -18,6 +22,7 @@ pub mod gpu_non_local_adapter_memory;
 pub mod gpu_process_memory;
 pub mod icmp;
 pub mod icmpv6;
+pub mod interrupts;
 pub mod ipv4;
 pub mod ipv6;
 pub mod linux_gpu;
@@ -35,18 +40,23 @@ pub mod linux_udp;
 pub mod logical_disk;
 pub mod memory;
 pub mod network_interface;
+pub mod nfs_client;
+pub mod nfs_client_operations;
 pub mod numa_node_memory;
 pub mod objects;
 pub mod paging_file;
 pub mod perfset_engine;
 pub mod physical_disk;
+pub mod power_supply;
 pub mod pressure_stall;
 pub mod process;
+pub mod process_states;
 pub mod process_v2;
 pub mod processor;
 pub mod processor_information;
 pub mod scheduler;
 pub mod sockets;
+pub mod software_raid;
 pub mod system;
 pub mod tcp_states;
 pub mod tcpv4;
@@ -55,6 +65,7 @@ pub mod thermal_zone_information;
 pub mod thread;
 pub mod udpv4;
 pub mod udpv6;
+pub mod zfs_arc;
 
 /// The namespace of the GUIDs that are made of names (UUID version 5).
 pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
@@ -62,10 +73,14 @@ pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
 /// Every built-in counterset, in the order of the modules' names.
 pub static ALL: &[&Counterset] = &[
     &block_io::COUNTERSET,
+    &bonding::COUNTERSET,
     &cache::COUNTERSET,
     &cgroup::COUNTERSET,
+    &clock_discipline::COUNTERSET,
     &connection_tracking::COUNTERSET,
+    &cooling_device::COUNTERSET,
     &energy_meter::COUNTERSET,
+    &file_system::COUNTERSET,
     &gpu_adapter_memory::COUNTERSET,
     &gpu_engine::COUNTERSET,
     &gpu_local_adapter_memory::COUNTERSET,
@@ -73,6 +88,7 @@ pub static ALL: &[&Counterset] = &[
     &gpu_process_memory::COUNTERSET,
     &icmp::COUNTERSET,
     &icmpv6::COUNTERSET,
+    &interrupts::COUNTERSET,
     &ipv4::COUNTERSET,
     &ipv6::COUNTERSET,
     &linux_gpu::COUNTERSET,
@@ -90,18 +106,23 @@ pub static ALL: &[&Counterset] = &[
     &logical_disk::COUNTERSET,
     &memory::COUNTERSET,
     &network_interface::COUNTERSET,
+    &nfs_client::COUNTERSET,
+    &nfs_client_operations::COUNTERSET,
     &numa_node_memory::COUNTERSET,
     &objects::COUNTERSET,
     &paging_file::COUNTERSET,
     &perfset_engine::COUNTERSET,
     &physical_disk::COUNTERSET,
+    &power_supply::COUNTERSET,
     &pressure_stall::COUNTERSET,
     &process::COUNTERSET,
+    &process_states::COUNTERSET,
     &process_v2::COUNTERSET,
     &processor::COUNTERSET,
     &processor_information::COUNTERSET,
     &scheduler::COUNTERSET,
     &sockets::COUNTERSET,
+    &software_raid::COUNTERSET,
     &system::COUNTERSET,
     &tcp_states::COUNTERSET,
     &tcpv4::COUNTERSET,
@@ -110,6 +131,7 @@ pub static ALL: &[&Counterset] = &[
     &thread::COUNTERSET,
     &udpv4::COUNTERSET,
     &udpv6::COUNTERSET,
+    &zfs_arc::COUNTERSET,
 ];
 
 /// Title indexes of earlier versions, each with the current one of the same name.
@@ -176,6 +198,7 @@ pub(crate) static ADDING_UP: &[(Guid, CounterId)] = &[
     (linux_processor::GUID, linux_processor::PACKET_BUDGET_EXHAUSTED_PER_SEC),
     (linux_processor::GUID, linux_processor::STEERED_PACKETS_RECEIVED_PER_SEC),
     (linux_processor::GUID, linux_processor::FLOW_LIMIT_DROPS_PER_SEC),
+    (nfs_client_operations::GUID, nfs_client_operations::OPERATIONS_PER_SEC),
     (process::GUID, process::PERCENT_PROCESSOR_TIME),
     (process::GUID, process::PERCENT_USER_TIME),
     (process::GUID, process::PERCENT_PRIVILEGED_TIME),
@@ -195,6 +218,7 @@ pub(crate) static ADDING_UP: &[(Guid, CounterId)] = &[
     (process::GUID, process::IO_DATA_BYTES_PER_SEC),
     (process::GUID, process::IO_OTHER_BYTES_PER_SEC),
     (process::GUID, process::WORKING_SET_PRIVATE),
+    (process_states::GUID, process_states::PROCESSES),
     (process_v2::GUID, process_v2::PERCENT_PROCESSOR_TIME),
     (process_v2::GUID, process_v2::PERCENT_USER_TIME),
     (process_v2::GUID, process_v2::PERCENT_PRIVILEGED_TIME),
@@ -281,6 +305,7 @@ pub(crate) static RANGES: &[(Guid, CounterId, ValueRange)] = &[
     (paging_file::GUID, paging_file::PERCENT_USAGE, ValueRange::Percent),
     (paging_file::GUID, paging_file::PERCENT_USAGE_PEAK, ValueRange::Percent),
     (physical_disk::GUID, physical_disk::PERCENT_IDLE_TIME, ValueRange::Percent),
+    (power_supply::GUID, power_supply::CAPACITY, ValueRange::Percent),
     (pressure_stall::GUID, pressure_stall::PERCENT_SOME_STALLED_TIME, ValueRange::Percent),
     (pressure_stall::GUID, pressure_stall::PERCENT_FULL_STALLED_TIME, ValueRange::Percent),
     (pressure_stall::GUID, pressure_stall::PERCENT_SOME_STALLED_TIME_10_SECONDS, ValueRange::Percent),
@@ -365,6 +390,15 @@ pub(crate) static WORDS: &[SearchWords] = &[
         ],
     },
     SearchWords {
+        guid: bonding::GUID,
+        first: Some(bonding::ACTIVE_SLAVES),
+        counterset: &["bond", "lacp", "link aggregation", "teaming"],
+        counters: &[
+            (bonding::SLAVES, &["bonding slaves"]),
+            (bonding::ACTIVE_SLAVES, &["bonding active", "slaves up"]),
+        ],
+    },
+    SearchWords {
         guid: cache::GUID,
         first: Some(cache::DIRTY_PAGES),
         counterset: &[],
@@ -405,6 +439,39 @@ pub(crate) static WORDS: &[SearchWords] = &[
         ],
     },
     SearchWords {
+        guid: clock_discipline::GUID,
+        first: Some(clock_discipline::SYNCHRONISED),
+        counterset: &["ntp", "timex", "adjtimex", "time sync", "chrony", "ntpd", "pps"],
+        counters: &[
+            (
+                clock_discipline::OFFSET_TO_ADD,
+                &["timex offset", "clock offset", "offset seconds", "ntp offset"],
+            ),
+            (clock_discipline::OFFSET_TO_SUBTRACT, &["timex offset", "clock offset", "ntp offset"]),
+            (clock_discipline::MAXIMUM_ERROR, &["timex maxerror", "maxerror"]),
+            (clock_discipline::ESTIMATED_ERROR, &["timex estimated error", "esterror"]),
+            (
+                clock_discipline::PERCENT_FREQUENCY,
+                &["timex frequency adjustment", "clock drift", "frequency adjustment ratio", "ppm"],
+            ),
+            (clock_discipline::LOOP_TIME_CONSTANT, &["timex loop time constant"]),
+            (clock_discipline::TICK, &["timex tick"]),
+            (clock_discipline::TAI_OFFSET, &["timex tai offset", "leap seconds", "tai"]),
+            (
+                clock_discipline::SYNCHRONISED,
+                &["timex sync status", "sync status", "synchronized", "ntp sync", "unsynchronised"],
+            ),
+            (clock_discipline::PERCENT_PPS_FREQUENCY, &["timex pps frequency"]),
+            (clock_discipline::PERCENT_PPS_STABILITY, &["timex pps stability"]),
+            (clock_discipline::PPS_JITTER, &["timex pps jitter"]),
+            (clock_discipline::PPS_SHIFT, &["timex pps shift"]),
+            (clock_discipline::PPS_JITTER_EXCEEDED_PER_SEC, &["timex pps jitter total"]),
+            (clock_discipline::PPS_CALIBRATIONS_PER_SEC, &["timex pps calibration"]),
+            (clock_discipline::PPS_CALIBRATION_ERRORS_PER_SEC, &["timex pps error"]),
+            (clock_discipline::PPS_STABILITY_EXCEEDED_PER_SEC, &["timex pps stability exceeded"]),
+        ],
+    },
+    SearchWords {
         guid: connection_tracking::GUID,
         first: Some(connection_tracking::ENTRIES),
         counterset: &[
@@ -424,6 +491,15 @@ pub(crate) static WORDS: &[SearchWords] = &[
         ],
     },
     SearchWords {
+        guid: cooling_device::GUID,
+        first: Some(cooling_device::STATE),
+        counterset: &["cooling", "throttling"],
+        counters: &[
+            (cooling_device::STATE, &["cooling device cur state", "cur_state"]),
+            (cooling_device::MAXIMUM_STATE, &["cooling device max state", "max_state"]),
+        ],
+    },
+    SearchWords {
         guid: energy_meter::GUID,
         first: Some(energy_meter::ENERGY),
         counterset: &["rapl"],
@@ -433,6 +509,26 @@ pub(crate) static WORDS: &[SearchWords] = &[
                 &["power consumption", "power usage", "joules", "watts", "electricity", "energy consumption"],
             ),
             (energy_meter::POWER, &["watts", "power consumption"]),
+        ],
+    },
+    SearchWords {
+        guid: file_system::GUID,
+        first: Some(file_system::AVAILABLE_BYTES),
+        counterset: &["filesystem", "mount point", "mountpoint", "mounts", "statfs"],
+        counters: &[
+            (
+                file_system::SIZE_BYTES,
+                &["filesystem size", "filesystem size bytes", "disk size", "capacity", "df size"],
+            ),
+            (file_system::FREE_BYTES, &["filesystem free", "filesystem free bytes"]),
+            (
+                file_system::AVAILABLE_BYTES,
+                &["filesystem avail", "filesystem available", "df avail", "free space"],
+            ),
+            (file_system::INODES, &["filesystem files", "df -i", "inode count"]),
+            (file_system::INODES_FREE, &["filesystem files free", "ifree", "inodes left", "out of inodes"]),
+            (file_system::READ_ONLY, &["filesystem readonly", "readonly", "ro mount", "remounted"]),
+            (file_system::DEVICE_ERROR, &["filesystem device error", "stale mount", "hanging mount"]),
         ],
     },
     SearchWords {
@@ -493,6 +589,12 @@ pub(crate) static WORDS: &[SearchWords] = &[
             (icmpv6::RECEIVED_ECHO_PER_SEC, &["ping6", "iech6/s"]),
             (icmpv6::RECEIVED_NEIGHBOR_SOLICIT, &["ndp"]),
         ],
+    },
+    SearchWords {
+        guid: interrupts::GUID,
+        first: Some(interrupts::INTERRUPTS_PER_SEC),
+        counterset: &["irq", "irqs", "interrupt line", "local timer interrupts", "function call interrupts"],
+        counters: &[(interrupts::INTERRUPTS_PER_SEC, &["interrupts total", "intr by device"])],
     },
     SearchWords {
         guid: ipv4::GUID,
@@ -739,6 +841,11 @@ pub(crate) static WORDS: &[SearchWords] = &[
                 &["softnet", "rx_rps/s", "rps", "receive packet steering"],
             ),
             (linux_processor::FLOW_LIMIT_DROPS_PER_SEC, &["softnet", "flw_lim/s", "flow limit"]),
+            (
+                linux_processor::MAXIMUM_FREQUENCY,
+                &["cpu scaling frequency max", "scaling_max_freq", "frequency limit"],
+            ),
+            (linux_processor::MINIMUM_FREQUENCY, &["cpu scaling frequency min", "scaling_min_freq"]),
         ],
     },
     SearchWords {
@@ -763,6 +870,11 @@ pub(crate) static WORDS: &[SearchWords] = &[
             (linux_sensors::VOLTAGE, &["volts", "involt"]),
             (linux_sensors::CURRENT, &["amps"]),
             (linux_sensors::POWER, &["watts", "power consumption", "power usage"]),
+            (linux_sensors::MAXIMUM_TEMPERATURE, &["hwmon temp max", "high temperature"]),
+            (linux_sensors::CRITICAL_TEMPERATURE, &["hwmon temp crit"]),
+            (linux_sensors::CRITICAL_HYSTERESIS_TEMPERATURE, &["hwmon temp crit hyst"]),
+            (linux_sensors::CRITICAL_ALARM, &["hwmon temp crit alarm", "overheating alarm"]),
+            (linux_sensors::MINIMUM_FAN_SPEED, &["hwmon fan min"]),
         ],
     },
     SearchWords {
@@ -786,7 +898,7 @@ pub(crate) static WORDS: &[SearchWords] = &[
             ),
             (
                 linux_system::BLOCKED_PROCESSES,
-                &["procs blocked", "procs_blocked", "blocked", "d state", "uninterruptible", "hung tasks"],
+                &["procs blocked", "procs_blocked", "blocked", "d state", "uninterruptible"],
             ),
             (
                 linux_system::OPEN_FILES,
@@ -799,6 +911,9 @@ pub(crate) static WORDS: &[SearchWords] = &[
             (linux_system::ENTROPY_AVAILABLE, &["random", "entropy_avail"]),
             (linux_system::PERCENT_PROCESS_IDS_IN_USE, &["pids", "pid exhaustion"]),
             (linux_system::PROCESS_ID_LIMIT, &["pid_max"]),
+            (linux_system::THREADS_LIMIT, &["threads-max", "max threads", "processes max threads", "nproc"]),
+            (linux_system::ENTROPY_POOL_SIZE, &["poolsize", "entropy pool size bits"]),
+            (linux_system::HUNG_TASKS, &["hung_task_detect_count", "kernel hung tasks", "khungtaskd"]),
             (linux_system::INTERRUPTS_PER_SEC, &["intr", "irq"]),
         ],
     },
@@ -1043,6 +1158,29 @@ pub(crate) static WORDS: &[SearchWords] = &[
         ],
     },
     SearchWords {
+        guid: nfs_client::GUID,
+        first: Some(nfs_client::CALLS_PER_SEC),
+        counterset: &["nfsstat", "nfs", "sunrpc"],
+        counters: &[
+            (nfs_client::CALLS_PER_SEC, &["nfs rpcs", "nfs rpc calls"]),
+            (nfs_client::RETRANSMISSIONS_PER_SEC, &["nfs rpc retransmissions", "retrans"]),
+            (
+                nfs_client::AUTHENTICATION_REFRESHES_PER_SEC,
+                &["nfs rpc authentication refreshes", "authrefrsh"],
+            ),
+            (nfs_client::PACKETS_PER_SEC, &["nfs packets"]),
+            (nfs_client::UDP_PACKETS_PER_SEC, &["nfs packets udp"]),
+            (nfs_client::TCP_PACKETS_PER_SEC, &["nfs packets tcp"]),
+            (nfs_client::TCP_CONNECTIONS_PER_SEC, &["nfs connections"]),
+        ],
+    },
+    SearchWords {
+        guid: nfs_client_operations::GUID,
+        first: Some(nfs_client_operations::OPERATIONS_PER_SEC),
+        counterset: &["nfsstat", "nfs requests", "nfs procedures"],
+        counters: &[(nfs_client_operations::OPERATIONS_PER_SEC, &["nfs requests total"])],
+    },
+    SearchWords {
         guid: numa_node_memory::GUID,
         first: Some(numa_node_memory::AVAILABLE_MBYTES),
         counterset: &["numa"],
@@ -1126,6 +1264,15 @@ pub(crate) static WORDS: &[SearchWords] = &[
             (physical_disk::AVG_DISK_BYTES_READ, &["rareq-sz"]),
             (physical_disk::AVG_DISK_BYTES_WRITE, &["wareq-sz"]),
             (physical_disk::PERCENT_IDLE_TIME, &["disk idle"]),
+        ],
+    },
+    SearchWords {
+        guid: power_supply::GUID,
+        first: Some(power_supply::ONLINE),
+        counterset: &["battery", "ups", "mains", "charger"],
+        counters: &[
+            (power_supply::ONLINE, &["power supply online", "ac power", "plugged in"]),
+            (power_supply::CAPACITY, &["battery level", "battery charge", "power supply capacity"]),
         ],
     },
     SearchWords {
@@ -1227,6 +1374,15 @@ pub(crate) static WORDS: &[SearchWords] = &[
             (process::IO_DATA_BYTES_PER_SEC, &["process io"]),
             (process::WORKING_SET_PRIVATE, &["rssanon", "uss", "unique set size"]),
         ],
+    },
+    SearchWords {
+        guid: process_states::GUID,
+        first: Some(process_states::PROCESSES),
+        counterset: &["process state", "ps stat", "zombies", "zombie", "sleeping", "stopped"],
+        counters: &[(
+            process_states::PROCESSES,
+            &["processes state", "procs by state", "uninterruptible", "defunct"],
+        )],
     },
     SearchWords {
         guid: process_v2::GUID,
@@ -1387,6 +1543,24 @@ pub(crate) static WORDS: &[SearchWords] = &[
         ],
     },
     SearchWords {
+        guid: software_raid::GUID,
+        first: Some(software_raid::FAILED_DISKS),
+        counterset: &["mdraid", "md", "mdadm", "mdstat", "raid array"],
+        counters: &[
+            (software_raid::ACTIVE, &["md state", "md active"]),
+            (software_raid::ACTIVE_DISKS, &["md disks active"]),
+            (software_raid::FAILED_DISKS, &["md disks failed", "degraded raid", "faulty disk"]),
+            (software_raid::SPARE_DISKS, &["md disks spare"]),
+            (software_raid::REQUIRED_DISKS, &["md disks required"]),
+            (software_raid::BLOCKS, &["md blocks"]),
+            (software_raid::BLOCKS_SYNCED, &["md blocks synced", "rebuild progress"]),
+            (software_raid::RECOVERING, &["md recovering", "rebuild"]),
+            (software_raid::RESYNCING, &["md resync"]),
+            (software_raid::RESHAPING, &["md reshape"]),
+            (software_raid::CHECKING, &["md check"]),
+        ],
+    },
+    SearchWords {
         guid: system::GUID,
         first: Some(system::PROCESSOR_QUEUE_LENGTH),
         counterset: &[],
@@ -1518,5 +1692,21 @@ pub(crate) static WORDS: &[SearchWords] = &[
         first: Some(udpv6::DATAGRAMS_PER_SEC),
         counterset: &["udp"],
         counters: &[(udpv6::DATAGRAMS_RECEIVED_ERRORS, &["udp drops"])],
+    },
+    SearchWords {
+        guid: zfs_arc::GUID,
+        first: Some(zfs_arc::SIZE_BYTES),
+        counterset: &["zfs", "arc", "arcstat", "arcstats", "l2arc"],
+        counters: &[
+            (zfs_arc::HITS_PER_SEC, &["zfs arc hits"]),
+            (zfs_arc::MISSES_PER_SEC, &["zfs arc misses"]),
+            (zfs_arc::SIZE_BYTES, &["zfs arc size", "arcsz"]),
+            (zfs_arc::TARGET_SIZE_BYTES, &["zfs arc target"]),
+            (zfs_arc::MINIMUM_TARGET_SIZE_BYTES, &["zfs arc min"]),
+            (zfs_arc::MAXIMUM_TARGET_SIZE_BYTES, &["zfs arc max", "zfs_arc_max"]),
+            (zfs_arc::L2_HITS_PER_SEC, &["l2arc hits"]),
+            (zfs_arc::L2_MISSES_PER_SEC, &["l2arc misses"]),
+            (zfs_arc::L2_SIZE_BYTES, &["l2arc size"]),
+        ],
     },
 ];

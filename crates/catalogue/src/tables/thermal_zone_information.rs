@@ -42,7 +42,7 @@ static COUNTERS: [Counter; 4] = counters([
             that it cools. Steps are not always shares of speed. No value if the zone slows no processor."),
     row(THROTTLE_REASONS, "Throttle Reasons", T::PERF_COUNTER_RAWCOUNT, 22188).attribute(Attributes::DISPLAY_AS_HEX)
         .file("/sys/class/thermal/cooling_deviceM/cur_state")
-        .field("whether it is above 0 for a cdevM of the zone that slows processors")
+        .field("1 if it is above 0 for a cdevM of the zone that slows processors; no value without its max_state")
         .availability("No value if the zone slows no processor.")
         .help("On Linux only one reason: 1 if processors are slowed down because of the temperature, otherwise 0. \
             Windows has a bit for each of several reasons. A device that serves several zones counts in each of \

@@ -21,7 +21,7 @@ pub(crate) use perfset_engine::provider::{
     ProviderGroup, SingleInstanceProvider, TOTAL_ID, TOTAL_NAME, Total, ValueSource, birth_of_total, fill,
     instance_name, reading,
 };
-pub(crate) use value::{HOLD_SECONDS, unavailable};
+pub(crate) use value::{HOLD_SECONDS, id_of_name, unavailable};
 
 use crate::clock::elapsed_ns;
 

@@ -1,6 +1,7 @@
 //! Helpers for values that the kernel does not have, or takes back.
 
-use perfset_core::NoValue;
+use perfset_core::{InstanceId, NoValue};
+use perfset_engine::provider::TOTAL_ID;
 
 /// Maximum step back of a kernel's idle time, in seconds. A larger step is a restart: a CPU went offline or came
 /// online.
@@ -9,4 +10,13 @@ pub(crate) const HOLD_SECONDS: u64 = 60;
 /// Returns the reason that a counter has no value, on any Linux or on this machine.
 pub(crate) fn unavailable(why: &'static str) -> NoValue {
     NoValue::Unavailable(why.into())
+}
+
+/// Returns the id of an instance that nothing else than its name identifies: the FNV-1a hash of the name.
+pub(crate) fn id_of_name(name: &[u8]) -> InstanceId {
+    const BASIS: u32 = 0x811C_9DC5;
+    const PRIME: u32 = 0x0100_0193;
+    let hash = name.iter().fold(BASIS, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(PRIME));
+    // The ids from `TOTAL_ID` on are reserved.
+    InstanceId(hash.min(TOTAL_ID.0.saturating_sub(1)))
 }

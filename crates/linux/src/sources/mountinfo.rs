@@ -22,6 +22,8 @@ pub struct Mount {
     pub fs_type: Vec<u8>,
     /// Source of the mount, as it was passed to the kernel.
     pub source: Vec<u8>,
+    /// `true` if nothing can be written through this mount: the mount or its file system is read-only.
+    pub is_read_only: bool,
 }
 
 /// Mounts of a process, parsed from `/proc/PID/mountinfo`.
@@ -74,7 +76,7 @@ impl Mount {
         self.minor = half(text)?;
         text.word()?; // what of the file system is mounted
         unescape(text.word()?, &mut self.mount_point);
-        text.word()?; // options of the mount
+        let is_mount_read_only = is_read_only(text.word()?);
         while text.word()? != b"-" {} // how it is shared with other namespaces
         unescape(text.word()?, &mut self.fs_type);
         // The source may be empty, so that two blanks follow each other.
@@ -82,9 +84,15 @@ impl Mount {
             return Err(text.expected("a blank"));
         }
         unescape(text.until_blank(), &mut self.source);
-        text.line()?;
+        // One file system can be mounted for reading at one place and for writing at another.
+        self.is_read_only = is_read_only(text.line()?.trim_ascii_start()) || is_mount_read_only;
         Ok(())
     }
+}
+
+/// Returns `true` if options, separated by commas, contain `ro`.
+fn is_read_only(options: &[u8]) -> bool {
+    options.split(|byte| *byte == b',').any(|option| option == b"ro")
 }
 
 fn half(text: &mut Text<'_>) -> Result<u32, TextError> {
@@ -114,6 +122,7 @@ mod tests {
             mount_point: mount_point.into(),
             fs_type: fs_type.into(),
             source: source.into(),
+            is_read_only: false,
         };
         for (text, want) in [
             ("/ / rw - ext4 /dev/vda rw,discard", mount("/", "ext4", "/dev/vda")),
@@ -127,6 +136,21 @@ mod tests {
             assert_eq!(parse(&line.repeat(2)), Ok(vec![want.clone(), want]), "{text}");
         }
         assert_eq!(parse(""), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn read_only_by_the_mount_or_by_the_file_system() {
+        for (mount, file_system, want) in [
+            ("rw,relatime", "rw,data=ordered", false),
+            ("ro,relatime", "rw", true),
+            ("rw", "ro,data=ordered", true),
+            ("rw", "rw,ro", true),
+            ("rw,root", "rw,errors=remount-ro", false),
+            ("rw", "", false),
+        ] {
+            let line = format!("22 1 254:3 / /a {mount} - ext4 /dev/a {file_system}\n");
+            assert_eq!(parse(&line).unwrap()[0].is_read_only, want, "{line}");
+        }
     }
 
     #[test]

@@ -6,10 +6,10 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::{
-    arp, attribute, cgroup, cppc, cpuidle, cpuinfo, cpulist, diskstats, drm_fdinfo, file_nr, interrupts,
-    link_speed, loadavg, meminfo, modules, mountinfo, net_dev, netstat, node_meminfo, numastat, operstate,
-    pid, pressure, proc_stat, schedstat, snmp, snmp6, sockstat, softirqs, softnet_stat, swaps, sysvipc,
-    tcp_sockets, udp_sockets, uevent, vmstat, workload,
+    arcstats, arp, attribute, bonding, cgroup, cppc, cpuidle, cpuinfo, cpulist, diskstats, drm_fdinfo,
+    file_nr, interrupt_rows, interrupts, link_speed, loadavg, mdstat, meminfo, modules, mountinfo, net_dev,
+    netstat, nfs_client, node_meminfo, numastat, operstate, pid, pressure, proc_stat, schedstat, snmp, snmp6,
+    sockstat, softirqs, softnet_stat, swaps, sysvipc, tcp_sockets, udp_sockets, uevent, vmstat, workload,
 };
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
@@ -94,6 +94,24 @@ const PARSERS: &[(&str, Walk)] = &[
             let _ = (interrupts.for_cpu(cpu), interrupts.clock_of(cpu)); // any answer will do
         }
         Ok(())
+    }),
+    ("proc/interrupts", |text| {
+        let mut interrupts = interrupt_rows::InterruptRows::default();
+        interrupts.parse(text)?;
+        assert!(interrupts.rows.iter().all(|row| row.devices().len() <= row.about.len()));
+        Ok(())
+    }),
+    ("../servers/proc/mdstat", |text| mdstat::MdStat::default().parse(text)),
+    ("../servers/proc/net/rpc/nfs", |text| nfs_client::NfsClient::default().parse(text)),
+    ("../servers/proc/spl/kstat/zfs/arcstats", |text| {
+        let mut stats = arcstats::ArcStats::default();
+        stats.parse(text)?;
+        let _ = stats.get("size"); // any answer will do
+        Ok(())
+    }),
+    ("../servers/sys/class/net/bond0/bonding/slaves", |text| {
+        // An empty file has no names, which is no error of the file.
+        attribute::line(text).and(bonding::interfaces(text).map(drop))
     }),
     ("proc/softirqs", |text| {
         let mut softirqs = softirqs::Softirqs::default();

@@ -344,6 +344,7 @@ impl Cpus {
             | id::FLOW_LIMIT_DROPS_PER_SEC => {
                 KnownValue::new(Expected::Count(Count::default()), &[softnet, ONLINE, STAT])
             }
+            id::MAXIMUM_FREQUENCY | id::MINIMUM_FREQUENCY => KnownValue::new(Expected::Never, &[]),
             _ => KnownValue::new(Expected::Count(Count::default()), &[softirqs, ONLINE, STAT]),
         }
     }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use perfset_catalogue::{
-    block_io, cache, cgroup, linux_memory, linux_network_interface, linux_process, linux_processor,
-    linux_system, logical_disk, memory, network_interface, paging_file, physical_disk, pressure_stall,
-    process, process_v2, processor, processor_information, scheduler, system, thread,
+    block_io, cache, cgroup, file_system, linux_memory, linux_network_interface, linux_process,
+    linux_processor, linux_system, logical_disk, memory, network_interface, paging_file, physical_disk,
+    pressure_stall, process, process_v2, processor, processor_information, scheduler, system, thread,
 };
 use perfset_core::{CounterId, Guid};
 
@@ -56,6 +56,7 @@ pub(crate) enum Thing {
     ThreadTotal,
     Disk(usize),
     DiskTotal,
+    RootMount,
     Network(usize),
     Pressure(usize),
     RootGroup,
@@ -79,7 +80,7 @@ pub(crate) struct ModelRow {
 }
 
 /// Countersets of the model.
-pub(crate) const SETS: [Guid; 21] = [
+pub(crate) const SETS: [Guid; 22] = [
     processor_information::GUID,
     processor::GUID,
     linux_processor::GUID,
@@ -90,6 +91,7 @@ pub(crate) const SETS: [Guid; 21] = [
     thread::GUID,
     physical_disk::GUID,
     logical_disk::GUID,
+    file_system::GUID,
     block_io::GUID,
     network_interface::GUID,
     linux_network_interface::GUID,
@@ -454,6 +456,11 @@ impl World {
             }
             physical_disk::GUID => disks(false, true),
             logical_disk::GUID => disks(true, true),
+            file_system::GUID => {
+                let from = Source::File("proc/1/mountinfo");
+                let root = row("/".to_owned(), Some(21), Thing::RootMount, 0, &[from]);
+                [root].into_iter().chain(disks(true, false)).collect()
+            }
             block_io::GUID => disks(false, false),
             network_interface::GUID | linux_network_interface::GUID => {
                 let from = |serial| [Source::File(self.networks.file()), Source::Link(serial, "ifindex")];
@@ -510,6 +517,8 @@ impl World {
             Thing::ThreadTotal | Thing::RootGroup => {
                 KnownValue::new(Expected::Unknown, &[Source::File("sys/fs/cgroup/cgroup.controllers")])
             }
+            Thing::RootMount => Self::mounted(counter),
+            Thing::Disk(_) if set == file_system::GUID => Self::mounted(counter),
             Thing::Disk(at) if set == block_io::GUID => self.disks.block_io(&self.disks.all[at], counter),
             Thing::Disk(at) => match physical(set, counter) {
                 Some(counter) => self.disks.physical(&self.disks.all[at], counter, set == logical_disk::GUID),
@@ -535,6 +544,13 @@ impl World {
             }
             Thing::Single => self.single(set, counter),
         }
+    }
+
+    /// Returns the rule for a mount point. Nothing is mounted for reading only, and the mount points are those of
+    /// another tree.
+    fn mounted(counter: CounterId) -> KnownValue {
+        let wanted = if counter == file_system::READ_ONLY { Expected::Level(0) } else { Expected::Never };
+        KnownValue::new(wanted, &[Source::File("proc/1/mountinfo")])
     }
 
     fn of_cpus(&self, set: Guid, at: Option<usize>, counter: CounterId) -> KnownValue {

@@ -16,8 +16,8 @@ use super::mounts::{Mounts, Volume};
 use super::remote::Remote;
 use super::requests::{Requests, mean, never, total_of};
 use crate::provider::{
-    Collection, CollectionCache, InstanceKey, InstanceSource, KeptFile, MarkedRaw, ParsedFile, SeqFileKind,
-    SharedFile, Total, instance_name, unavailable,
+    Collection, CollectionCache, InstanceKey, InstanceSource, KeptFile, MarkedRaw, Parse, ParsedFile,
+    SeqFileKind, SharedFile, Total, instance_name, unavailable,
 };
 use crate::roots::Roots;
 
@@ -64,19 +64,18 @@ struct Space {
 }
 
 const BYTES_IN_MIB: u64 = 1 << 20;
+/// Reason for a file system that is not asked.
+pub(super) const MAY_BLOCK: &str = "its mount point is in a file system that may never answer";
+/// Reason for mount points below which another tree lies.
+pub(super) const ANOTHER_TREE: &str = "the mount points are those of another tree";
 
 impl LogicalDisk {
     /// Creates a provider that reads below `roots`. If `roots` belong to another system, the mounts are those of its
     /// process 1. `space` requests the space of a file system at its mount point; `None` if the mount points are in
     /// another tree.
     pub(crate) fn new(roots: &Roots, disks: Disks, space: Option<AskSpace>) -> Self {
-        let (process, absent) = match roots.are_own() {
-            true => ("self", "there is no /proc/self/mountinfo"),
-            false => ("1", "there is no /proc/1/mountinfo"),
-        };
-        let file = KeptFile::new(roots.proc.join(process).join("mountinfo"), SeqFileKind::Records);
         Self {
-            mounts: ParsedFile::from_file(SharedFile::from_file(file.tells_changes()), absent, Mounts::parse),
+            mounts: mount_list(roots, Mounts::parse),
             disks,
             space,
             deadline: Deadline::DEFAULT,
@@ -100,7 +99,7 @@ impl LogicalDisk {
         pass: &mut Collection,
         part: impl FnOnce(Space) -> u64,
     ) -> Result<MarkedRaw, NoValue> {
-        let ask = self.space.ok_or(unavailable("the mount points are those of another tree"))?;
+        let ask = self.space.ok_or(unavailable(ANOTHER_TREE))?;
         let (deadline, begun) = (self.deadline, self.until);
         let VolumeState { volume, remote, requested, space, .. } =
             self.volumes.get_mut(at).ok_or(NoValue::NotGiven)?;
@@ -230,6 +229,27 @@ impl InstanceSource for LogicalDisk {
     }
 }
 
+/// Returns the parsed list of mounts: that of this process, or that of process 1 if `roots` belong to another system.
+pub(super) fn mount_list<T: Default>(roots: &Roots, parse: Parse<T>) -> ParsedFile<T> {
+    let (process, absent) = match roots.are_own() {
+        true => ("self", "there is no /proc/self/mountinfo"),
+        false => ("1", "there is no /proc/1/mountinfo"),
+    };
+    let file = KeptFile::new(roots.proc.join(process).join("mountinfo"), SeqFileKind::Records);
+    ParsedFile::from_file(SharedFile::from_file(file.tells_changes()), absent, parse)
+}
+
+/// Asks a file system for its size, its free space and its inodes.
+pub(super) fn statistics(path: &Path, ask: AskSpace) -> Result<StatVfs, NoValue> {
+    ask(path).map_err(|errno| match errno {
+        Errno::ACCESS => {
+            let permission = "needs search permission on its parent directories, or CAP_DAC_READ_SEARCH";
+            NoValue::Denied(format!("{}: {permission}", path.display()).into())
+        }
+        errno => NoValue::Failed(format!("{}: cannot be asked: {errno}", path.display()).into()),
+    })
+}
+
 /// Counters whose values are requested from the file system itself.
 const SPACE: [CounterId; 3] = [id::PERCENT_FREE_SPACE, id::PERCENT_FREE_SPACE_BASE, id::FREE_MEGABYTES];
 
@@ -268,7 +288,7 @@ impl Volume {
     /// a process ends, so no deadline would help: a command that sent the request would never end.
     fn request_space(&self, ask: AskSpace, remote: &Remote<Space>) -> Result<(), NoValue> {
         if self.may_block {
-            return Err(unavailable("its mount point is in a file system that may never answer"));
+            return Err(unavailable(MAY_BLOCK));
         }
         let path = Path::new(OsStr::from_bytes(&self.mount_point)).to_owned();
         remote.request(move || Self::space(&path, ask));
@@ -276,13 +296,7 @@ impl Volume {
     }
 
     fn space(path: &Path, ask: AskSpace) -> Result<Space, NoValue> {
-        let stat = ask(path).map_err(|errno| match errno {
-            Errno::ACCESS => {
-                let permission = "needs search permission on its parent directories, or CAP_DAC_READ_SEARCH";
-                NoValue::Denied(format!("{}: {permission}", path.display()).into())
-            }
-            errno => NoValue::Failed(format!("{}: cannot be asked: {errno}", path.display()).into()),
-        })?;
+        let stat = statistics(path, ask)?;
         let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
         // As `df` does: space that is reserved for root is neither free nor part of the size.
         let used = stat.f_blocks.saturating_sub(stat.f_bfree);

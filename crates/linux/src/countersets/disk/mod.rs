@@ -1,9 +1,11 @@
-//! Countersets PhysicalDisk, LogicalDisk and Block I/O, which share `/proc/diskstats`.
+//! Countersets PhysicalDisk, LogicalDisk and Block I/O, which share `/proc/diskstats`, and File System.
 
 mod block_io;
 mod disks;
 mod facts;
+mod file_system;
 mod logical;
+mod mount_points;
 mod mounts;
 mod physical;
 mod remote;
@@ -14,5 +16,6 @@ mod tests;
 
 pub(crate) use block_io::BlockIo;
 pub(crate) use disks::Disks;
+pub(crate) use file_system::FileSystem;
 pub(crate) use logical::{AskSpace, LogicalDisk};
 pub(crate) use physical::PhysicalDisk;

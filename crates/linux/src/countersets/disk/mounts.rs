@@ -78,12 +78,13 @@ impl Mounts {
 }
 
 /// Path to a mount point through other mounts.
-struct Way {
-    may_block: bool,
+pub(super) struct Way {
+    /// `true` if the path leads through a file system that may never respond.
+    pub(super) may_block: bool,
 }
 
 /// Returns the path to a mount; `None` if the path leads into another mount that hides this one.
-fn way_to(mount: &Mount, mounts: &[Mount]) -> Option<Way> {
+pub(super) fn way_to(mount: &Mount, mounts: &[Mount]) -> Option<Way> {
     // A file system that was mounted on top of this one, at the same point, is its child.
     let is_covered = mounts.iter().any(|other| {
         other.parent == mount.id && other.id != mount.id && other.mount_point == mount.mount_point
@@ -128,13 +129,15 @@ impl Mount {
     }
 
     /// Returns `true` if a path through this file system needs no response from a network or a program.
-    fn answers_at_once(&self) -> bool {
+    pub(super) fn answers_at_once(&self) -> bool {
         // A list of the harmless types: a file system that is not known here counts as one that may block.
-        const OF_THE_KERNEL: [&[u8]; 11] = [
+        const OF_THE_KERNEL: [&[u8]; 13] = [
             b"autofs",
+            b"bcachefs",
             b"cgroup",
             b"cgroup2",
             b"devtmpfs",
+            b"efivarfs",
             b"overlay",
             b"proc",
             b"ramfs",
@@ -146,7 +149,7 @@ impl Mount {
         self.is_on_block_device() || OF_THE_KERNEL.contains(&self.fs_type.as_slice())
     }
 
-    fn is_at_or_below(&self, folder: &[u8]) -> bool {
+    pub(super) fn is_at_or_below(&self, folder: &[u8]) -> bool {
         let rest = self.mount_point.strip_prefix(folder);
         rest.is_some_and(|rest| matches!(rest, [] | [b'/', ..]) || folder == b"/")
     }

@@ -22,7 +22,10 @@ pub(crate) struct LinuxSystem {
     threads: ParsedFile<LoadAvg>,
     files: ParsedFile<FileNr>,
     entropy: Attribute,
+    pool_size: Attribute,
     pid_max: Attribute,
+    threads_max: Attribute,
+    hung_tasks: Attribute,
 }
 
 /// Base of the load averages, which are raw values in hundredths: the counter type displays 100 times the quotient.
@@ -35,13 +38,19 @@ impl LinuxSystem {
         let sys = |name| roots.proc.join("sys").join(name);
         let (no_loadavg, no_files) = ("there is no /proc/loadavg", "there is no /proc/sys/fs/file-nr");
         let no_entropy = "there is no /proc/sys/kernel/random/entropy_avail";
+        let no_pool_size = "there is no /proc/sys/kernel/random/poolsize";
+        let no_threads_max = "there is no /proc/sys/kernel/threads-max";
+        let no_hung_tasks = "this kernel does not count hung tasks";
         Self {
             stat: ParsedFile::from_file(stat, "there is no /proc/stat", SystemTotals::parse),
             loads: ParsedFile::from_file(loadavg.clone(), no_loadavg, Loads::parse),
             threads: ParsedFile::from_file(loadavg, no_loadavg, LoadAvg::parse),
             files: ParsedFile::new(sys("fs/file-nr"), SeqFileKind::Single, no_files, FileNr::parse),
             entropy: Attribute::new(sys("kernel/random/entropy_avail"), true, no_entropy),
+            pool_size: Attribute::new(sys("kernel/random/poolsize"), true, no_pool_size),
             pid_max: Attribute::new(sys("kernel/pid_max"), true, "there is no /proc/sys/kernel/pid_max"),
+            threads_max: Attribute::new(sys("kernel/threads-max"), true, no_threads_max),
+            hung_tasks: Attribute::new(sys("kernel/hung_task_detect_count"), true, no_hung_tasks),
         }
     }
 
@@ -70,6 +79,9 @@ impl ValueSource for LinuxSystem {
             id::RUNNING_THREADS => self.stat.number(|stat| &stat.procs_running, pass)?,
             id::BLOCKED_PROCESSES => self.stat.number(|stat| &stat.procs_blocked, pass)?,
             id::ENTROPY_AVAILABLE => self.entropy.get(pass)?,
+            id::ENTROPY_POOL_SIZE => self.pool_size.get(pass)?,
+            id::THREADS_LIMIT => self.threads_max.get(pass)?,
+            id::HUNG_TASKS => self.hung_tasks.get(pass)?,
             // Every thread has an id of the same range.
             id::PERCENT_PROCESS_IDS_IN_USE => self.threads.get(pass)?.threads,
             id::PERCENT_PROCESS_IDS_IN_USE_BASE | id::PROCESS_ID_LIMIT => self.pid_max.get(pass)?,

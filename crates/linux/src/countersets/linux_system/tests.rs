@@ -25,7 +25,7 @@ fn provider(roots: &Roots) -> SingleInstanceProvider<LinuxSystem> {
 }
 
 /// What they are in the fixture `two-nodes`.
-const KNOWN: [(CounterId, u64); 14] = [
+const KNOWN: [(CounterId, u64); 17] = [
     (LOAD_AVERAGE_1_MINUTE, 3_011),
     (LOAD_AVERAGE_5_MINUTES, 3_023),
     (LOAD_AVERAGE_15_MINUTES, 3_041),
@@ -39,6 +39,9 @@ const KNOWN: [(CounterId, u64); 14] = [
     (PERCENT_PROCESS_IDS_IN_USE, 3_041),
     (PERCENT_PROCESS_IDS_IN_USE_BASE, 4_013),
     (PROCESS_ID_LIMIT, 4_013),
+    (THREADS_LIMIT, 104_729),
+    (ENTROPY_POOL_SIZE, 104_743),
+    (HUNG_TASKS, 104_759),
     (INTERRUPTS_PER_SEC, 100_003),
 ];
 
@@ -56,10 +59,10 @@ fn every_counter() {
 #[test]
 fn ids_and_title_indexes() {
     let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| c.v1_index.unwrap()).collect();
+    assert_eq!(indexes[..13], (22_954..22_980).step_by(2).collect::<Vec<_>>());
     // Interrupts/sec shares the index of the counters with this name in other countersets.
-    assert_eq!(indexes, (22_954..22_980).step_by(2).chain([148]).collect::<Vec<_>>());
-    let ids = COUNTERSET.counters.iter().map(|c| c.id.0);
-    assert_eq!(ids.collect::<Vec<_>>(), (0..13).chain([20]).collect::<Vec<_>>());
+    assert_eq!(indexes[13..], [25_168, 25_170, 25_172, 148]);
+    assert_eq!(COUNTERSET.counters.iter().map(|c| c.id.0).collect::<Vec<_>>(), Vec::from_iter(0..17));
     assert_eq!(COUNTERSET.v1_index, Some(22_952));
 }
 
@@ -75,6 +78,9 @@ fn only_what_is_needed_is_read() {
         (&[ENTROPY_AVAILABLE], &["proc/sys/kernel/random/entropy_avail"]),
         (&[PERCENT_PROCESS_IDS_IN_USE], &["proc/loadavg"]),
         (&[PERCENT_PROCESS_IDS_IN_USE_BASE, PROCESS_ID_LIMIT], &["proc/sys/kernel/pid_max"]),
+        (&[THREADS_LIMIT], &["proc/sys/kernel/threads-max"]),
+        (&[ENTROPY_POOL_SIZE], &["proc/sys/kernel/random/poolsize"]),
+        (&[HUNG_TASKS], &["proc/sys/kernel/hung_task_detect_count"]),
     ] {
         assert_eq!(opened(&tree, provider, counters, &["*"]), want, "{counters:?}");
     }
@@ -85,7 +91,7 @@ fn only_what_is_needed_is_read() {
 
 #[test]
 fn a_fault_costs_only_the_counters_that_the_file_feeds() {
-    let cases: [(&str, &[CounterId]); 5] = [
+    let cases: [(&str, &[CounterId]); 8] = [
         ("proc/stat", &[PROCESSES_CREATED_PER_SEC, RUNNING_THREADS, BLOCKED_PROCESSES, INTERRUPTS_PER_SEC]),
         (
             "proc/loadavg",
@@ -99,6 +105,9 @@ fn a_fault_costs_only_the_counters_that_the_file_feeds() {
         ("proc/sys/fs/file-nr", &[OPEN_FILES, OPEN_FILES_LIMIT]),
         ("proc/sys/kernel/random/entropy_avail", &[ENTROPY_AVAILABLE]),
         ("proc/sys/kernel/pid_max", &[PERCENT_PROCESS_IDS_IN_USE_BASE, PROCESS_ID_LIMIT]),
+        ("proc/sys/kernel/threads-max", &[THREADS_LIMIT]),
+        ("proc/sys/kernel/random/poolsize", &[ENTROPY_POOL_SIZE]),
+        ("proc/sys/kernel/hung_task_detect_count", &[HUNG_TASKS]),
     ];
     for (file, feeds) in cases {
         for (fault, cause, is_right) in FAULTS {

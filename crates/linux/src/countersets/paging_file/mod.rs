@@ -1,10 +1,10 @@
 //! Provider of the counterset Paging File.
 
 use perfset_catalogue::paging_file as id;
-use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
+use perfset_core::{CounterId, Counterset, NoValue};
 
 use crate::provider::{
-    Collection, InstanceKey, InstanceSource, MarkedRaw, ParsedFile, SeqFileKind, TOTAL_ID, instance_name,
+    Collection, InstanceKey, InstanceSource, MarkedRaw, ParsedFile, SeqFileKind, id_of_name, instance_name,
     unavailable,
 };
 use crate::roots::Roots;
@@ -78,15 +78,10 @@ impl InstanceSource for PagingFile {
 /// Returns the key of the last swap area in `paths`. The id is the FNV-1a hash of its path, and of the number of areas
 /// before it with the same path: deleted files may have the same path.
 fn key(paths: &[Vec<u8>]) -> Option<InstanceKey> {
-    const BASIS: u32 = 0x811C_9DC5;
-    const PRIME: u32 = 0x0100_0193;
     let (path, before) = paths.split_last()?;
     let same = before.iter().filter(|other| *other == path).count();
     let same = u8::try_from(same).unwrap_or(u8::MAX);
     // A path contains no NUL, so the number behind it cannot be taken for a part of the path.
-    let hash =
-        path.iter().chain(&[0, same]).fold(BASIS, |h, byte| (h ^ u32::from(*byte)).wrapping_mul(PRIME));
-    // The ids from `TOTAL_ID` on are reserved.
-    let id = InstanceId(hash.min(TOTAL_ID.0.saturating_sub(1)));
+    let id = id_of_name(&[path.as_slice(), &[0, same]].concat());
     Some(InstanceKey::new(instance_name(path), id))
 }

@@ -1,4 +1,4 @@
-//! Countersets of processes: Process V2, Process, its view, Linux Process, and Thread.
+//! Countersets of processes: Process V2, Process, its view, Linux Process, Thread, and Process States.
 
 use std::num::NonZeroU64;
 use std::path::Path;
@@ -29,6 +29,7 @@ mod method;
 mod own_io;
 mod reader;
 mod source;
+mod states;
 mod table;
 mod tasks;
 #[cfg(test)]
@@ -41,6 +42,7 @@ use kernel::Kernel;
 use reader::is_procfs;
 use source::ProcessCollector;
 pub use source::ProcessSource;
+pub(crate) use states::ProcessStates;
 use table::{FileSet, ProcessEntry, ProcessTable, Thread};
 pub use tasks::prepared::prepare_walks;
 

@@ -106,6 +106,7 @@ pub(super) struct FrequencyFiles {
     highest: Attribute,
     current: Attribute,
     limit: Attribute,
+    lowest: Attribute,
 }
 
 impl FrequencyFiles {
@@ -119,6 +120,7 @@ impl FrequencyFiles {
             highest: attribute("cpuinfo_max_freq"),
             current: attribute("scaling_cur_freq"),
             limit: attribute("scaling_max_freq"),
+            lowest: attribute("scaling_min_freq"),
         }
     }
 
@@ -133,6 +135,16 @@ impl FrequencyFiles {
     /// Returns the current frequency in % of the highest.
     pub(super) fn current_percent(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         percent(self.current.get(pass)?, self.highest.get(pass)?)
+    }
+
+    /// Returns the highest frequency that is allowed now, in kHz.
+    pub(super) fn most(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
+        self.limit.get(pass)
+    }
+
+    /// Returns the lowest frequency that is allowed now, in kHz.
+    pub(super) fn least(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
+        self.lowest.get(pass)
     }
 
     /// Returns the highest frequency that is allowed now, in % of the highest.

@@ -4,7 +4,7 @@ use perfset_catalogue::linux_processor as id;
 use perfset_core::{CounterId, NoValue};
 
 use super::machine::{CpuSources, NOT_APART, PartOfTime};
-use super::values::{CpuRange, saturated, sum};
+use super::values::{CpuRange, gauge, saturated, sum};
 use crate::provider::{Collection, MarkedRaw, unavailable};
 use crate::sources::softirqs::SoftirqKind;
 use crate::sources::softnet_stat::SoftnetCounts;
@@ -23,6 +23,9 @@ impl CpuSources {
         }
         if let Some(of) = part_of_softnet(counter) {
             return self.softnet_value(of, row, pass);
+        }
+        if let id::MAXIMUM_FREQUENCY | id::MINIMUM_FREQUENCY = counter {
+            return self.frequency_limit(counter, row, pass);
         }
         let kind = kind(counter).ok_or(NoValue::NotGiven)?;
         let Self { cpus, softirq_kinds, .. } = self;
@@ -57,6 +60,22 @@ impl CpuSources {
             None => Err(softnet.lacks(cpu.location)),
         })?;
         Ok(saturated(packets).into())
+    }
+
+    /// Returns a limit of the frequency in Hz: the mean over the CPUs of a row that have one.
+    fn frequency_limit(
+        &mut self,
+        counter: CounterId,
+        row: &CpuRange,
+        pass: &mut Collection,
+    ) -> Result<MarkedRaw, NoValue> {
+        const HZ_IN_KHZ: u128 = 1_000;
+        let cpus = self.cpus.get_mut(row.cpus.clone()).unwrap_or_default();
+        let khz = gauge(cpus, |cpu| match counter {
+            id::MAXIMUM_FREQUENCY => cpu.frequency.most(pass),
+            _ => cpu.frequency.least(pass),
+        })?;
+        Ok(saturated(khz.saturating_mul(HZ_IN_KHZ)).into())
     }
 }
 

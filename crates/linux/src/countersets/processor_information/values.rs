@@ -201,7 +201,10 @@ pub(super) fn mean(sum: u128, count: usize) -> u128 {
 }
 
 /// Returns the mean of a value over the CPUs that have it, or the first reason if no CPU has it.
-fn gauge(cpus: &mut [Cpu], mut of: impl FnMut(&mut Cpu) -> Result<u64, NoValue>) -> Result<u128, NoValue> {
+pub(super) fn gauge(
+    cpus: &mut [Cpu],
+    mut of: impl FnMut(&mut Cpu) -> Result<u64, NoValue>,
+) -> Result<u128, NoValue> {
     let (mut sum, mut count, mut without) = (0_u128, 0_usize, None);
     for cpu in cpus {
         match of(cpu) {

@@ -50,7 +50,18 @@ struct Channel {
     kind: SensorKind,
     file: KeptFile,
     latest: CollectionCache<i64>,
+    /// Files of the limits that sensors of this kind can have, with their counters.
+    limits: Vec<(CounterId, KeptFile)>,
 }
+
+/// Counters of the limits that a sensor can have: the kind of sensor, and the ending of the attribute.
+const LIMITS: [(CounterId, SensorKind, &str); 5] = [
+    (id::MAXIMUM_TEMPERATURE, SensorKind::Temperature, "max"),
+    (id::CRITICAL_TEMPERATURE, SensorKind::Temperature, "crit"),
+    (id::CRITICAL_HYSTERESIS_TEMPERATURE, SensorKind::Temperature, "crit_hyst"),
+    (id::CRITICAL_ALARM, SensorKind::Temperature, "crit_alarm"),
+    (id::MINIMUM_FAN_SPEED, SensorKind::Fan, "min"),
+];
 
 /// Raw value of 100 % humidity, in thousandths of a percent.
 const WHOLE_HUMIDITY: u64 = 100_000;
@@ -88,7 +99,12 @@ impl LinuxSensors {
                 let keep = self.channels.len() < Self::SENSORS_THAT_KEEP;
                 let file =
                     KeptFile::new(chip.path.join(format!("{sensor}_{item}")), SeqFileKind::Single).keep(keep);
-                self.channels.push(Channel { kind: *kind, file, latest: CollectionCache::default() });
+                let limits = LIMITS.iter().filter(|(_, of, _)| of == kind).map(|(counter, _, ending)| {
+                    let path = chip.path.join(format!("{sensor}_{ending}"));
+                    (*counter, KeptFile::new(path, SeqFileKind::Single).keep(false))
+                });
+                let (limits, latest) = (limits.collect(), CollectionCache::default());
+                self.channels.push(Channel { kind: *kind, file, latest, limits });
             }
         }
     }
@@ -154,9 +170,12 @@ impl InstanceSource for LinuxSensors {
             id::POWER => SensorKind::Power,
             id::ENERGY => SensorKind::Energy,
             id::PERCENT_RELATIVE_HUMIDITY | id::PERCENT_RELATIVE_HUMIDITY_BASE => SensorKind::Humidity,
-            _ => return Err(NoValue::NotGiven),
+            _ => {
+                let limit = LIMITS.iter().find(|(limit, ..)| *limit == counter);
+                limit.map(|(_, kind, _)| *kind).ok_or(NoValue::NotGiven)?
+            }
         };
-        let Channel { kind, file, latest } = self.channels.get_mut(at).ok_or(NoValue::NotGiven)?;
+        let Channel { kind, file, latest, limits } = self.channels.get_mut(at).ok_or(NoValue::NotGiven)?;
         if *kind != wanted {
             return Err(unavailable("this sensor measures something else"));
         }
@@ -164,10 +183,14 @@ impl InstanceSource for LinuxSensors {
         if counter == id::PERCENT_RELATIVE_HUMIDITY_BASE {
             return Ok(WHOLE_HUMIDITY.into());
         }
-        let read = |pass: &mut Collection| pass.read(file, "the sensor is gone", attribute::signed);
-        let number = *latest.get(pass, read)?;
+        let limit = limits.iter_mut().find(|(limit, _)| *limit == counter);
+        let number = match limit {
+            Some((_, file)) => pass.read(file, "this sensor has no such limit", attribute::signed)?,
+            None => *latest.get(pass, |pass| pass.read(file, "the sensor is gone", attribute::signed))?,
+        };
         // In thousandths of a kelvin, because counters hold nothing below 0.
-        let number = if wanted == SensorKind::Temperature { number.saturating_add(273_150) } else { number };
+        let is_temperature = wanted == SensorKind::Temperature && counter != id::CRITICAL_ALARM;
+        let number = if is_temperature { number.saturating_add(273_150) } else { number };
         let negative =
             |_| NoValue::Unavailable(format!("it is {number}: counters hold nothing below 0").into());
         Ok(u64::try_from(number).map_err(negative)?.into())

@@ -54,10 +54,45 @@ fn every_sensor() {
             assert_eq!(*collected.get(&row.0, PERCENT_RELATIVE_HUMIDITY_BASE), CellOutcome::Value(100_000));
         }
         let mut missing = collected.missing(&row.0);
-        missing.remove(&measures.0);
+        missing.retain(|counter, _| *counter < FIRST_LIMIT && *counter != measures.0);
         assert_eq!(missing.len(), if is_humidity { 6 } else { 7 }, "{name}");
         let reason = "unavailable: this sensor measures something else";
         assert!(missing.values().all(|why| why == reason), "{missing:?}");
+    }
+}
+
+const FIRST_LIMIT: u32 = MAXIMUM_TEMPERATURE.0;
+
+#[test]
+fn limits() {
+    let tree = Tree::copy_of("two-nodes");
+    let collected = collect_all(&mut provider(&tree.roots()));
+    let limits: Vec<_> = COUNTERSET.counters.iter().map(|c| c.id).filter(|id| id.0 >= FIRST_LIMIT).collect();
+    let kelvin = |milli_celsius: u64| CellOutcome::Value(milli_celsius + 273_150);
+    let none = |why: &'static str| CellOutcome::None(crate::provider::unavailable(why));
+    let (lacks, other) =
+        (|| none("this sensor has no such limit"), || none("this sensor measures something else"));
+    for (sensor, want) in [
+        (
+            "coretemp/Package id 0",
+            [kelvin(83_003), kelvin(100_003), kelvin(95_003), CellOutcome::Value(1), other()],
+        ),
+        ("coretemp/Core 0", [kelvin(84_011), lacks(), lacks(), CellOutcome::Value(0), other()]),
+        ("nct6775/temp7", [lacks(), lacks(), lacks(), lacks(), other()]),
+        ("nct6775/fan2", [other(), other(), other(), other(), CellOutcome::Value(307)]),
+        ("nct6775/in0", [other(), other(), other(), other(), other()]),
+    ] {
+        let got: Vec<_> = limits.iter().map(|limit| collected.get(sensor, *limit).clone()).collect();
+        assert_eq!(got, want, "{sensor}");
+    }
+    for (fault, cause, is_right) in FAULTS {
+        let tree = Tree::copy_of("two-nodes");
+        cause(&tree, "sys/class/hwmon/hwmon1/fan2_min");
+        let collected =
+            collect(&mut provider(&tree.roots()), &[FAN_SPEED, MINIMUM_FAN_SPEED], &["nct6775/fan2"]);
+        let got = collected.get("nct6775/fan2", MINIMUM_FAN_SPEED);
+        assert!(matches!(got, CellOutcome::None(reason) if is_right(reason)), "{fault}: {got:?}");
+        assert_eq!(*collected.get("nct6775/fan2", FAN_SPEED), CellOutcome::Value(1_213));
     }
 }
 
@@ -65,8 +100,9 @@ fn every_sensor() {
 #[test]
 fn ids_and_title_indexes() {
     let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| c.v1_index.unwrap()).collect();
-    assert_eq!(indexes, [22184, 22204, 22206, 22208, 22196, 22194, 22210, 22212]);
-    assert_eq!(COUNTERSET.counters.iter().map(|c| c.id.0).collect::<Vec<_>>(), Vec::from_iter(0..8));
+    assert_eq!(indexes[..8], [22184, 22204, 22206, 22208, 22196, 22194, 22210, 22212]);
+    assert_eq!(indexes[8..], [25178, 25180, 25182, 25184, 25186]);
+    assert_eq!(COUNTERSET.counters.iter().map(|c| c.id.0).collect::<Vec<_>>(), Vec::from_iter(0..13));
     assert_eq!(
         (GUID.to_string().as_str(), COUNTERSET.v1_index),
         ("678b3265-16b9-59fa-bfce-6c94c3c3b1e8", Some(22202))

@@ -1,4 +1,4 @@
-//! Provider of the counterset Thermal Zone Information.
+//! Countersets Thermal Zone Information and Cooling Device.
 
 use std::path::{Path, PathBuf};
 
@@ -14,8 +14,11 @@ use crate::sources::attribute;
 use crate::sources::processes::pid;
 use crate::sources::thermal::slows_processors;
 
+mod cooling;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use cooling::CoolingDevices;
 
 /// Instances of Thermal Zone Information, from `/sys/class/thermal`.
 #[derive(Debug)]

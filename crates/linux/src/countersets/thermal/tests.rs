@@ -185,3 +185,58 @@ fn machines_without_zones() {
         assert_eq!(collect_all(&mut provider(&fixture(machine))).names(), [""; 0]);
     }
 }
+
+mod cooling_devices {
+    use perfset_catalogue::cooling_device::{COUNTERSET, MAXIMUM_STATE, STATE};
+
+    use super::super::CoolingDevices;
+    use crate::provider::{MultiInstanceProvider, multi_instance};
+    use crate::roots::Roots;
+    use crate::testing::{CellOutcome, FAULTS, Tree, collect_all, fixture};
+
+    fn provider(roots: &Roots) -> MultiInstanceProvider<CoolingDevices> {
+        multi_instance(CoolingDevices::new(roots))
+    }
+
+    #[test]
+    fn every_counter() {
+        let tree = Tree::copy_of("two-nodes");
+        let device = "sys/class/thermal/cooling_device12";
+        for (file, text) in [("type", "Fan\n"), ("cur_state", "-1\n"), ("max_state", "255\n")] {
+            tree.write(&format!("{device}/{file}"), text);
+        }
+        let collected = collect_all(&mut provider(&tree.roots()));
+        let rows: Vec<_> = collected.rows.iter().map(|row| (row.0.as_str(), row.1)).collect();
+        assert_eq!(rows, [("Processor", 0), ("Fan", 12)]);
+        assert_eq!(*collected.get("Processor", STATE), CellOutcome::Value(3));
+        assert_eq!(*collected.get("Processor", MAXIMUM_STATE), CellOutcome::Value(11));
+        assert_eq!(*collected.get("Fan", MAXIMUM_STATE), CellOutcome::Value(255));
+        assert_eq!(collected.missing("Fan")[&STATE.0], "unavailable: it is -1: the device is not turned on");
+        assert_eq!(collect_all(&mut provider(&fixture("small-vm"))).names(), [""; 0]);
+    }
+
+    #[test]
+    fn a_fault_costs_only_its_value() {
+        for (fault, cause, is_right) in FAULTS {
+            let tree = Tree::copy_of("two-nodes");
+            cause(&tree, "sys/class/thermal/cooling_device0/cur_state");
+            let collected = collect_all(&mut provider(&tree.roots()));
+            let got = collected.get("Processor", STATE);
+            assert!(matches!(got, CellOutcome::None(reason) if is_right(reason)), "{fault}: {got:?}");
+            assert_eq!(*collected.get("Processor", MAXIMUM_STATE), CellOutcome::Value(11));
+            let tree = Tree::copy_of("two-nodes");
+            cause(&tree, "sys/class/thermal/cooling_device0/type");
+            let collected = collect_all(&mut provider(&tree.roots()));
+            let name = if fault == "malformed" { "x" } else { "cooling_device0" };
+            assert_eq!(collected.names(), [name], "{fault}");
+        }
+    }
+
+    /// Never to change: programs and logs hold these numbers.
+    #[test]
+    fn ids_and_title_indexes() {
+        let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| (c.id.0, c.v1_index.unwrap())).collect();
+        assert_eq!(indexes, [(0, 25_190), (1, 25_192)]);
+        assert_eq!(COUNTERSET.v1_index, Some(25_188));
+    }
+}

@@ -107,10 +107,34 @@ fn every_counter_of_linux_processor() {
             assert_eq!(*collected.get(row, counter), CellOutcome::Value(value), "{row} {counter:?}");
         }
     }
-    assert_eq!(linux_processor::COUNTERSET.counters.len(), OF_1_1.len());
+    let others = linux_processor::COUNTERSET.counters.iter().filter(|counter| counter.id.0 < 20);
+    assert_eq!(others.count(), OF_1_1.len());
     let hi = linux_processor::HIGH_PRIORITY_TASKLET_SOFT_INTERRUPTS_PER_SEC;
     let of_all = 733 + 739 + 743 + 751 + 757 + 769 + 773;
     assert_eq!(*collected.get("_Total", hi), CellOutcome::Value(of_all), "CPU 5 is offline");
+}
+
+/// Limits in Hz: of one CPU, and the mean of those that have any.
+#[test]
+fn limits_of_the_frequency() {
+    use linux_processor::{MAXIMUM_FREQUENCY, MINIMUM_FREQUENCY};
+    let tree = Tree::copy_of("two-nodes");
+    let collected = collect_all(&mut linux(tree.roots()));
+    assert_eq!(*collected.get("1,1", MAXIMUM_FREQUENCY), CellOutcome::Value(3_070_003_000));
+    assert_eq!(*collected.get("1,1", MINIMUM_FREQUENCY), CellOutcome::Value(800_011_000));
+    assert_eq!(*collected.get("_Total", MINIMUM_FREQUENCY), CellOutcome::Value(800_080_000));
+    for cpu in [0, 1, 2, 4, 6, 7] {
+        tree.remove(&format!("cpu/cpu{cpu}/cpufreq/scaling_min_freq"));
+    }
+    let collected = collect_all(&mut linux(tree.roots()));
+    assert_eq!(*collected.get("_Total", MINIMUM_FREQUENCY), CellOutcome::Value(800_011_000));
+    let reason = &collected.missing("0,0")[&MINIMUM_FREQUENCY.0];
+    assert_eq!(reason, "unavailable: this machine has no cpufreq");
+    let indexes = [MAXIMUM_FREQUENCY, MINIMUM_FREQUENCY].map(|id| {
+        let counter = linux_processor::COUNTERSET.counter(id).unwrap();
+        (counter.id.0, counter.v1_index)
+    });
+    assert_eq!(indexes, [(100, Some(25_174)), (101, Some(25_176))], "never to change");
 }
 
 /// Fields of CPU 3 and of the CPUs 1 and 7, in the order of the ids.
@@ -146,7 +170,7 @@ fn ids_and_title_indexes() {
     let own: Vec<u32> = (22_898..22_934).chain(24_144..24_154).step_by(2).collect();
     let linux = of(&linux_processor::COUNTERSET);
     assert_eq!((linux[4], linux[7]), (142, 1_746), "as Processor has them");
-    assert_eq!([&linux[..4], &linux[5..7], &linux[8..]].concat(), own);
+    assert_eq!([&linux[..4], &linux[5..7], &linux[8..20]].concat(), own);
     assert_eq!(of(&scheduler::COUNTERSET), (22_936..22_952).step_by(2).collect::<Vec<_>>());
     let sets = [&linux_processor::COUNTERSET, &scheduler::COUNTERSET];
     assert_eq!(sets.map(|set| set.v1_index), [Some(22_896), Some(22_934)]);
