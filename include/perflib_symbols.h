@@ -2362,7 +2362,7 @@ enum {
 enum {
     /* % Usage: PERF_LARGE_RAW_FRACTION, unit % */
     PERFLIB_PAGING_FILE_PERCENT_USAGE = 0,
-    /* % Usage Base: PERF_LARGE_RAW_BASE */
+    /* % Usage Base: PERF_LARGE_RAW_BASE, unit KiBy */
     PERFLIB_PAGING_FILE_PERCENT_USAGE_BASE = 1,
     /* % Usage Peak: PERF_LARGE_RAW_FRACTION, unit % */
     PERFLIB_PAGING_FILE_PERCENT_USAGE_PEAK = 2,

@@ -346,6 +346,12 @@ pub(crate) static METRICS: &[(Guid, CounterId, &str, &str)] = &[
         "",
     ),
     (
+        catalogue::paging_file::GUID,
+        catalogue::paging_file::PERCENT_USAGE_BASE,
+        "windows_pagefile_limit_bytes",
+        "",
+    ),
+    (
         catalogue::physical_disk::GUID,
         catalogue::physical_disk::CURRENT_DISK_QUEUE_LENGTH,
         "windows_physical_disk_requests_queued",
@@ -985,6 +991,7 @@ pub(crate) static METRICS: &[(Guid, CounterId, &str, &str)] = &[
 pub(crate) static LABELS: &[(Guid, &str)] = &[
     (catalogue::logical_disk::GUID, "volume"),
     (catalogue::network_interface::GUID, "nic"),
+    (catalogue::paging_file::GUID, "file"),
     (catalogue::physical_disk::GUID, "disk"),
     (catalogue::processor::GUID, "core"),
     (catalogue::processor_information::GUID, "core"),

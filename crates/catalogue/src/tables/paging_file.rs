@@ -10,7 +10,7 @@ use crate::row::{counters, row, set};
 pub const GUID: Guid = Guid::from_u128(0xf3ecbeff_f1e7_5e3e_b75d_4814eb315526);
 /// `% Usage`: `PERF_LARGE_RAW_FRACTION`, unit `%`.
 pub const PERCENT_USAGE: CounterId = CounterId(0);
-/// `% Usage Base`: `PERF_LARGE_RAW_BASE`.
+/// `% Usage Base`: `PERF_LARGE_RAW_BASE`, unit `KiBy`.
 pub const PERCENT_USAGE_BASE: CounterId = CounterId(1);
 /// `% Usage Peak`: `PERF_LARGE_RAW_FRACTION`, unit `%`.
 pub const PERCENT_USAGE_PEAK: CounterId = CounterId(2);
@@ -32,8 +32,8 @@ static COUNTERS: [Counter; 4] = counters([
         .help("Share of the swap space that is in use. For _Total: the used space of all areas divided by their \
             size. Pages that are back in memory keep their place in swap space until it is scarce, and count as \
             used."),
-    row(PERCENT_USAGE_BASE, "% Usage Base", T::PERF_LARGE_RAW_BASE, 20222).hidden().file("/proc/swaps").field("Size")
-        .help("Size of the swap space, in KiB."),
+    row(PERCENT_USAGE_BASE, "% Usage Base", T::PERF_LARGE_RAW_BASE, 20222).hidden().unit("KiBy").file("/proc/swaps")
+        .field("Size").help("Size of the swap space, in KiB."),
     row(PERCENT_USAGE_PEAK, "% Usage Peak", T::PERF_LARGE_RAW_FRACTION, 704).base(PERCENT_USAGE_PEAK_BASE).unit("%")
         .availability("Never on Linux: the kernel keeps no such maximum.")
         .help("Largest share of the swap space that was ever in use. Never on Linux: the kernel keeps no such \

@@ -2,7 +2,7 @@
 
 use std::slice;
 
-use perfset_catalogue::{block_io, linux_processor, linux_system, network_interface, sockets};
+use perfset_catalogue::{block_io, linux_processor, linux_system, network_interface, paging_file, sockets};
 use perfset_core::Counterset;
 use perfset_engine::FactKind;
 use perfset_engine::testing::Scripted;
@@ -172,4 +172,15 @@ fn parts_of_the_metrics() {
     }
     let known = exporter.selection(&["cpus".to_owned()]).unwrap_err();
     assert!(known.contains("cpu, cpufreq") && known.ends_with("Network Interface, Linux System"), "{known}");
+}
+
+/// Windows has the size of a page file in bytes; the counter has it in KiB.
+#[test]
+fn sizes_of_page_files() {
+    let swap = [(paging_file::PERCENT_USAGE.0, 3), (paging_file::PERCENT_USAGE_BASE.0, 7)];
+    let files = built_in(&paging_file::COUNTERSET, &[("/swap", 1, &swap)]);
+    let path = [r"\Paging File(*)\% Usage"];
+    let mut exporter = open(&[files], &path, options(&[Profile::WindowsExporter])).unwrap();
+    let value = scraped(&mut exporter);
+    assert_eq!(value.value("windows_pagefile_limit_bytes", &[("file", "/swap")]), Some("7168"));
 }
