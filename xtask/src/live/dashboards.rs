@@ -1,4 +1,5 @@
-//! Dashboards of node_exporter and windows_exporter over `perfset serve`: the same data as over the peer.
+//! Dashboards over `perfset serve`: those of node_exporter and windows_exporter have the same data as over the peer.
+//! The project's own have data for every expression.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::owned::{Folder, Running};
 use super::prometheus::{free_address, get, serve};
-use super::{Load, finished};
+use super::{Load, finished, grafana};
 use crate::repository::root;
 
 /// Least share of the expressions with data over node_exporter that have data over perfset.
@@ -34,19 +35,21 @@ struct Answers {
 }
 
 /// Checks that dashboards have the same data over perfset as over node_exporter, and that each number lies between two
-/// readings of node_exporter.
+/// readings of node_exporter. The dashboards in `packaging/grafana` have all their data.
 pub fn check() -> Result<String> {
     let folder = Folder::new("dashboards")?;
-    let addresses = [free_address()?, free_address()?, free_address()?, free_address()?];
-    let [node, windows, first_peer, second_peer] = addresses;
+    let addresses = [free_address()?, free_address()?, free_address()?, free_address()?, free_address()?];
+    let [node, windows, first_peer, second_peer, own_names] = addresses;
     let _running = [
         profile(node, "node_exporter")?,
         profile(windows, "windows_exporter")?,
         peer(first_peer)?,
         peer(second_peer)?,
     ];
+    let grafana = grafana::start(&folder.0, own_names)?;
     let mut config = "global:\n  scrape_interval: 2s\n  scrape_timeout: 2s\nscrape_configs:\n".to_owned();
-    for (job, address) in ["perfset-node", "perfset-windows", "node", "second-node"].iter().zip(addresses) {
+    let jobs = ["perfset-node", "perfset-windows", "node", "second-node", "perfset"];
+    for (job, address) in jobs.iter().zip(addresses) {
         get(address, "/metrics").with_context(|| format!("{job} does not answer"))?;
         config += &format!("- job_name: {job}\n  static_configs:\n  - targets: ['{address}']\n");
     }
@@ -64,9 +67,11 @@ pub fn check() -> Result<String> {
     let _prometheus = Running(prometheus);
     let load = Load::start();
     let compared = (0..READINGS).map(|_| between(node, first_peer)).collect::<Result<Vec<_>>>();
+    grafana.visit()?;
     sleep(SCRAPED);
     drop(load);
 
+    let of_grafana = grafana.ask(server, "perfset")?;
     let own = ask(server, "node-exporter-full.tsv", "perfset-node", Some("node"))?;
     let peers = ask(server, "node-exporter-full.tsv", "second-node", Some("node"))?;
     let of_windows = ask(server, "windows-exporter.tsv", "perfset-windows", None)?.with_data;
@@ -83,7 +88,10 @@ pub fn check() -> Result<String> {
     ensure!(share(alike, both) >= least, "too few answers are alike{figures}");
     ensure!(of_windows >= WINDOWS_LEAST, "too few expressions of windows_exporter have data{figures}");
     let compared: usize = compared?.into_iter().sum();
-    Ok(format!("{figures}; {compared} counts lie between two of node_exporter"))
+    Ok(format!(
+        "{figures}; {compared} counts lie between two of node_exporter; {of_grafana} expressions of our own \
+         dashboards have data"
+    ))
 }
 
 /// Starts a server with the names of a profile.
@@ -114,6 +122,11 @@ fn ask(server: SocketAddr, file: &str, job: &str, like: Option<&str>) -> Result<
     let text = finished(command.output().context("cannot start python3")?)?;
     let last = text.lines().last().context("check.py prints nothing")?;
     figures(last).with_context(|| format!("unexpected last line of check.py: {last}"))
+}
+
+/// Returns the number of expressions with data in the last line of `check.py`.
+pub(super) fn with_data(line: &str) -> Result<usize> {
+    Ok(figures(line).with_context(|| format!("unexpected last line of check.py: {line}"))?.with_data)
 }
 
 /// Parses the last line of `check.py`: `FILE: N of M expressions give data; JOB: N; alike N of M that both give`.

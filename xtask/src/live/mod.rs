@@ -27,6 +27,7 @@ mod disks;
 mod facts;
 mod files;
 mod first_answer;
+mod grafana;
 mod hotplug;
 mod hour;
 mod jq;
@@ -142,7 +143,10 @@ pub fn run(args: &Args) -> Result<()> {
         ("publishers that hang, are stopped or send single bytes delay nobody", &late::publishers),
         ("callbacks that take 3 s delay neither a scrape nor a stream", &late::callbacks),
         ("Prometheus scrapes what the kernel counts, through churn and a restart", &prometheus::scraped),
-        ("dashboards of node_exporter and windows_exporter have their data", &dashboards::check),
+        (
+            "dashboards, our own and those of node_exporter and windows_exporter, have their data",
+            &dashboards::check,
+        ),
         ("owner's scrape while other clients hold every connection", &clients::locked_out),
         ("RSS of serve, worst case", &|| clients::memory(args.full)),
         ("relations of Windows' counters hold in every row, under load", &|| relations::check(rounds)),
