@@ -72,9 +72,9 @@ const MUTANTS: [Mutant; 9] = [
     },
     Mutant {
         name: "what tells instances of one name apart is left out",
-        file: "crates/export/src/table.rs",
-        from: "if more >= Disambiguator::Id && matches!(labels, Labels::Name(_)) {",
-        to: "if false && more >= Disambiguator::Id && matches!(labels, Labels::Name(_)) {",
+        file: "crates/export/src/labels.rs",
+        from: "if more >= Disambiguator::Id && matches!(labels, Labels::Name(_) | Labels::Node(..)) {",
+        to: "if false && more >= Disambiguator::Id && matches!(labels, Labels::Name(_) | Labels::Node(..)) {",
     },
     Mutant {
         name: "what is missing is 0",

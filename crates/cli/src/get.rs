@@ -8,6 +8,8 @@ use perfset::output::text::{escaped, grouped_digits};
 use perfset::output::{PathNames, RowOrder, named_counter};
 use perfset::path::{CounterPath, nearest, resolve};
 
+#[cfg(feature = "serve")]
+use crate::args::GetFormat;
 use crate::args::{GetArgs, OutputFormat};
 use crate::exit::{Exit, Failure};
 use crate::named_instances::UnseenPaths;
@@ -59,13 +61,25 @@ fn check_counters<'p>(
 }
 
 pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
+    #[cfg(feature = "serve")]
+    match (args.format, &args.output) {
+        (GetFormat::Prometheus, _) => return crate::textfile::run(args),
+        (GetFormat::Values(_), None) => {}
+        (GetFormat::Values(_), Some(_)) => {
+            let error = anyhow::anyhow!(
+                "-o works only with --format prometheus; the shell writes other formats into files: > FILE"
+            );
+            return Err(Failure::new(Exit::Usage, error));
+        }
+    }
+    let format = args.format.of_values().unwrap_or_default();
     let operands = Operands::with_files(&args.operands, &args.paths_from)?;
     let usage = |text: &str| Err(Failure::new(Exit::Usage, anyhow::anyhow!(text.to_owned())));
-    let is_table = args.format == OutputFormat::Table;
-    if args.wide && !matches!(args.format, OutputFormat::Csv | OutputFormat::Json) {
+    let is_table = format == OutputFormat::Table;
+    if args.wide && !matches!(format, OutputFormat::Csv | OutputFormat::Json) {
         return usage("--wide works only with --format csv or json");
     }
-    if args.raw && args.format == OutputFormat::Influx {
+    if args.raw && format == OutputFormat::Influx {
         return usage("--raw cannot be used with influx: a database has no formulas");
     }
     if args.sort.is_some() && !is_table && !args.wide {
@@ -83,7 +97,7 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     if args.wait && !args.files.log.is_empty() {
         return usage("--wait applies only to live values");
     }
-    if args.format == OutputFormat::PdhCsv && (!args.filters.is_empty() || args.top.is_some()) {
+    if format == OutputFormat::PdhCsv && (!args.filters.is_empty() || args.top.is_some()) {
         return usage("--where and --top cannot be used with pdh-csv, because its columns are fixed");
     }
     // Without an interval, one sample is taken.

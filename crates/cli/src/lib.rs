@@ -54,6 +54,8 @@ mod settings;
 #[cfg(feature = "serve")]
 mod serve;
 mod terminal;
+#[cfg(feature = "serve")]
+mod textfile;
 #[cfg(feature = "tui")]
 mod tui;
 mod usage;

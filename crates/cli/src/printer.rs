@@ -64,7 +64,8 @@ pub struct PrintOptions {
 
 impl From<&GetArgs> for PrintOptions {
     fn from(args: &GetArgs) -> Self {
-        let GetArgs { format, raw, all, top, summary, wide, human, exact, .. } = *args;
+        let GetArgs { raw, all, top, summary, wide, human, exact, .. } = *args;
+        let format = args.format.of_values().unwrap_or_default();
         let form = if raw { NumberForm::Raw } else { NumberForm::Formatted };
         let human = (human || exact).then_some(human);
         let (filters, order) = (args.filters.clone(), args.sort.as_deref().map(RowOrder::parse));

@@ -4,10 +4,11 @@
 
 mod running;
 
+use std::fs;
 use std::io::{Read, Write};
 use std::process::Stdio;
 
-use running::{outcome, perfset, run, testdata, text};
+use running::{outcome, perfset, run, scratch, testdata, text};
 
 /// The kernel files of a fixture stand still, so every difference is 0: 100 % busy, as idle time does not advance.
 #[test]
@@ -552,4 +553,40 @@ fn reasons_are_not_repeated() {
         1,
         "a line a sample, a reason once: {out}"
     );
+}
+
+/// Checks metrics for node_exporter's textfile collector: they replace a file, and options of values are refused.
+#[test]
+fn metrics_replace_a_file() {
+    let folder = scratch("metrics-in-a-file");
+    let file = folder.join("a.prom");
+    fs::write(&file, "old").unwrap();
+    let name = file.to_str().unwrap();
+    let get = |args: &[&str]| run("small-vm", &[&["get", "--format", "prometheus"], args].concat());
+    let (code, out, err) =
+        get(&[r"\Memory\Available Bytes", r"\Processor Information(nosuch)\% User Time", "-o", name]);
+    assert_eq!((code, out.as_str()), (3, ""), "{err}");
+    assert!(err.contains("nosuch"), "{err}");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(
+        text.contains("\n# TYPE perf_memory_available_bytes gauge\nperf_memory_available_bytes ")
+            || text.starts_with("# HELP perf_memory_available_bytes"),
+        "{text}"
+    );
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing else is left");
+    let (code, out, _) = get(&[r"\Memory\Available Bytes"]);
+    assert_eq!(
+        (code, out.lines().find(|line| line.starts_with("perf_memory"))),
+        (0, text.lines().find(|line| line.starts_with("perf_memory")))
+    );
+    for (args, why) in [
+        (&["--raw"][..], "metrics are raw values"),
+        (&["--top", "3"], "a series that comes and goes has wrong rates"),
+        (&["--warmup", "1s"], "metrics need one sample"),
+    ] {
+        let (code, _, err) = get(&[&[r"\Memory\Available Bytes"], args].concat());
+        assert!(code == 2 && err.contains(why), "{args:?}: {code} {err}");
+    }
+    let (code, _, err) = run("small-vm", &["get", r"\Memory\Available Bytes", "-o", name]);
+    assert!(code == 2 && err.contains("-o works only with --format prometheus"), "{code} {err}");
 }

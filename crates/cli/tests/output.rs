@@ -361,7 +361,13 @@ fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
                 is_value || !is_number(word)
             });
             words.retain(|word| word != "--raw");
-            words.push("--raw".into());
+            if let Some(at) = words.iter().position(|word| word == "-o") {
+                words[at + 1] = folder.join("metrics.prom").to_str().unwrap().to_owned();
+            }
+            // These formats have no raw values, or nothing else.
+            if !words.iter().any(|word| word == "influx" || word == "prometheus") {
+                words.push("--raw".into());
+            }
         }
         // It would watch until it is stopped, and its exit code depends on the values.
         Some("watch") => {

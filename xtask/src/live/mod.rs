@@ -189,6 +189,7 @@ pub fn run(args: &Args) -> Result<()> {
         }),
         ("a recording of a day is right at every instant", &|| recordings::day(args.full)),
         ("promtool has no complaint about metrics", &prometheus::linted),
+        ("node_exporter reads a file of metrics that is replaced", &prometheus::textfile),
         ("JSON is what jq reads", &jq::check),
         ("another reader of V1 has the formulas of the vectors", &v1::vectors),
         ("another reader of recordings reads the same values", &recordings::python),

@@ -16,7 +16,7 @@ use super::{Load, perfset};
 /// Checks that `promtool check metrics` reports nothing for the default counters, and for all processes.
 pub fn linted() -> Result<String> {
     let mut lines = 0;
-    for profile in ["perf", "windows_exporter"] {
+    for profile in ["perf", "windows_exporter", "node_exporter"] {
         let folder = Folder::new("linted")?;
         let processes = folder.0.join("processes.txt");
         fs::write(&processes, "\\Process V2(*)\\*\n\\Linux Process(*)\\*\n\\CGroup(*)\\*\n\\Thread(*)\\*\n")?;
@@ -44,6 +44,50 @@ pub fn linted() -> Result<String> {
         }
     }
     Ok(format!(": {lines} lines"))
+}
+
+/// Checks a file that is replaced each tenth of a second: no reader sees half of it, and node_exporter's textfile
+/// collector has its metrics.
+pub fn textfile() -> Result<String> {
+    const READINGS: usize = 2_000;
+    let folder = Folder::new("textfile")?;
+    let file = folder.0.join("perfset.prom");
+    let mut command = perfset();
+    command.args(["get", "--format", "prometheus", "-o"]).arg(&file);
+    command.args([r"\Memory\Available Bytes", r"\Process V2(*)\Thread Count", "0.1"]);
+    let _writing = Running(command.stdout(Stdio::null()).spawn().context("cannot start perfset")?);
+    let started = Instant::now();
+    while !file.exists() {
+        ensure!(started.elapsed() < Duration::from_secs(5), "no file after 5 s");
+        sleep(Duration::from_millis(10));
+    }
+    let mut texts = std::collections::HashSet::new();
+    for _ in 0..READINGS {
+        let text = fs::read_to_string(&file)?;
+        let last = text.lines().last().unwrap_or_default();
+        ensure!(
+            last.contains("perf_exporter_instances_missing") && text.ends_with('\n'),
+            "half a file: {text}"
+        );
+        texts.insert(text);
+        sleep(Duration::from_millis(1));
+    }
+    ensure!(texts.len() > 5, "{} different files in {:?}", texts.len(), started.elapsed());
+    let address = free_address()?;
+    let peer = Command::new("prometheus-node-exporter")
+        .args(["--collector.disable-defaults", "--collector.textfile"])
+        .arg(format!("--collector.textfile.directory={}", folder.0.display()))
+        .arg(format!("--web.listen-address={address}"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let _peer =
+        Running(peer.context("cannot start node_exporter (Debian package prometheus-node-exporter)")?);
+    let text = get(address, "/metrics")?;
+    ensure!(text.contains("\nnode_textfile_scrape_error 0\n"), "node_exporter refuses the file: {text}");
+    let lines = text.lines().filter(|line| line.starts_with("perf_process_v2_threads{")).count();
+    ensure!(lines > 5 && text.contains("\nperf_memory_available_bytes "), "{lines} processes: {text}");
+    Ok(format!(": {} files, {lines} processes in node_exporter", texts.len()))
 }
 
 /// Checks a server that Prometheus scrapes each second: a known load, processes that come and go, a restart.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use perfset::output::ValueFilter;
 
 use super::{LogFiles, LogWindow, interval};
@@ -26,9 +27,13 @@ pub struct GetArgs {
     /// The name - is standard input.
     #[arg(long, short = 'f', value_name = "FILE")]
     pub paths_from: Vec<PathBuf>,
-    /// Output format
+    /// Format in which the values are printed
     #[arg(long, value_enum, default_value = "table")]
-    pub format: OutputFormat,
+    pub format: GetFormat,
+    /// Write into this file, which is replaced as a whole by each sample; only with --format prometheus
+    #[cfg(feature = "serve")]
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub output: Option<PathBuf>,
     /// Write one CSV line or JSON object per time and instance, with all its counters
     #[arg(long)]
     pub wide: bool,
@@ -94,4 +99,48 @@ pub enum OutputFormat {
     PdhCsv,
     /// InfluxDB's line protocol: a line per time and instance, a field per counter
     Influx,
+}
+
+/// Output format of `get`: formatted values, or the metrics of an exporter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GetFormat {
+    Values(OutputFormat),
+    #[cfg(feature = "serve")]
+    Prometheus,
+}
+
+impl GetFormat {
+    /// Returns the format of values; `None` if it is one of metrics.
+    pub fn of_values(self) -> Option<OutputFormat> {
+        match self {
+            Self::Values(format) => Some(format),
+            #[cfg(feature = "serve")]
+            Self::Prometheus => None,
+        }
+    }
+}
+
+impl ValueEnum for GetFormat {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[
+            Self::Values(OutputFormat::Table),
+            Self::Values(OutputFormat::Csv),
+            Self::Values(OutputFormat::Json),
+            Self::Values(OutputFormat::PdhCsv),
+            Self::Values(OutputFormat::Influx),
+            #[cfg(feature = "serve")]
+            Self::Prometheus,
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Self::Values(format) => format.to_possible_value(),
+            #[cfg(feature = "serve")]
+            Self::Prometheus => {
+                let help = "Raw values as metrics, as node_exporter's textfile collector reads them";
+                Some(PossibleValue::new("prometheus").help(help))
+            }
+        }
+    }
 }

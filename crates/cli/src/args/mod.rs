@@ -32,7 +32,7 @@ mod serve;
 mod tui;
 mod watch;
 
-pub use get::{GetArgs, OutputFormat};
+pub use get::{GetArgs, GetFormat, OutputFormat};
 pub use list::{DescribeArgs, FindArgs, InstancesArgs, ListArgs, ListFormat, ListOutput};
 pub use log::{LogArgs, LogCommand, LogConvertArgs, LogCutArgs, LogInfoArgs};
 #[cfg(feature = "plot")]

@@ -10,6 +10,9 @@ use super::words::{Occurrence, SearchedWord, words};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
     is_not_exact: bool,
+    /// `true` if the query is the name of a counter of several instances. Users mean the counter of the whole machine
+    /// first.
+    is_exact_of_several: bool,
     is_never_there: bool,
     missing_words: usize,
     /// `true` if the query has a percent sign, and the unit of the counter is not percent.
@@ -158,14 +161,17 @@ impl<'q> Ranking<'q> {
         if found.is_empty() && !is_exact && !self.query.text.is_empty() {
             return None;
         }
+        // The name alone, a search word, or the name behind that of its counterset.
         let is_called = is_phrase(searched, &name)
             || phrases.iter().any(|phrase| is_phrase(searched, phrase))
             || is_phrase(searched, &format!("{} {name}", set.name));
         let first = words(&name).next().unwrap_or_default();
         let begins = searched.first().is_some_and(|word| word.occurs_in(first).is_some());
         let is_other = |word: &&str| !searched.iter().any(|searched| searched.occurs_in(word).is_some());
+        // Fields of a lower number decide first.
         let rank = Rank {
             is_not_exact: !is_exact,
+            is_exact_of_several: is_exact && set.instance_type.is_multiple(),
             is_never_there: counter.is_never_there(),
             missing_words: searched.len().saturating_sub(found.len()),
             is_no_share: self.query.is_share && counter.unit != "%",

@@ -1,0 +1,71 @@
+//! `perfset get --format prometheus`: metrics as text, for a file that another exporter reads.
+
+use std::io::Write;
+
+use anyhow::anyhow;
+use perfset_export::{ExportOptions, Exporter, ExpositionFormat};
+
+use crate::args::GetArgs;
+use crate::destination;
+use crate::exit::{Exit, Failure};
+use crate::operands::Operands;
+use crate::pace::Pace;
+use crate::samples::Samples;
+
+/// Writes the metrics of each sample. A file is replaced as a whole, so that no reader sees a part of a sample.
+pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
+    if let Some(text) = refused(args) {
+        return Err(Failure::new(Exit::Usage, anyhow!(text)));
+    }
+    let operands = Operands::with_files(&args.operands, &args.paths_from)?;
+    // Without an interval, one sample is taken.
+    let count = operands.count.or(operands.interval.is_none().then_some(1));
+    let mut samples = Samples::open_named(operands, &args.files, &args.window, args.all, args.wait)?;
+    let absent = samples.absent();
+    absent.iter().for_each(Failure::print);
+    let Operands { paths, interval, .. } = samples.operands();
+    if absent.len() == paths.len() {
+        return Ok(Exit::NothingMatched);
+    }
+    let failed = |error| Failure::escaped(Exit::SourceFailed, error);
+    let unbound = |error| Failure::escaped(Exit::NothingMatched, error);
+    let mut exporter = Exporter::open(perfset::local(), paths, ExportOptions::default()).map_err(unbound)?;
+    let pace = match (count, interval) {
+        (Some(1), _) | (_, None) => None,
+        (count, Some(interval)) => Some(Pace::new(*interval, count.map(|count| count.saturating_sub(1)))),
+    };
+    let mut pace = pace.transpose().map_err(|error| Failure::new(Exit::SourceFailed, error))?;
+    let mut text = Vec::new();
+    loop {
+        exporter.scrape(ExpositionFormat::Prometheus, &mut text).map_err(failed)?;
+        match &args.output {
+            Some(file) => destination::write(Some(file), &text)?,
+            None => {
+                let mut out = crate::terminal::stdout();
+                out.write_all(&text)?;
+                out.flush()?;
+            }
+        }
+        if !pace.as_mut().is_some_and(Pace::wait) {
+            break;
+        }
+    }
+    Ok(if absent.is_empty() { Exit::Ok } else { Exit::NothingMatched })
+}
+
+/// Returns the reason why these options cannot be used with metrics.
+fn refused(args: &GetArgs) -> Option<&'static str> {
+    let cases = [
+        (
+            !args.files.log.is_empty(),
+            "--log cannot be used with prometheus: a scraper stores values as those of now",
+        ),
+        (args.raw, "--raw cannot be used with prometheus: metrics are raw values"),
+        (args.warmup.is_some(), "--warmup cannot be used with prometheus: metrics need one sample"),
+        (
+            !args.filters.is_empty() || args.top.is_some(),
+            "--where and --top cannot be used with prometheus: a series that comes and goes has wrong rates",
+        ),
+    ];
+    cases.into_iter().find_map(|(is_refused, text)| is_refused.then_some(text))
+}
