@@ -594,6 +594,9 @@ impl World {
                 linux_system::PROCESSES_CREATED_PER_SEC => {
                     KnownValue::new(Expected::Count(self.cpus.forks), &[STAT])
                 }
+                linux_system::INTERRUPTS_PER_SEC => {
+                    KnownValue::new(Expected::Count(self.cpus.interrupts), &[STAT])
+                }
                 linux_system::RUNNING_THREADS => KnownValue::new(Expected::Level(self.cpus.running), &[STAT]),
                 linux_system::BLOCKED_PROCESSES => {
                     KnownValue::new(Expected::Level(self.cpus.blocked), &[STAT])
