@@ -49,7 +49,7 @@ pub(crate) struct NodeMetric {
     pub set: Guid,
     pub counter: CounterId,
     pub name: &'static str,
-    /// Fixed labels.
+    /// Fixed labels, as in the catalogue.
     pub labels: &'static str,
     /// Name of the only instance that has the metric; empty if all instances have it, except totals.
     pub instance: &'static str,

@@ -6929,6 +6929,17 @@ pub(crate) static METRICS: &[NodeMetric] = &[
         is_default: true,
     },
     NodeMetric {
+        set: catalogue::linux_tcp::GUID,
+        counter: catalogue::linux_tcp::TCPMAXCONN,
+        name: "node_netstat_Tcp_MaxConn",
+        labels: "",
+        instance: "",
+        factor: None,
+        offset: 0,
+        minus: None,
+        is_default: false,
+    },
+    NodeMetric {
         set: catalogue::linux_udp::GUID,
         counter: catalogue::linux_udp::UDPRCVBUFERRORS,
         name: "node_netstat_Udp_RcvbufErrors",

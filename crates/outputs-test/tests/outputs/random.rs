@@ -1,6 +1,6 @@
 //! Random numbers that a seed reproduces.
 
-/// SplitMix64, a generator of random numbers.
+/// SplitMix64 generator.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 
