@@ -49,7 +49,7 @@ pub(crate) struct NodeMetric {
     pub set: Guid,
     pub counter: CounterId,
     pub name: &'static str,
-    /// Fixed labels.
+    /// Fixed labels, as in the catalogue.
     pub labels: &'static str,
     /// Name of the only instance that has the metric; empty if all instances have it, except totals.
     pub instance: &'static str,
@@ -72,7 +72,8 @@ impl NodeMetric {
     /// Returns the type that the metric has in node_exporter.
     pub fn sort(&self) -> MetricType {
         // These collectors copy whatever the kernel's files contain.
-        let is_copied = ["node_netstat_", "node_vmstat_"].iter().any(|start| self.name.starts_with(start));
+        let is_copied =
+            ["node_netstat_", "node_vmstat_", "node_zfs_"].iter().any(|start| self.name.starts_with(start));
         match self.name.ends_with("_total") {
             _ if is_copied => MetricType::Unknown,
             true => MetricType::Counter,

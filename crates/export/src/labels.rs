@@ -177,4 +177,18 @@ mod tests {
             assert_eq!(String::from_utf8(text).unwrap(), want);
         }
     }
+
+    #[test]
+    fn labels_that_are_facts() {
+        let facts = [
+            Fact::new(FactKind::Device, Ok("/dev/vda".to_owned())),
+            Fact::new(FactKind::FileSystemType, Ok("ext4".to_owned())),
+        ];
+        let (keys, _) = node_labels(&catalogue::file_system::GUID).unwrap();
+        let mut text = Vec::new();
+        let nothing = Disambiguator::Nothing;
+        one_row(&mut text, Labels::Node(keys, &facts), b"/\0", 7, nothing, || 0);
+        let want = r#"device="/dev/vda",fstype="ext4",mountpoint="/"} "#;
+        assert_eq!(String::from_utf8(text).unwrap(), want);
+    }
 }

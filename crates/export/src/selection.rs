@@ -6,6 +6,7 @@ use crate::table::CountersetTable;
 /// Names of collectors in node_exporter and windows_exporter, and the beginnings of their metrics' names.
 const COLLECTORS: &[(&str, &[&str])] = &[
     ("arp", &["node_arp_"]),
+    ("bonding", &["node_bonding_"]),
     ("cache", &["windows_cache_"]),
     ("conntrack", &["node_nf_conntrack_"]),
     ("cpu", &["node_cpu_seconds_", "node_cpu_guest_", "node_cpu_info", "windows_cpu_"]),
@@ -17,14 +18,17 @@ const COLLECTORS: &[(&str, &[&str])] = &[
     ("filesystem", &["node_filesystem_"]),
     ("hwmon", &["node_hwmon_"]),
     ("interrupts", &["node_interrupts_"]),
+    ("kernel_hung", &["node_kernel_hung_"]),
     ("loadavg", &["node_load"]),
     ("logical_disk", &["windows_logical_disk_"]),
+    ("mdadm", &["node_md_"]),
     ("meminfo", &["node_memory_"]),
     ("memory", &["windows_memory_"]),
     ("net", &["windows_net_"]),
     ("netclass", NETCLASS),
     ("netdev", &["node_network_receive_", "node_network_transmit_"]),
     ("netstat", &["node_netstat_"]),
+    ("nfs", &["node_nfs_"]),
     ("os", &["node_os_", "windows_os_"]),
     ("pagefile", &["windows_pagefile_"]),
     ("physical_disk", &["windows_physical_disk_"]),
@@ -47,6 +51,7 @@ const COLLECTORS: &[(&str, &[&str])] = &[
     ("udp_queues", &["node_udp_queues"]),
     ("uname", &["node_uname_"]),
     ("vmstat", &["node_vmstat_"]),
+    ("zfs", &["node_zfs_"]),
 ];
 
 /// Metrics of a network interface, except its counts.

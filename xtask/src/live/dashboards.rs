@@ -101,10 +101,19 @@ fn profile(address: SocketAddr, name: &str) -> Result<Running> {
     Ok(Running(command.spawn().context("cannot start perfset")?))
 }
 
+/// Options of node_exporter: the defaults of its authors where those of Debian differ, and numbers of processes.
+const PEER_OPTIONS: [&str; 3] = [
+    "--collector.processes",
+    "--collector.netdev.device-exclude=^$",
+    "--collector.filesystem.mount-points-exclude=\
+     ^/(dev|proc|run/credentials/.+|sys|var/lib/docker/.+|var/lib/containers/storage/.+)($|/)",
+];
+
 /// Starts a node_exporter.
 fn peer(address: SocketAddr) -> Result<Running> {
     let child = Command::new("prometheus-node-exporter")
-        .args(["--collector.processes", &format!("--web.listen-address={address}")])
+        .args(PEER_OPTIONS)
+        .arg(format!("--web.listen-address={address}"))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

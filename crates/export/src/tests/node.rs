@@ -2,7 +2,10 @@
 
 use std::slice;
 
-use perfset_catalogue::{block_io, linux_processor, linux_system, network_interface, paging_file, sockets};
+use perfset_catalogue::{
+    block_io, clock_discipline, linux_network_interface, linux_processor, linux_system, network_interface,
+    paging_file, process_states, sockets,
+};
 use perfset_core::Counterset;
 use perfset_engine::FactKind;
 use perfset_engine::testing::Scripted;
@@ -112,18 +115,21 @@ fn values_in_base_units() {
 /// Several schemes give a counter several names, and never the same line twice: `scraped` fails on that.
 #[test]
 fn several_schemes() {
-    let link = [(network_interface::BYTES_SENT_PER_SEC.0, 11), (network_interface::OUTPUT_QUEUE_LENGTH.0, 3)];
+    let link = [(network_interface::CURRENT_BANDWIDTH.0, 8), (network_interface::OUTPUT_QUEUE_LENGTH.0, 3)];
     let links = built_in(&network_interface::COUNTERSET, &[("eth0", 2, &link)]);
     let path = [r"\Network Interface(*)\*"];
     let both = [Profile::NodeExporter, Profile::WindowsExporter];
     let mut exporter = open(slice::from_ref(&links), &path, options(&both)).unwrap();
     let read = scraped(&mut exporter);
-    assert_eq!(read.value("node_network_transmit_bytes_total", &[("device", "eth0")]), Some("11"));
-    assert_eq!(read.value("windows_net_bytes_sent_total", &[("nic", "eth0")]), Some("11"));
-    assert!(read.of("perf_network_interface_sent_bytes_total").is_empty());
+    assert_eq!(read.value("node_network_speed_bytes", &[("device", "eth0")]), Some("1"));
+    assert_eq!(read.value("windows_net_current_bandwidth_bytes", &[("nic", "eth0")]), Some("1"));
+    assert!(read.of("perf_network_interface_current_bandwidth_bytes_per_second").is_empty());
     let all = [Profile::Perf, Profile::NodeExporter, Profile::WindowsExporter];
     let mut exporter = open(&[links], &path, options(&all)).unwrap();
-    assert_eq!(scraped(&mut exporter).of("perf_network_interface_sent_bytes_total").len(), 1);
+    assert_eq!(
+        scraped(&mut exporter).of("perf_network_interface_current_bandwidth_bytes_per_second").len(),
+        1
+    );
 }
 
 /// The type of a label's source, and the counters, are right: otherwise the generated table would say something else
@@ -149,15 +155,16 @@ fn the_table_names_counters_and_labels_that_exist() {
 
 #[test]
 fn parts_of_the_metrics() {
-    let link = [(network_interface::BYTES_SENT_PER_SEC.0, 11), (network_interface::CURRENT_BANDWIDTH.0, 8)];
-    let links = built_in(&network_interface::COUNTERSET, &[("eth0", 2, &link)]);
+    let link =
+        [(linux_network_interface::BYTES_SENT_PER_SEC.0, 11), (linux_network_interface::MTU_BYTES.0, 8)];
+    let links = built_in(&linux_network_interface::COUNTERSET, &[("eth0", 2, &link)]);
     let load = [(linux_system::LOAD_AVERAGE_1_MINUTE.0, 407), (linux_system::LOAD_AVERAGE_BASE.0, 10_000)];
     let system = built_in(&linux_system::COUNTERSET, &[("", 0, &load)]);
-    let paths = [r"\Network Interface(*)\*", r"\Linux System\*"];
+    let paths = [r"\Linux Network Interface(*)\*", r"\Linux System\*"];
     let mut exporter = open(&[links, system], &paths, options(&[Profile::NodeExporter])).unwrap();
     for (names, want) in [
         (&["netdev"][..], &["node_network_transmit_bytes_total"][..]),
-        (&["netclass", "loadavg"], &["node_load1", "node_network_speed_bytes"]),
+        (&["netclass", "loadavg"], &["node_load1", "node_network_mtu_bytes"]),
         (&["linux SYSTEM"], &["node_load1"]),
         (&["cpu"], &[]),
     ] {
@@ -171,7 +178,10 @@ fn parts_of_the_metrics() {
         assert_eq!(found.collect::<Vec<_>>(), want, "{names:?}");
     }
     let known = exporter.selection(&["cpus".to_owned()]).unwrap_err();
-    assert!(known.contains("cpu, cpufreq") && known.ends_with("Network Interface, Linux System"), "{known}");
+    assert!(
+        known.contains("cpu, cpufreq") && known.ends_with("Linux Network Interface, Linux System"),
+        "{known}"
+    );
 }
 
 /// Windows has the size of a page file in bytes; the counter has it in KiB.
@@ -183,4 +193,43 @@ fn sizes_of_page_files() {
     let mut exporter = open(&[files], &path, options(&[Profile::WindowsExporter])).unwrap();
     let value = scraped(&mut exporter);
     assert_eq!(value.value("windows_pagefile_limit_bytes", &[("file", "/swap")]), Some("7168"));
+}
+
+/// Letters that differ only in case are different labels, so their lines need no further label.
+#[test]
+fn states_that_differ_in_case() {
+    let processes = process_states::PROCESSES.0;
+    let rows: [Row<'_>; 2] = [("T", 3, &[(processes, 5)]), ("t", 4, &[(processes, 7)])];
+    let states = built_in(&process_states::COUNTERSET, &rows);
+    let path = [r"\Process States(*)\*"];
+    let mut exporter = open(&[states], &path, options(&[Profile::NodeExporter])).unwrap();
+    let want = [("state=T".to_owned(), "5"), ("state=t".to_owned(), "7")];
+    assert_eq!(scraped(&mut exporter).of("node_processes_state"), want);
+}
+
+/// The offset has two counters, because a counter is never below 0; rates are shares of the nominal one.
+#[test]
+fn values_of_the_clock() {
+    let clock = [
+        (clock_discipline::OFFSET_TO_ADD.0, 0),
+        (clock_discipline::OFFSET_TO_SUBTRACT.0, 2_500_000),
+        (clock_discipline::MAXIMUM_ERROR.0, 16_000_000_000),
+        (clock_discipline::PERCENT_FREQUENCY.0, 65_539_276_800),
+        (clock_discipline::PERCENT_FREQUENCY_BASE.0, 65_536_000_000),
+        (clock_discipline::PERCENT_PPS_FREQUENCY.0, 65_536_000_000),
+        (clock_discipline::TICK.0, 10_000_000),
+    ];
+    let clock = built_in(&clock_discipline::COUNTERSET, &[("", 0, &clock)]);
+    let path = [r"\Clock Discipline\*"];
+    let mut exporter = open(&[clock], &path, options(&[Profile::NodeExporter])).unwrap();
+    let read = scraped(&mut exporter);
+    for (name, want) in [
+        ("offset_seconds", "-0.0025"),
+        ("maxerror_seconds", "16"),
+        ("frequency_adjustment_ratio", "1.00005"),
+        ("pps_frequency_hertz", "0"),
+        ("tick_seconds", "0.01"),
+    ] {
+        assert_eq!(read.value(&format!("node_timex_{name}"), &[]), Some(want), "{name}");
+    }
 }

@@ -14,17 +14,28 @@ pub(super) fn read(start_cs: Option<u64>) -> ProcessInventory {
     let stat = stat.as_deref().and_then(|text| Stat::parse(text).ok());
     let limit = |resource| Some(getrlimit(resource).current.unwrap_or(u64::MAX));
     let page = u64::try_from(rustix::param::page_size()).ok();
-    // Without the descriptor of the directory itself.
-    let open_files = fs::read_dir("/proc/self/fd").ok().map(|files| files.count().saturating_sub(1));
     ProcessInventory {
         cpu_ns: clock_ns(ClockId::ProcessCPUTime),
-        open_files: open_files.and_then(|count| u64::try_from(count).ok()),
+        open_files: open_files(),
         open_files_max: limit(Resource::Nofile),
         virtual_bytes: stat.as_ref().map(|stat| stat.vsize),
         virtual_bytes_max: limit(Resource::As),
         resident_bytes: stat.as_ref().zip(page).map(|(stat, page)| stat.rss.saturating_mul(page)),
         start_cs: start_cs.or_else(|| stat.as_ref().and_then(|stat| start(stat.starttime))),
     }
+}
+
+/// Returns the number of open files of this process.
+fn open_files() -> Option<u64> {
+    const FOLDER: &str = "/proc/self/fd";
+    // The size is their number from Linux 6.2 on; older kernels report 0.
+    let size = fs::metadata(FOLDER).map_or(0, |of_folder| of_folder.len());
+    if size > 0 {
+        return Some(size);
+    }
+    // Without the descriptor of the directory itself.
+    let count = fs::read_dir(FOLDER).ok()?.count().saturating_sub(1);
+    u64::try_from(count).ok()
 }
 
 /// Returns a clock in nanoseconds.

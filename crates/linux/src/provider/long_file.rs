@@ -17,6 +17,9 @@ pub(crate) struct ChunkedFile {
 impl ChunkedFile {
     /// Size of a chunk, in bytes: possibly several chunks of the kernel, and more than any line.
     const PIECE: usize = 64 << 10;
+    /// Least number of bytes of a read that does not end the file: the smallest page less a line, because the kernel
+    /// fills a page before it ends a read early, except with a line that does not fit.
+    const FULL_READ: usize = 3 << 10;
     /// Maximum size of a file, in MiB, enough for ten million sockets.
     const LIMIT_MIB: usize = 2 << 10;
 
@@ -52,6 +55,7 @@ impl ChunkedFile {
         let (mut all, mut len) = (0_usize, 0_usize);
         loop {
             let free = self.buffer.get_mut(len..).unwrap_or_default();
+            let free_len = free.len();
             let read = match file.read(free) {
                 Ok(read) => read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
@@ -59,6 +63,8 @@ impl ChunkedFile {
             };
             (all, len) = (all.saturating_add(read), len.saturating_add(read));
             let filled = self.buffer.get(..len).unwrap_or_default();
+            // Another read to find the end would make the kernel search its table of sockets once more.
+            let is_last = free_len > Self::FULL_READ && read < Self::FULL_READ;
             // A parser gets whole lines only: half a number would pass for a number.
             let whole = match memchr::memrchr(b'\n', filled) {
                 Some(at) => at.saturating_add(1),
@@ -67,7 +73,8 @@ impl ChunkedFile {
             };
             let piece = filled.get(..whole).unwrap_or_default();
             each(piece).map_err(|text| ReadError::Text { path: self.path.clone(), text })?;
-            if read == 0 {
+            // What follows the last line end is given to the parser when the next read finds the end.
+            if read == 0 || is_last && whole == len {
                 return Ok(all);
             }
             // The beginning of a line stays, and the next chunk completes it.

@@ -40,10 +40,12 @@ struct LinkFiles {
     carrier_downs: KeptFile,
 }
 
+/// Maximum number of interfaces whose files stay open, six each: an open file costs a seventh of one that is opened.
+const LINKS_THAT_KEEP: usize = 8;
+
 impl LinkFiles {
-    fn new(folder: &Path) -> Self {
-        // Six descriptors for each interface would be too many.
-        let file = |name| KeptFile::new(folder.join(name), SeqFileKind::Single).keep(false);
+    fn new(folder: &Path, keep: bool) -> Self {
+        let file = |name| KeptFile::new(folder.join(name), SeqFileKind::Single).keep(keep);
         Self {
             operstate: file("operstate"),
             carrier: file("carrier"),
@@ -92,7 +94,10 @@ impl InstanceSource for LinuxNetworkInterface {
             let key = |link: &Link| InstanceKey::new(link.instance_name(), InstanceId(link.id()));
             self.keys = links.iter().map(key).collect();
             // An absent file is looked for again at once: the interface may be another one.
-            self.files = links.iter().map(|link| link.folder().map(LinkFiles::new)).collect();
+            let files = |(at, link): (usize, &Link)| {
+                link.folder().map(|folder| LinkFiles::new(folder, at < LINKS_THAT_KEEP))
+            };
+            self.files = links.iter().enumerate().map(files).collect();
             self.arp.order(links);
         }
         Ok(())
