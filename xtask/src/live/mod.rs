@@ -143,10 +143,6 @@ pub fn run(args: &Args) -> Result<()> {
         ("publishers that hang, are stopped or send single bytes delay nobody", &late::publishers),
         ("callbacks that take 3 s delay neither a scrape nor a stream", &late::callbacks),
         ("Prometheus scrapes what the kernel counts, through churn and a restart", &prometheus::scraped),
-        (
-            "dashboards, our own and those of node_exporter and windows_exporter, have their data",
-            &dashboards::check,
-        ),
         ("owner's scrape while other clients hold every connection", &clients::locked_out),
         ("RSS of serve, worst case", &|| clients::memory(args.full)),
         ("relations of Windows' counters hold in every row, under load", &|| relations::check(rounds)),
@@ -176,6 +172,10 @@ pub fn run(args: &Args) -> Result<()> {
             windows::check(&windows::Args { full: args.full, ..Default::default() })
         }),
         ("the page shows, finds, zooms, pauses and is restored in a browser", &page::check),
+        (
+            "dashboards, our own and those of node_exporter and windows_exporter, have their data",
+            &dashboards::check,
+        ),
         ("a report opens from disk without a network", &report::check),
         ("its suites pass under sanitizers and valgrind", &|| c::suites(args.full)),
         ("source for Windows builds unchanged", &c::windows_source),
