@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use perfset_engine::path::CounterPath;
-use perfset_export::{ExportOptions as Exported, Exporter, ExpositionFormat, default_paths};
+use perfset_export::{ExportOptions as Exported, Exporter, ExpositionFormat, Profile, default_paths};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::collect::floor::Floor;
@@ -37,6 +37,37 @@ const COLLECTORS: [&str; 16] = [
     "--collector.thermal_zone",
     "--collector.hwmon",
 ];
+/// Options of node_exporter that select the collectors whose metrics the profile `node_exporter` has.
+const COLLECTORS_OF_PROFILE: [&str; 28] = [
+    "--collector.arp",
+    "--collector.conntrack",
+    "--collector.cpu",
+    "--collector.cpufreq",
+    "--collector.diskstats",
+    "--collector.dmi",
+    "--collector.entropy",
+    "--collector.filefd",
+    "--collector.filesystem",
+    "--collector.loadavg",
+    "--collector.mdadm",
+    "--collector.meminfo",
+    "--collector.netclass",
+    "--collector.netdev",
+    "--collector.netstat",
+    "--collector.nfs",
+    "--collector.os",
+    "--collector.pressure",
+    "--collector.processes",
+    "--collector.schedstat",
+    "--collector.sockstat",
+    "--collector.softnet",
+    "--collector.stat",
+    "--collector.time",
+    "--collector.timex",
+    "--collector.udp_queues",
+    "--collector.uname",
+    "--collector.vmstat",
+];
 /// Option of node_exporter that selects all lines of `/proc/vmstat`, because all of them are counters here.
 const ALL_OF_VMSTAT: &str = "--collector.vmstat.fields=.*";
 
@@ -49,11 +80,49 @@ fn paths() -> Result<Vec<CounterPath>> {
     Ok(paths)
 }
 
-/// Measures a scrape of the measured paths, beside a scrape of node_exporter.
-pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
+/// Scrape that is measured: its paths and names, and what node_exporter is asked for.
+struct Scrape {
+    name: &'static str,
+    paths: Vec<CounterPath>,
+    profiles: Vec<Profile>,
+    collectors: &'static [&'static str],
+    options: &'static [&'static str],
+    /// Goals of collection and text alone beside the floor, and of a scrape beside the peer.
+    goals: (Option<f64>, f64),
+}
+
+/// Measures a scrape of the measured paths and one with the names of node_exporter, beside scrapes of node_exporter.
+pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
+    let profile = vec![Profile::NodeExporter];
+    let scrapes = [
+        Scrape {
+            name: "scrape",
+            paths: paths()?,
+            profiles: Vec::new(),
+            collectors: &COLLECTORS,
+            options: &[ALL_OF_VMSTAT],
+            goals: (None, 0.1),
+        },
+        Scrape {
+            name: "scrape with the names of node_exporter",
+            paths: default_paths(&profile),
+            profiles: profile,
+            collectors: &COLLECTORS_OF_PROFILE,
+            options: &[],
+            goals: (Some(1.0), 0.15),
+        },
+    ];
+    for scrape in &scrapes {
+        report(scrape, options, &mut *out)?;
+    }
+    Ok(())
+}
+
+fn report(scrape: &Scrape, &Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let before = KernelFile::open_ones()?;
-    let paths = paths()?;
-    let mut exporter = Exporter::open(machine(), &paths, Exported::default())?;
+    let Scrape { name, paths, profiles, .. } = scrape;
+    let names = Exported { profiles: profiles.clone(), ..Exported::default() };
+    let mut exporter = Exporter::open(machine(), paths, names)?;
     let mut text = Vec::new();
     for _ in 0..2 {
         exporter.scrape(ExpositionFormat::Prometheus, &mut text)?;
@@ -65,9 +134,9 @@ pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let files = KernelFile::once(&kept);
     let mut reading = Floor::open(&files)?;
 
-    let peers = NodeExporters::start(&COLLECTORS, &[ALL_OF_VMSTAT])?;
-    let served = served(&paths)?;
-    let title = format!("scrape: {series} series in {} bytes; {}", text.len(), peers.about());
+    let peers = NodeExporters::start(scrape.collectors, scrape.options)?;
+    let served = served(scrape)?;
+    let title = format!("{name}: {series} series in {} bytes; {}", text.len(), peers.about());
     let mut comparison = peers
         .in_comparison(Comparison::new(title, series).per("series"))
         .variant("pread of each file that is kept open (floor)", || reading.read().unwrap_or(0))
@@ -77,12 +146,13 @@ pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
             scraped.map_or(0, |()| text.len() as u64)
         })
         .timed_by(process_cpu_ns)
-        .goal("peer", 0.04); // a twenty-fifth
+        .goal("peer", 0.04) // a twenty-fifth
+        .goal("floor", scrape.goals.0);
     if let Some(served) = &served {
         comparison = comparison
             .variant("perfset serve's process, a scrape over a kept connection", || served.scrape())
             .timed_by(|| served.exporter.cpu_ns().unwrap_or(f64::NAN))
-            .goal("peer", 0.1);
+            .goal("peer", scrape.goals.1);
     }
     let report = comparison.run(rounds);
     peers.check()?;
@@ -96,8 +166,8 @@ fn process_cpu_ns() -> f64 {
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-/// Starts `perfset serve` with these paths; returns `None` if the command was not built.
-fn served(paths: &[CounterPath]) -> Result<Option<Peer>> {
+/// Starts `perfset serve` with the paths of a scrape; returns `None` if the command was not built.
+fn served(scrape: &Scrape) -> Result<Option<Peer>> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
     let program = target.join("dist/perfset");
     if !program.exists() {
@@ -105,10 +175,13 @@ fn served(paths: &[CounterPath]) -> Result<Option<Peer>> {
         return Ok(None);
     }
     let file = std::env::temp_dir().join(format!("perfset-bench-{}", std::process::id()));
-    let lines: String = paths.iter().map(|path| format!("{path}\n")).collect();
+    let lines: String = scrape.paths.iter().map(|path| format!("{path}\n")).collect();
     std::fs::write(&file, lines).context("cannot write the paths")?;
     let mut command = Command::new(program);
     command.args(["serve", "--insecure", "--query"]).arg(&file);
+    if !scrape.profiles.is_empty() {
+        command.args(["--profile", "node_exporter"]);
+    }
     let peer = Server::spawn(command, "--listen=").and_then(Peer::of);
     std::fs::remove_file(&file)?;
     peer.map(Some)

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use anyhow::anyhow;
+use perfset::path::CounterPath;
 use perfset_export::{ExportOptions, Exporter, ExpositionFormat};
 
 use crate::args::GetArgs;
@@ -20,19 +21,24 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     let operands = Operands::with_files(&args.operands, &args.paths_from)?;
     // Without an interval, one sample is taken.
     let count = operands.count.or(operands.interval.is_none().then_some(1));
-    let mut samples = Samples::open_named(operands, &args.files, &args.window, args.all, args.wait)?;
-    let absent = samples.absent();
-    absent.iter().for_each(Failure::print);
-    let Operands { paths, interval, .. } = samples.operands();
-    if absent.len() == paths.len() {
+    let interval = operands.interval;
+    if args.output.is_none() && count != Some(1) {
+        let text =
+            "an interval needs -o FILE with prometheus: Prometheus cannot read a text with two samples";
+        return Err(Failure::new(Exit::Usage, anyhow!(text)));
+    }
+    let (paths, is_complete) = existing(args, operands)?;
+    if paths.is_empty() {
         return Ok(Exit::NothingMatched);
     }
     let failed = |error| Failure::escaped(Exit::SourceFailed, error);
     let unbound = |error| Failure::escaped(Exit::NothingMatched, error);
-    let mut exporter = Exporter::open(perfset::local(), paths, ExportOptions::default()).map_err(unbound)?;
+    // Metrics about the exporter would be there twice if several files have them.
+    let options = ExportOptions { own: false, ..ExportOptions::default() };
+    let mut exporter = Exporter::open(perfset::local(), &paths, options).map_err(unbound)?;
     let pace = match (count, interval) {
         (Some(1), _) | (_, None) => None,
-        (count, Some(interval)) => Some(Pace::new(*interval, count.map(|count| count.saturating_sub(1)))),
+        (count, Some(interval)) => Some(Pace::new(interval, count.map(|count| count.saturating_sub(1)))),
     };
     let mut pace = pace.transpose().map_err(|error| Failure::new(Exit::SourceFailed, error))?;
     let mut text = Vec::new();
@@ -50,12 +56,39 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
             break;
         }
     }
-    Ok(if absent.is_empty() { Exit::Ok } else { Exit::NothingMatched })
+    Ok(if is_complete { Exit::Ok } else { Exit::NothingMatched })
+}
+
+/// Returns the paths that this machine has, and `true` if these are all. The others are reported: they must not keep an
+/// old file in place.
+fn existing(args: &GetArgs, mut operands: Operands) -> Result<(Vec<CounterPath>, bool), Failure> {
+    operands.settle(&perfset::local());
+    let (mut paths, mut is_complete) = (Vec::new(), true);
+    for path in operands.paths {
+        let one = Operands { paths: vec![path.clone()], ..Operands::default() };
+        let absent = match Samples::open_named(one, &args.files, &args.window, args.all, args.wait) {
+            Ok(mut samples) => samples.absent(),
+            Err(failure) if failure.exit == Exit::NothingMatched => vec![failure],
+            Err(failure) => return Err(failure),
+        };
+        absent.iter().for_each(Failure::print);
+        is_complete &= absent.is_empty();
+        if absent.is_empty() {
+            paths.push(path);
+        }
+    }
+    Ok((paths, is_complete))
 }
 
 /// Returns the reason why these options cannot be used with metrics.
 fn refused(args: &GetArgs) -> Option<&'static str> {
+    let changes_values =
+        args.wide || args.human || args.exact || args.summary || args.strict || args.sort.is_some();
     let cases = [
+        (
+            changes_values,
+            "--wide, --human, --exact, --summary, --strict and --sort cannot be used with raw values as metrics",
+        ),
         (
             !args.files.log.is_empty(),
             "--log cannot be used with prometheus: a scraper stores values as those of now",

@@ -39,6 +39,8 @@ pub struct Exporter {
     #[cfg(target_os = "linux")]
     inventory: Option<InventoryReader>,
     series_max: usize,
+    /// `true` if metrics about the exporter itself are written.
+    shows_own: bool,
 }
 
 impl std::fmt::Debug for Exporter {
@@ -59,7 +61,7 @@ impl Exporter {
         options: ExportOptions,
     ) -> Result<Self, ExportError> {
         let mut source: Box<dyn Source + Send> = Box::new(source);
-        let series_max = options.series_max;
+        let (series_max, shows_own) = (options.series_max, options.own);
         let mut bound = Binding::new(options)?;
         let mut waiting = Vec::new();
         for path in paths {
@@ -84,6 +86,7 @@ impl Exporter {
             #[cfg(target_os = "linux")]
             inventory: None,
             series_max,
+            shows_own,
         };
         exporter.make_ready()?;
         Ok(exporter)
@@ -224,7 +227,9 @@ impl Exporter {
         if let Some(reader) = &mut self.inventory {
             inventory.write(reader.read(), format, part, out);
         }
-        self.own.write(tables, format, out);
+        if self.shows_own {
+            self.own.write(tables, format, out);
+        }
         // The format requires this last line: a text without it counts as truncated.
         if format == ExpositionFormat::OpenMetrics {
             out.extend_from_slice(b"# EOF\n");

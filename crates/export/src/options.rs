@@ -24,6 +24,8 @@ pub struct ExportOptions {
     pub prefix: Option<String>,
     /// Maximum number of lines with values in a scrape. If there are more, large countersets are cut first.
     pub series_max: usize,
+    /// `true` to export metrics about the exporter itself, such as the time that each collection took.
+    pub own: bool,
     /// `true` to export `_Total` in addition to the instances that it is the sum of. A total that a path names is
     /// always exported.
     pub totals: bool,
@@ -36,7 +38,7 @@ impl ExportOptions {
 
 impl Default for ExportOptions {
     fn default() -> Self {
-        Self { profiles: Vec::new(), prefix: None, series_max: Self::SERIES_MAX, totals: false }
+        Self { profiles: Vec::new(), prefix: None, series_max: Self::SERIES_MAX, own: true, totals: false }
     }
 }
 

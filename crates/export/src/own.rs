@@ -71,17 +71,17 @@ impl ExporterMetrics {
         // Prometheus text does not have it.
         let (family, sort) =
             if format == ExpositionFormat::OpenMetrics { (build, "info") } else { (info, "gauge") };
-        head(out, family, sort, "Which perfset this is.");
+        head(out, family, sort, "Version of perfset.");
         out.extend_from_slice(info.as_bytes());
         out.extend_from_slice(concat!("{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1\n").as_bytes());
 
         for (took, success, label) in collected {
-            head(out, took, "gauge", "How long the collection of a counterset took.");
+            head(out, took, "gauge", "Time that the collection of a counterset took.");
             if format == ExpositionFormat::OpenMetrics {
                 line(out, "UNIT", took, |out| out.extend_from_slice(b"seconds"));
             }
             self.each(took, label, tables, out, |table, out| real(out, table.took.as_secs_f64()));
-            head(out, success, "gauge", "Whether a counterset could be collected.");
+            head(out, success, "gauge", "1 if a counterset was collected, 0 if that failed.");
             let is_good = |table: &CountersetTable, out: &mut Vec<u8>| {
                 whole(out, (table.outcome == Outcome::Good).into());
             };
@@ -92,12 +92,14 @@ impl ExporterMetrics {
                 out.extend_from_slice(b"0\n");
             }
         }
-        head(out, dropped, "gauge", "Series that the limit left out, and such as nothing tells apart.");
+        let help =
+            "Series that are left out because of the limit, or because another series has the same labels.";
+        head(out, dropped, "gauge", help);
         let count = |table: &CountersetTable, out: &mut Vec<u8>| {
             whole(out, u64::try_from(table.dropped).unwrap_or(u64::MAX));
         };
         self.each(dropped, "counterset", tables, out, count);
-        let help = "Instances that could not be read and that totals of a counterset lack.";
+        let help = "Instances that could not be read, so that totals of the counterset do not include them.";
         head(out, missing, "gauge", help);
         self.each(missing, "counterset", tables, out, |table, out| whole(out, table.missing.into()));
     }

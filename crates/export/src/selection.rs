@@ -54,6 +54,25 @@ const COLLECTORS: &[(&str, &[&str])] = &[
     ("zfs", &["node_zfs_"]),
 ];
 
+/// Collectors of node_exporter that have no counters here. A configuration that names them gets the metrics of the
+/// others, as on a machine without such devices.
+const WITHOUT_COUNTERS: &[&str] = &[
+    "bcache",
+    "btrfs",
+    "edac",
+    "fibrechannel",
+    "infiniband",
+    "ipvs",
+    "nfsd",
+    "nvme",
+    "rapl",
+    "selinux",
+    "systemd",
+    "tapestats",
+    "textfile",
+    "xfs",
+];
+
 /// Metrics of a network interface, except its counts.
 const NETCLASS: &[&str] = &[
     "node_network_address_",
@@ -92,7 +111,7 @@ impl MetricSelection {
             let set = countersets.iter().find(|set| set.eq_ignore_ascii_case(name));
             selection.starts.extend(collector.into_iter().flat_map(|(_, starts)| *starts));
             selection.countersets.extend(set.map(|set| (*set).to_owned()));
-            if collector.is_none() && set.is_none() {
+            if collector.is_none() && set.is_none() && !WITHOUT_COUNTERS.contains(&name.as_str()) {
                 let collectors = COLLECTORS.iter().map(|(collector, _)| *collector);
                 let known: Vec<_> = collectors.chain(countersets.iter().copied()).collect();
                 return Err(known.join(", "));

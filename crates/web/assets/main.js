@@ -63,6 +63,12 @@ class Page {
   constructor(about) {
     this.#about = about;
     this.view = View.fromFragment(location.hash.slice(1));
+    // A short log fills its charts, unless the address says how long they are.
+    if (about.log && !/(^|&)w=/.test(location.hash.slice(1))) {
+      const [first, last] = about.log;
+      const whole = WINDOWS.find(([seconds]) => seconds * 1000 >= last - first)?.[0] ?? this.view.window;
+      this.view.window = Math.min(this.view.window, whole);
+    }
     this.#live = new Store(about.interval_ms, about.history_s * 1000);
     const recorded = about.recording ?? about.log;
     if (recorded) {

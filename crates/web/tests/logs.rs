@@ -239,6 +239,33 @@ fn recordings_and_texts_are_taken_and_other_files_refused_in_words() {
     assert!(open(&server, &empty, "").body.contains("the file is empty"));
 }
 
+/// Checks that a total is among the greatest instances if a log has nothing else, and only then.
+#[test]
+fn a_log_of_totals_alone_has_greatest_instances() {
+    let server = Running::start(takes(1_000_000));
+    let range = |instances: &[&str]| {
+        let heads: String =
+            instances.iter().map(|name| format!(",\"\\\\H\\Processor({name})\\% Processor Time\"")).collect();
+        let values = ",\"50\"".repeat(instances.len());
+        let csv = format!(
+            "\"(PDH-CSV 4.0) (UTC)(0)\"{heads}\n\"11/05/2026 10:00:00.000\"{values}\n\
+             \"11/05/2026 10:00:01.000\"{values}\n"
+        );
+        let id = upload(&server, "a.csv", csv.as_bytes(), "");
+        assert_eq!(open(&server, &id, "").status, 200);
+        let answer =
+            get(&server, &format!("/api/v1/range?path=/Processor(*)/*&top=5&sum=1&step=1&log={id}"), &[]);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let series = answer.json()["series"].as_array().cloned().unwrap_or_default();
+        let mut names: Vec<_> =
+            series.iter().map(|series| series["instance"].as_str().unwrap().to_owned()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(range(&["_Total"]), ["_Total"]);
+    assert!(!range(&["0", "1", "_Total"]).contains(&"_Total".to_owned()));
+}
+
 /// Checks that the description has every method of a sent log, with its parameters and its fields.
 #[test]
 fn the_description_has_what_is_sent() {

@@ -65,10 +65,7 @@ pub fn textfile() -> Result<String> {
     for _ in 0..READINGS {
         let text = fs::read_to_string(&file)?;
         let last = text.lines().last().unwrap_or_default();
-        ensure!(
-            last.contains("perf_exporter_instances_missing") && text.ends_with('\n'),
-            "half a file: {text}"
-        );
+        ensure!(last.starts_with("perf_process_v2_threads{") && text.ends_with('\n'), "half a file: {text}");
         texts.insert(text);
         sleep(Duration::from_millis(1));
     }

@@ -334,16 +334,22 @@ impl PastLog {
         (around, due): ((usize, i64), Instant),
     ) -> Result<(Totals, Totals, usize), ApiError> {
         let [mut in_range, mut near] = [Totals::new(), Totals::new()];
+        // Instances that are totals of others: they are meant only if the log has nothing else.
+        let [mut sums_in_range, mut sums_near] = [Totals::new(), Totals::new()];
         let mut times = CollectionTimes::default();
         let mut is_full = false;
         let collections = self.read_range(of, steps, (around, due), |query| {
             let time = query.snapshot().clocks().utc_100ns();
             times.next(time);
             let seconds = real(times.length());
-            let totals = if (steps.from..=steps.to).contains(&time) { &mut in_range } else { &mut near };
+            let (totals, sums) = match (steps.from..=steps.to).contains(&time) {
+                true => (&mut in_range, &mut sums_in_range),
+                false => (&mut near, &mut sums_near),
+            };
             for v in query.values() {
-                let wanted = of.get(v.path).filter(|ask| ask.ask.top.is_some() && !v.sums_up());
+                let wanted = of.get(v.path).filter(|ask| ask.ask.top.is_some());
                 let (Some(ask), Some(value)) = (wanted, number(&v)) else { continue };
+                let totals = if v.sums_up() { &mut *sums } else { &mut *totals };
                 let weight = if covers_time(v.value.counter) { seconds } else { 1.0 };
                 let key = (ask.index, SeriesKey::new(&v, query.birth(&v)));
                 is_full |= totals.len() >= RANKED_MOST;
@@ -356,6 +362,15 @@ impl PastLog {
         if is_full {
             let text = format!("these paths have more than {RANKED_MOST} instances in this range");
             return Err(ApiError::new(StatusCode::BAD_REQUEST, text).hint("ask for a shorter time"));
+        }
+        for ask in of {
+            let is_its = |(index, _): &(usize, SeriesKey)| *index == ask.index;
+            if !in_range.keys().chain(near.keys()).any(is_its) {
+                for (sums, totals) in [(&sums_in_range, &mut in_range), (&sums_near, &mut near)] {
+                    let of_ask = sums.iter().filter(|(key, _)| is_its(key));
+                    totals.extend(of_ask.map(|(key, total)| (key.clone(), *total)));
+                }
+            }
         }
         Ok((in_range, near, collections))
     }
