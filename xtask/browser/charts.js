@@ -328,7 +328,7 @@ export const checksOfCharts = ({ open, close, ensure, same, until, card, legend,
       for (const words of searches) {
         await page.getByLabel("Search counters").fill(words);
         // Those that were found for the words before are gone.
-        const found = page.locator(`.results[data-words="${words}"] .result:has(b + small:not(:text-matches("^\\d+ counters$")))`);
+        const found = page.locator(`.results[data-words="${words}"] h3:text-is("Counters") ~ .result`);
         await found.first().waitFor();
         const counter = await found.first().locator("b").textContent();
         await found.first().click();
