@@ -16,7 +16,7 @@ use super::{Load, perfset};
 /// Checks that `promtool check metrics` reports nothing for the default counters, and for all processes.
 pub fn linted() -> Result<String> {
     let mut lines = 0;
-    for profile in ["perf", "windows_exporter", "node_exporter"] {
+    for profile in ["perf", "windows_exporter"] {
         let folder = Folder::new("linted")?;
         let processes = folder.0.join("processes.txt");
         fs::write(&processes, "\\Process V2(*)\\*\n\\Linux Process(*)\\*\n\\CGroup(*)\\*\n\\Thread(*)\\*\n")?;
