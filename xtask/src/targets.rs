@@ -1,8 +1,9 @@
-//! `cargo xtask targets`: crates that ask no operating system, on processors with another word size and byte order.
+//! `cargo xtask targets`: the command for Windows; with `--full`, crates that ask no operating system on processors with
+//! another word size and byte order.
 //!
-//! They read bytes of other machines. A check for a 32-bit target finds an offset that is stored in too few bits. Tests
-//! on a big-endian one find bytes that are read in the processor's own order. A check alone finds nothing there that it
-//! does not find elsewhere, because no line of these crates is compiled for one byte order alone.
+//! Those crates read bytes of other machines. A check for a 32-bit target finds an offset that is stored in too few bits.
+//! Tests on a big-endian one find bytes that are read in the processor's own order. `cargo xtask windows` builds and runs
+//! what is checked here for Windows.
 
 use std::process::Command;
 use std::thread;
@@ -16,10 +17,10 @@ use crate::standard_library::{StandardLibrary, Use};
 const INSTALL: &str = "apt-get install --no-install-recommends qemu-user gcc-i686-linux-gnu \
     libc6-dev-i386-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross";
 
-/// Check crates for a 32-bit target, with Debian's compiler
+/// Check the command for Windows, with Debian's compiler
 #[derive(clap::Args)]
 pub struct Args {
-    /// Check them for a big-endian target too, and run the tests of core on both, in an emulator
+    /// Check other crates for a 32-bit and a big-endian target too, and run the tests of core on both, in an emulator
     #[arg(long)]
     full: bool,
 }
@@ -44,18 +45,29 @@ const TARGETS: [Target; 2] = [
     },
 ];
 
-/// Number of targets that are checked without `--full`, the first of the list.
-const ALWAYS: usize = 1;
-
 /// Crates that are checked; their dependency engine is checked with them.
 const CHECKED: [&str; 2] = ["perfset-core", "perfset-log"];
 
-/// Checks crates for a 32-bit target, and with `--full` for a big-endian one too.
+/// Target of the check for Windows.
+const WINDOWS: &str = "x86_64-pc-windows-gnu";
+
+/// Checks the command and the C library for Windows, and with `--full` other crates for other processors.
 pub fn run(args: &Args) -> Result<()> {
-    let targets = TARGETS.get(..if args.full { TARGETS.len() } else { ALWAYS }).unwrap_or(&TARGETS);
-    let mut progress = Progress::new(if args.full { 3 + TARGETS.len() } else { 2 });
+    let mut progress = Progress::new(if args.full { 4 + TARGETS.len() } else { 1 });
+    progress.step("checking the command and the C library for Windows");
+    let library = StandardLibrary::set_up(WINDOWS, Use::Check)?;
+    // Features compile C, or crates that have nothing of Windows.
+    let packages = ["--package=perfset-cli", "--package=perflib", "--no-default-features"];
+    output_of(library.cargo("check").args(packages))?;
+    println!("perfset-cli and perflib compile for Windows");
+    ensure!(!has_byte_order()?, "a line is compiled for one byte order alone, which only --full checks");
+    if args.full { other_processors(&mut progress) } else { Ok(()) }
+}
+
+/// Checks crates for other processors, and runs the tests of core on each.
+fn other_processors(progress: &mut Progress) -> Result<()> {
     progress.step("building the standard libraries, for checks");
-    let checked = libraries(targets, Use::Check)?;
+    let checked = libraries(&TARGETS, Use::Check)?;
     progress.step("checking the portable crates");
     let mut check: Option<Command> = None;
     for library in &checked {
@@ -66,15 +78,12 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let mut check = check.context("there is no target")?;
     output_of(check.args(CHECKED.map(|name| format!("--package={name}"))))?;
-    ensure!(!has_byte_order()?, "a line is compiled for one byte order alone: check the other target, too");
-    let names: Vec<_> = targets.iter().map(|target| target.triple).collect();
+    let names = TARGETS.each_ref().map(|target| target.triple);
     println!("{} compile for {}", CHECKED.join(" and "), names.join(" and "));
-    if args.full {
-        progress.step("building the standard libraries, for tests");
-        for (target, library) in TARGETS.iter().zip(libraries(&TARGETS, Use::Test)?) {
-            progress.step(&format!("testing on {}", target.triple));
-            test(target, &library)?;
-        }
+    progress.step("building the standard libraries, for tests");
+    for (target, library) in TARGETS.iter().zip(libraries(&TARGETS, Use::Test)?) {
+        progress.step(&format!("testing on {}", target.triple));
+        test(target, &library)?;
     }
     Ok(())
 }

@@ -80,7 +80,7 @@ static void test_own_handles(void)
     pthread_t threads[8];
     DWORD i;
     for (i = 0; i < 8; i++)
-        threads[i] = started(own_handles, (void *)(uintptr_t)25);
+        threads[i] = started(own_handles, (void *)(uintptr_t)ROUNDS(25));
     for (i = 0; i < 8; i++)
         pthread_join(threads[i], NULL);
 }
@@ -140,7 +140,7 @@ static void *close_it(void *argument)
 static void test_shared_handle(void)
 {
     DWORD round, i;
-    for (round = 0; round < 30; round++) {
+    for (round = 0; round < ROUNDS(30); round++) {
         struct shared shared;
         pthread_t threads[6];
         shared.closed_well = 0;
@@ -262,7 +262,7 @@ static void test_forks(int is_among_threads)
     is_busy = is_among_threads;
     for (i = 0; is_among_threads && i < 2; i++)
         threads[i] = started(keep_busy, NULL);
-    for (round = 0; round < (is_among_threads ? 50 : 3); round++) {
+    for (round = 0; round < ROUNDS(is_among_threads ? 50 : 3); round++) {
         pid_t child;
         fflush(NULL);
         if (is_among_threads)
@@ -464,7 +464,7 @@ static void test_ends_of_processes(char *program)
 {
     int way, round;
     for (way = 0; way < WAYS; way++)
-        for (round = 0; round < (way == FORK_EARLY ? 20 : 5); round++) {
+        for (round = 0; round < ROUNDS(way == FORK_EARLY ? 20 : 5); round++) {
             pid_t child;
             if (way == FORK_EARLY && !FORKS_AMONG_THREADS)
                 break;

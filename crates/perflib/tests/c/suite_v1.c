@@ -297,7 +297,7 @@ static void test_tables(void)
     int form;
     for (key = 0; key < sizeof KEYS / sizeof KEYS[0]; key++)
         for (i = 0; i < sizeof names / sizeof names[0]; i++)
-            for (form = 0; form < FORMS; form++)
+            for (form = 0; !IS_LEFT_OUT(key, i) && form < FORMS; form++)
                 check_table(KEYS[key].row, KEYS[key].key, (enum form)form, &names[i].name, names[i].is_help);
 }
 
@@ -511,7 +511,7 @@ static void test_reads(void)
     int form;
     for (key = 0; key < sizeof KEYS / sizeof KEYS[0]; key++)
         for (i = 0; i < sizeof names / sizeof names[0]; i++)
-            for (form = 0; form < FORMS; form++) {
+            for (form = 0; !IS_LEFT_OUT(key, i) && form < FORMS; form++) {
                 HKEY handle = KEYS[key].key;
                 const struct name *name = &names[i].name;
                 const char *row = in_row(KEYS[key].row, (enum form)form, name);
@@ -816,7 +816,7 @@ static void *read_on(void *argument)
     int round;
     (void)argument;
     REQUIRE("memory", bytes != NULL);
-    for (round = 0; round < 20; round++) {
+    for (round = 0; round < ROUNDS(20); round++) {
         DWORD size = SMALL, total;
         EQUAL("4 threads", "Global", ERROR_SUCCESS,
             RegQueryValueExW(HKEY_PERFORMANCE_DATA, T("Global"), NULL, NULL, bytes, &size));
@@ -839,7 +839,7 @@ static void test_threads_and_forks(void)
         REQUIRE("threads", pthread_create(&threads[i], NULL, read_on, NULL) == 0);
     for (i = 0; !FORKS_AMONG_THREADS && i < 4; i++)
         pthread_join(threads[i], NULL);
-    for (i = 0; i < 10; i++) {
+    for (i = 0; i < ROUNDS(10); i++) {
         pid_t child;
         fflush(NULL);
         child = fork();

@@ -194,10 +194,12 @@ pub(super) fn conforms(
     let time = (false, v2::PERCENT_PROCESSOR_TIME.0);
     let (mut resting, mut running, mut reused) = (0, 0, 0);
     let mut late: BTreeMap<(String, (bool, u32)), u32> = BTreeMap::new();
-    // Fifteen rounds at least, so that every process has its turn; more where few could be compared.
+    // Fifteen rounds at least, so that every process has its turn; more where few could be compared. A walk reads all
+    // processes each time.
+    let least_rounds = if way == ProcessSource::Bpf { 6 } else { 15 };
     let (mut rounds, start) = (0, Instant::now());
     let until = start + Duration::from_secs(60);
-    while (rounds < 15
+    while (rounds < least_rounds
         || start.elapsed() < at_least
         || resting < 200
         || running < 20
