@@ -207,8 +207,8 @@ target_link_libraries(names perflib::windows)
     Ok(())
 }
 
-/// Checks that each header compiles without a warning, alone and with others, in every dialect. With `full`, each dialect
-/// has both sizes of `wchar_t`, otherwise they take turns.
+/// Checks that each header compiles without a warning, alone and with others, in every dialect. With `full`, each
+/// dialect has both sizes of `wchar_t`, otherwise they take turns.
 pub fn headers(full: bool) -> Result<String> {
     let includes = flags("perflib-windows", &["--cflags"])?;
     let (ours, shim): (Vec<_>, Vec<_>) = (
