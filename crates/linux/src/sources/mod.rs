@@ -50,6 +50,7 @@ pub mod snmp6;
 pub mod snmp;
 pub mod sockstat;
 pub mod softirqs;
+mod socket_table;
 pub mod softnet_stat;
 pub mod swaps;
 pub mod sysvipc;

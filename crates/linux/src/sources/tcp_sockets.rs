@@ -2,7 +2,8 @@
 //!
 //! Source: `networking/proc_net_tcp.rst` in the kernel's documentation, and `include/net/tcp_states.h` for states.
 
-use crate::sources::text::{Text, TextError};
+use super::socket_table::{SocketTable, hexadecimal};
+use super::text::{Text, TextError};
 
 /// Names of the states of TCP sockets in small letters, from state 1, `TCP_ESTABLISHED`.
 pub const STATES: [&str; 11] = [
@@ -41,8 +42,7 @@ const CLOSE_WAIT: usize = 7;
 pub struct TcpSockets {
     /// Number of sockets in each state, in the order of [`STATES`].
     by_state: [u64; STATES.len()],
-    /// Number of lines that were parsed.
-    lines: usize,
+    table: SocketTable,
 }
 
 impl TcpSockets {
@@ -51,33 +51,14 @@ impl TcpSockets {
     /// # Errors
     /// If the chunk does not end with a line, or a line is not as documented, because the count would be wrong.
     pub fn add(&mut self, piece: &[u8]) -> Result<(), TextError> {
-        let mut text = Text::new(piece);
-        let before = self.lines;
-        let all = self.count(&mut text);
-        // The cursor counts the lines of this chunk only.
-        all.map_err(|error| TextError { line: error.line.saturating_add(before), ..error })
-    }
-
-    fn count(&mut self, text: &mut Text<'_>) -> Result<(), TextError> {
-        while !text.is_at_end() {
-            text.skip_blanks();
-            if self.lines == 0 {
-                if !text.take(b"sl ") {
-                    return Err(text.expected("the heads of the columns"));
-                }
-            } else {
-                for _ in ["number", "local address", "remote address"] {
-                    text.word()?;
-                }
-                // A newer kernel may have states that none of the numbers covers.
-                if let Some(count) = self.by_state.get_mut(state(text)?) {
-                    *count = count.saturating_add(1);
-                }
+        let Self { by_state, table } = self;
+        table.add(piece, |text| {
+            // A newer kernel may have states that none of the numbers covers.
+            if let Some(count) = by_state.get_mut(state(text)?) {
+                *count = count.saturating_add(1);
             }
-            text.line()?;
-            self.lines = self.lines.saturating_add(1);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Returns the number of connections in all chunks that are established, or closed only by the other side: the same
@@ -96,11 +77,7 @@ impl TcpSockets {
     /// # Errors
     /// If there were not even column names.
     pub fn by_state(&self) -> Result<[u64; STATES.len()], TextError> {
-        if self.lines == 0 {
-            Err(Text::new(b"").expected("the heads of the columns"))
-        } else {
-            Ok(self.by_state)
-        }
+        self.table.heads().map(|()| self.by_state)
     }
 }
 
@@ -108,20 +85,15 @@ impl TcpSockets {
 fn state(text: &mut Text<'_>) -> Result<usize, TextError> {
     text.skip_blanks();
     let before = *text;
-    let digit = |digit: u8| match digit {
-        b'0'..=b'9' => Some(usize::from(digit & 0xF)),
-        b'A'..=b'F' => Some(usize::from(digit & 0xF).saturating_add(9)),
-        _ => None,
-    };
     let number = match text.word()? {
-        [high, low] => digit(*high).zip(digit(*low)).map(|(high, low)| high << 4 | low),
+        digits @ [_, _] => hexadecimal(digits),
         _ => None,
     };
     match number.ok_or_else(|| before.expected("a state of two digits"))? {
         // TCP_NEW_SYN_RECV, the kernel's own name of a connection that is opening.
         0xC => Ok(SYN_RECV),
         // No state has the number 0.
-        number => Ok(number.wrapping_sub(1)),
+        number => Ok(usize::try_from(number.wrapping_sub(1)).unwrap_or(usize::MAX)),
     }
 }
 

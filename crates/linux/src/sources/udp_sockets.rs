@@ -2,7 +2,8 @@
 //!
 //! Source: `proc_pid_net(5)`. The queues are bytes of memory, including the kernel's own overhead for each datagram.
 
-use crate::sources::text::{Text, TextError};
+use super::socket_table::{SocketTable, hexadecimal};
+use super::text::{Text, TextError};
 
 /// Sums of the queues of all UDP sockets, added chunk by chunk, because `/proc/net/udp` may have very many lines.
 ///
@@ -18,8 +19,7 @@ use crate::sources::text::{Text, TextError};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UdpSockets {
     queues: Queues,
-    /// Number of lines that were parsed.
-    lines: usize,
+    table: SocketTable,
 }
 
 /// Bytes that wait in the queues of sockets.
@@ -37,30 +37,14 @@ impl UdpSockets {
     /// # Errors
     /// If the chunk does not end with a line, or a line is not as documented, because the sums would be wrong.
     pub fn add(&mut self, piece: &[u8]) -> Result<(), TextError> {
-        let mut text = Text::new(piece);
-        let before = self.lines;
-        let all = self.sum(&mut text);
-        // The cursor counts the lines of this chunk only.
-        all.map_err(|error| TextError { line: error.line.saturating_add(before), ..error })
-    }
-
-    fn sum(&mut self, text: &mut Text<'_>) -> Result<(), TextError> {
-        while !text.is_at_end() {
-            text.skip_blanks();
-            if self.lines == 0 {
-                if !text.take(b"sl ") {
-                    return Err(text.expected("the heads of the columns"));
-                }
-            } else {
-                text.words(4)?; // number, both addresses, state
-                let queues = queues(text)?;
-                self.queues.transmit = self.queues.transmit.saturating_add(queues.transmit);
-                self.queues.receive = self.queues.receive.saturating_add(queues.receive);
-            }
-            text.line()?;
-            self.lines = self.lines.saturating_add(1);
-        }
-        Ok(())
+        let Self { queues: sums, table } = self;
+        table.add(piece, |text| {
+            text.word()?; // state
+            let queues = queues(text)?;
+            sums.transmit = sums.transmit.saturating_add(queues.transmit);
+            sums.receive = sums.receive.saturating_add(queues.receive);
+            Ok(())
+        })
     }
 
     /// Returns the sums over the sockets of all chunks.
@@ -68,11 +52,7 @@ impl UdpSockets {
     /// # Errors
     /// If there were not even column names.
     pub fn queues(&self) -> Result<Queues, TextError> {
-        if self.lines == 0 {
-            Err(Text::new(b"").expected("the heads of the columns"))
-        } else {
-            Ok(self.queues)
-        }
+        self.table.heads().map(|()| self.queues)
     }
 }
 
@@ -83,18 +63,9 @@ fn queues(text: &mut Text<'_>) -> Result<Queues, TextError> {
     let word = text.word()?;
     let parsed = word.split_at_checked(8).and_then(|(transmit, rest)| {
         let receive = rest.strip_prefix(b":").filter(|receive| receive.len() == 8)?;
-        Some(Queues { transmit: digits(transmit)?, receive: digits(receive)? })
+        Some(Queues { transmit: hexadecimal(transmit)?, receive: hexadecimal(receive)? })
     });
     parsed.ok_or_else(|| before.expected("two queues of eight hexadecimal digits"))
-}
-
-/// Returns the value of hexadecimal digits, in the capitals that the kernel prints in this file.
-fn digits(digits: &[u8]) -> Option<u64> {
-    digits.iter().try_fold(0_u64, |number, digit| match digit {
-        b'0'..=b'9' => Some(number << 4 | u64::from(digit & 0xF)),
-        b'A'..=b'F' => Some(number << 4 | u64::from(digit & 0xF).saturating_add(9)),
-        _ => None,
-    })
 }
 
 #[cfg(test)]
