@@ -22,21 +22,27 @@ async function open(url, watch = true) {
   const page = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
   if (watch) {
     await page.addInitScript(() => {
-      // When the first chart has lines in it: more colours than its axes have.
-      const look = () => {
-        for (const canvas of document.querySelectorAll("canvas")) {
-          if (!canvas.width) continue;
-          const pixels = new Uint32Array(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer);
-          if (new Set(pixels).size > 24) {
-            globalThis.firstChart = performance.now();
-            return;
+      // Lines and areas of series are paths that were made before; axes are stroked without one. Reading pixels back to
+      // look for lines would cost more than drawing them.
+      for (const name of ["stroke", "fill"]) {
+        const draw = CanvasRenderingContext2D.prototype[name];
+        CanvasRenderingContext2D.prototype[name] = function (...of) {
+          if (of[0] instanceof Path2D && !globalThis.firstCanvas) {
+            globalThis.firstCanvas = this.canvas;
+            requestAnimationFrame(() => { globalThis.firstChart = performance.now(); });
           }
-        }
-        requestAnimationFrame(look);
+          return draw.apply(this, of);
+        };
+      }
+      // Lines have more colours than axes.
+      globalThis.coloursOfFirst = () => {
+        const { width, height } = globalThis.firstCanvas;
+        return new Set(new Uint32Array(globalThis.firstCanvas.getContext("2d").getImageData(0, 0, width, height).data.buffer)).size;
       };
-      requestAnimationFrame(look);
     });
   }
+  // A new window loads its own frame first, from hundreds of files; people open a page in a window that is there.
+  await sleep(1_500);
   await page.goto(url);
   return page;
 }
@@ -63,6 +69,8 @@ async function start() {
     await page.waitForFunction(() => globalThis.firstChart);
     paints.push(await paintOf(page));
     charts.push(await page.evaluate(() => globalThis.firstChart));
+    const colours = await page.evaluate(() => globalThis.coloursOfFirst());
+    if (colours <= 24) throw new Error(`the first chart has ${colours} colours, so no line`);
     await page.context().close();
   }
   none.end();

@@ -5,11 +5,8 @@
 //
 // All addresses are relative to that of the page: a proxy may have it below a path of its own.
 
-/** The folder of the page, without a slash at its end: nothing unless a proxy has it below a path. */
-const FOLDER = location.pathname.replace(/\/[^/]*$/, "");
-
-/** Several servers below paths of one proxy share one storage, so each has a key of its own. */
-const KEY = `perfset-key${FOLDER}`;
+/** Name of the key in the storage. */
+const KEY = globalThis.early.keyName;
 
 /** The key if the browser keeps nothing: it is good until the page is loaded anew. */
 let unkept = null;
@@ -34,6 +31,9 @@ export const isLoggedIn = () => (kept() ?? unkept) !== null;
 let log = null;
 export const shownLog = () => log;
 export const showLog = id => { log = id; };
+
+/** The id of the log that the fragment of an address names; null for none. */
+export const logOf = fragment => new URLSearchParams(fragment.replace(/^#/, "")).get("log") || null;
 
 /** Requests that are about the log that is shown. */
 const OF_LOG = /^api\/(?:v1\/)?(about|countersets|find|findings|query|range|report|stream|table)(?=[/?]|$)/;
@@ -61,7 +61,9 @@ export async function logIn() {
   const token = query.get("token");
   if (token === null) return;
   // With the key that is there, the login stays the same, and has what it has sent.
-  const response = await request("api/login", { headers: { Authorization: `Bearer ${token}` } });
+  const sent = globalThis.early.login;
+  globalThis.early.login = null;
+  const response = await (sent ?? request("api/login", { headers: { Authorization: `Bearer ${token}` } }));
   const { key } = response.ok ? await response.json() : { key: null };
   if (key !== null) keep(key);
   query.delete("token");

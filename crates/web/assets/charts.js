@@ -3,6 +3,9 @@
 import { h } from "./dom.js";
 import { Card } from "./card.js";
 
+/** So long charts are drawn in one frame, in ms: the others have the next ones, and the page answers in between. */
+const FRAME = 12;
+
 export class Charts {
   #element;
   #notice;
@@ -11,6 +14,9 @@ export class Charts {
   #cards = [];
   /** What the last change removed: `{spec, at}`. */
   #removed = null;
+  /** Cards that are still to be drawn, and the frame in which that goes on; 0 for none. */
+  #due = new Set();
+  #frame = 0;
   #seen = new IntersectionObserver(entries => {
     for (const { target, isIntersecting } of entries) {
       const card = this.#cards.find(card => card.element === target);
@@ -49,6 +55,7 @@ export class Charts {
 
   #drop(card) {
     this.#seen.unobserve(card.element);
+    this.#due.delete(card);
     card.destroy();
   }
 
@@ -111,7 +118,23 @@ export class Charts {
     this.#page.say(`${card.spec.title} is chart ${to + 1} of ${this.#cards.length}`);
   }
 
-  draw() { for (const card of this.#cards) card.draw(); }
+  /** Draws all charts. The first charts of a page take longer than a frame has, so the rest follows in the next ones. */
+  draw() {
+    // Those that wait come first: else new values would keep the last ones waiting for ever.
+    for (const card of this.#cards) this.#due.add(card);
+    if (!this.#frame) this.#drawDue();
+  }
+
+  #drawDue() {
+    this.#frame = 0;
+    const end = performance.now() + FRAME;
+    for (const card of this.#due) {
+      this.#due.delete(card);
+      card.draw();
+      if (performance.now() > end) break;
+    }
+    if (this.#due.size) this.#frame = requestAnimationFrame(() => this.#drawDue());
+  }
 
   drawLegends() { for (const card of this.#cards) card.drawLegend(); }
 

@@ -8,9 +8,6 @@ import { OTHER_LOG } from "./view.js";
 
 const textOf = ({ error, hints }) => [error, ...(hints ?? [])].join("; ");
 
-/** The id of the log that the fragment of an address names; null for none. */
-export const logOf = fragment => new URLSearchParams(fragment.replace(/^#/, "")).get("log") || null;
-
 /** Shows a log, or what the server shows by itself. With `keepCharts`, the charts that were chosen stay. */
 export function show(id, keepCharts) {
   const now = new URLSearchParams(location.hash.slice(1));

@@ -1,6 +1,6 @@
 // The page: it puts view, store, stream and cards together, and hears buttons and keys.
 
-import { isLoggedIn, logIn, onLogin, problemOf, request, showLog, shownLog } from "./api.js";
+import { isLoggedIn, logIn, logOf, onLogin, problemOf, request, showLog, shownLog } from "./api.js";
 import { byId, copy, h, setText } from "./dom.js";
 import { onSystemTheme } from "./palette.js";
 import { saveReport } from "./save.js";
@@ -8,7 +8,7 @@ import { Browser } from "./browser.js";
 import { Charts } from "./charts.js";
 import { Cursor } from "./cursor.js";
 import { Findings } from "./findings.js";
-import { logOf, Logs, sayGone } from "./logs.js";
+import { Logs, sayGone } from "./logs.js";
 import { FILLED, Past } from "./past.js";
 import { askKey, Store } from "./store.js";
 import { Stream } from "./stream.js";
@@ -570,10 +570,12 @@ class Page {
 
 /** What the server is; it may still be starting, or this browser may have to log in. */
 async function about() {
+  let first = globalThis.early.about;
   for (let wait = 500; ; wait = Math.min(wait * 2, 8000)) {
     try {
       await logIn();
-      const answer = await request("api/about");
+      const answer = await (first ?? request("api/about"));
+      first = null;
       if (answer.ok) return await answer.json();
       const problem = await problemOf(answer);
       if (shownLog() !== null && [403, 404].includes(answer.status)) {
@@ -587,6 +589,7 @@ async function about() {
         continue;
       }
     } catch {
+      first = null;
       setText(byId("notices"), "The server cannot be reached; trying again");
     }
     await new Promise(done => setTimeout(done, wait));

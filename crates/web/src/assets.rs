@@ -36,6 +36,7 @@ static FILES: &[(&str, &[u8])] = &files![
     "columns.js",
     "cursor.js",
     "dom.js",
+    "early.js",
     "events.js",
     "findings.js",
     "heat.js",
@@ -59,7 +60,6 @@ static FILES: &[(&str, &[u8])] = &files![
     "style.css",
     "svg.js",
     "table.js",
-    "theme.js",
     "units.js",
     "upload.js",
     "uplot-license.txt",
@@ -189,7 +189,7 @@ mod tests {
         let mut known: Vec<_> = assets.by_name.keys().copied().filter(|name| *name != SCRIPT).collect();
         known.sort_unstable();
         assert_eq!(names, known);
-        let sent = [PAGE, SCRIPT, "style.css", "uplot.css", "uplot.js", "theme.js"].map(|name| {
+        let sent = [PAGE, SCRIPT, "style.css", "uplot.css", "uplot.js", "early.js"].map(|name| {
             let asset = &assets.by_name[name];
             asset.compressed.as_ref().unwrap_or(&asset.plain).len()
         });
