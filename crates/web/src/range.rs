@@ -93,7 +93,10 @@ impl UsualDistance {
 
     /// Takes the distance to the next sample. Returns `true` if there is a gap between both.
     pub fn is_gap(&mut self, distance: i64) -> bool {
-        let is_gap = self.usual().is_some_and(|usual| real(distance) > GAP * real(usual));
+        let exceeds = |usual: i64| real(distance) > GAP * real(usual);
+        // The usual distance is at least the shortest one, which is found without sorting.
+        let can_be_gap = self.last.iter().copied().min().is_some_and(exceeds);
+        let is_gap = can_be_gap && self.usual().is_some_and(exceeds);
         self.last.push_back(distance);
         if self.last.len() > Self::LEN {
             self.last.pop_front();
