@@ -393,6 +393,15 @@ pub const LOG_CONVERT: &str = r"Examples:
   $ perfset log convert monday.blg tuesday.blg --machine WEB1 -o web1.perfset
   One machine of several logs.";
 
+/// Examples for `perfset log export`.
+pub const LOG_EXPORT: &str = "\
+Examples:
+  $ perfset log export rec --to parquet -o lake
+  All samples of a recording. Once more, it adds those that are new.
+
+  $ perfset log export server.blg --to parquet -o lake
+  A Windows log, beside the files of other hosts.";
+
 /// Examples for `perfset v1`.
 pub const V1: &str = "\
 Examples:

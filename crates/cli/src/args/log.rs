@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 
 use super::ListOutput;
 use crate::examples;
 use crate::when::InstantArg;
 
-/// Show, cut and convert recorded logs
+/// Show, cut, convert and export recorded logs
 #[derive(Debug, clap::Args)]
 #[command(disable_help_subcommand = true, after_long_help = examples::LOG)]
 pub struct LogArgs {
@@ -21,6 +21,7 @@ pub enum LogCommand {
     Info(LogInfoArgs),
     Cut(LogCutArgs),
     Convert(LogConvertArgs),
+    Export(LogExportArgs),
 }
 
 /// Show machine, time span, interval, counters, gaps and damage of logs
@@ -85,4 +86,33 @@ pub struct LogConvertArgs {
     /// Overwrite an existing file
     #[arg(long)]
     pub force: bool,
+}
+
+/// Export logs to Parquet files for SQL engines
+///
+/// Reads recordings, .blg, PDH-CSV, PDH-TSV, and perfset's CSV, JSON and SQLite. There is one file per counterset, day
+/// and host, with raw values. Exporting again adds only samples that are new. The page docs/parquet.md describes the
+/// files.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::LOG_EXPORT)]
+pub struct LogExportArgs {
+    /// Logs to export; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Format of the exported files
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub to: ExportFormat,
+    /// Machine to export, if the logs contain several [default: all of them]
+    #[arg(long, value_name = "NAME")]
+    pub machine: Option<String>,
+    /// Directory for the files of all hosts
+    #[arg(long, short, value_name = "DIR")]
+    pub output: PathBuf,
+}
+
+/// Format of exported files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// Files for SQL engines and data frames
+    Parquet,
 }
