@@ -399,8 +399,8 @@ Examples:
   $ perfset log export rec --to parquet -o lake
   All samples of a recording. Once more, it adds those that are new.
 
-  $ perfset log export server.blg --to parquet -o lake
-  A Windows log, beside the files of other hosts.";
+  $ perfset log export --views duckdb lake -o views.sql
+  Views with the values that perfset get prints: .read views.sql in DuckDB.";
 
 /// Examples for `perfset v1`.
 pub const V1: &str = "\

@@ -293,8 +293,8 @@ impl SetExport {
         let clocks = sample.clocks;
         let now = perf_time_ns(clocks);
         let interval_ns = self.before.as_ref().map(|before| now.saturating_sub(perf_time_ns(&before.clocks)));
-        // Only a clock that went forwards measures an interval.
-        let interval_ns = interval_ns.filter(|interval| *interval > 0);
+        // A clock that went back measures no interval.
+        let interval_ns = interval_ns.filter(|interval| *interval >= 0);
         let time_us = clocks.utc_100ns().saturating_sub(UNIX_EPOCH_100NS).div_euclid(10);
         let metadata = sample.metadata;
         let mut counted: HashMap<ExportedIdentity, Vec<CountStart>> = HashMap::new();

@@ -16,6 +16,7 @@ mod file;
 mod layout;
 mod names;
 mod rows;
+mod views;
 #[cfg(test)]
 mod tests;
 
@@ -23,3 +24,4 @@ pub use export::{ExportOptions, ExportSummary, Exporter, SampleOrigin, export};
 pub use file::ParquetExportError;
 pub use layout::{ColumnKind, CounterColumn, CountersetLayout};
 pub use names::{counterset_slug, host_partition};
+pub use views::{SqlDialect, view};

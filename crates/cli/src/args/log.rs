@@ -88,26 +88,32 @@ pub struct LogConvertArgs {
     pub force: bool,
 }
 
-/// Export logs to Parquet files for SQL engines
+/// Export logs to Parquet files for SQL engines, or print views for them
 ///
 /// Reads recordings, .blg, PDH-CSV, PDH-TSV, and perfset's CSV, JSON and SQLite. There is one file per counterset, day
-/// and host, with raw values. Exporting again adds only samples that are new. The page docs/parquet.md describes the
-/// files.
+/// and host, with raw values. Exporting again adds only samples that are new. Views compute formatted values from raw
+/// values. The page docs/parquet.md describes both.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::LOG_EXPORT)]
 pub struct LogExportArgs {
-    /// Logs to export; - is standard input
-    #[arg(required = true, value_name = "FILE")]
+    /// Logs to export, - is standard input; with --views, the directory or address of exported files [default: .]
+    #[arg(required_unless_present = "views", value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Format of the exported files
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub to: ExportFormat,
+    #[arg(long, value_enum, value_name = "FORMAT", required_unless_present = "views", requires = "output")]
+    pub to: Option<ExportFormat>,
+    /// Print SQL views of formatted values, for this engine
+    #[arg(long, value_enum, value_name = "ENGINE", conflicts_with_all = ["to", "machine"])]
+    pub views: Option<ViewEngine>,
     /// Machine to export, if the logs contain several [default: all of them]
     #[arg(long, value_name = "NAME")]
     pub machine: Option<String>,
-    /// Directory for the files of all hosts
-    #[arg(long, short, value_name = "DIR")]
-    pub output: PathBuf,
+    /// Directory for the files of all hosts; with --views, the file for the views
+    #[arg(long, short, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    /// Overwrite an existing file of views
+    #[arg(long, requires = "views")]
+    pub force: bool,
 }
 
 /// Format of exported files.
@@ -115,4 +121,20 @@ pub struct LogExportArgs {
 pub enum ExportFormat {
     /// Files for SQL engines and data frames
     Parquet,
+}
+
+/// Engine whose SQL dialect views are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ViewEngine {
+    /// Views for the engine DuckDB
+    #[value(name = "duckdb")]
+    DuckDb,
+    /// Views for the engines Spark and Sail
+    Spark,
+    /// Views for the engines ClickHouse and chDB
+    #[value(name = "clickhouse")]
+    ClickHouse,
+    /// Views for the engine DataFusion
+    #[value(name = "datafusion")]
+    DataFusion,
 }
