@@ -33,7 +33,7 @@ pub struct ExportOptions {
 
 impl Default for ExportOptions {
     fn default() -> Self {
-        Self { rows_per_group: 1_000_000, time_per_group_us: 3_600_000_000, memory: 256 << 20 }
+        Self { rows_per_group: 1_000_000, time_per_group_us: 3_600_000_000, memory: 128 << 20 }
     }
 }
 

@@ -52,6 +52,19 @@ impl SqlDialect {
         }
     }
 
+    /// Returns 2^64, as a wide integer. DataFusion reads such a number without quotes as a double.
+    fn past_64_bits(self) -> String {
+        self.wide("'18446744073709551616'")
+    }
+
+    /// Returns 0, 1, 100 and 1000 as doubles. Spark reads such numbers as decimals.
+    fn doubles(self) -> [&'static str; 4] {
+        match self {
+            Self::Spark => ["0.0D", "1.0D", "100.0D", "1000.0D"],
+            _ => ["0.0", "1.0", "100.0", "1000.0"],
+        }
+    }
+
     fn double(self, number: &str) -> String {
         match self {
             Self::ClickHouse => format!("toFloat64({number})"),
@@ -248,13 +261,7 @@ impl<'a> ViewWriter<'a> {
         let (now, then) = (dialect.name(&column.name), dialect.name(&format!("{}_0", column.name)));
         let restarted = dialect.restarted(&column.name);
         let plain = dialect.double(&format!("{now} - {then}"));
-        let past = format!("{} - {then} + 18446744073709551616", dialect.wide(&now));
-        let past = match dialect {
-            SqlDialect::ClickHouse => {
-                format!("{} - {then} + toInt128('18446744073709551616')", dialect.wide(&now))
-            }
-            _ => past,
-        };
+        let past = format!("{} - {then} + {}", dialect.wide(&now), dialect.past_64_bits());
         // The bits of unsigned numbers: a negative one is the greater one.
         let mut cases = format!(
             "WHEN ({now} < 0) = ({then} < 0) AND {now} >= {then} THEN {plain} \
@@ -274,16 +281,14 @@ impl<'a> ViewWriter<'a> {
     /// Returns an unsigned number as a wide integer.
     fn unsigned(&self, column: &str) -> String {
         let wide = self.dialect.wide(column);
-        let more = match self.dialect {
-            SqlDialect::ClickHouse => "toInt128('18446744073709551616')",
-            _ => "18446744073709551616",
-        };
+        let more = self.dialect.past_64_bits();
         format!("CASE WHEN {column} < 0 THEN {wide} + {more} ELSE {wide} END")
     }
 
     /// Returns the formula of a column.
     fn value(&self, of: &ColumnFormula<'_>) -> String {
         let Self { dialect, .. } = *self;
+        let [zero, one, hundred, thousand] = dialect.doubles();
         let column = dialect.name(&of.column.name);
         if of.column.kind == ColumnKind::Formatted {
             return column;
@@ -301,42 +306,46 @@ impl<'a> ViewWriter<'a> {
         let base_rise = of.base.map(|base| dialect.name(&format!("{}_d", base.name))).unwrap_or_default();
         let items = || real(&base);
         // 0 is written as a product, which is NULL if the count has no difference.
-        let mean = format!("CASE WHEN {base_rise} = 0 THEN {rise} * 0.0 ELSE {rise} / {base_rise} END");
+        let mean = format!("CASE WHEN {base_rise} = 0 THEN {rise} * {zero} ELSE {rise} / {base_rise} END");
         let rate = format!("{rise} * ({}) / {passed}", frequency(freq));
         // In the order of operations of the library, so that results are equal to the last bit. Divisors that are not
         // positive are NULL already, except bases: nothing happened if neither they nor the counts rose.
         let value = match (of.text, of.is_precise) {
             ("N1", _) => real(&column),
             ("N1, a double", _) => column,
-            ("N1 / 1000", _) => format!("{} / 1000.0", real(&column)),
+            ("N1 / 1000", _) => format!("{} / {thousand}", real(&column)),
             ("dN", _) => rise,
             ("dN / dD", _) => format!("{rise} / {passed}"),
             ("dN / (dD / F)", _) => rate,
-            ("100 x dN / dD", _) => format!("100.0 * {rise} / {passed}"),
-            ("100 x (1 - dN / dD)", _) => format!("100.0 * (1.0 - {rise} / {passed})"),
+            ("100 x dN / dD", _) => format!("{hundred} * {rise} / {passed}"),
+            ("100 x (1 - dN / dD)", _) => format!("{hundred} * ({one} - {rise} / {passed})"),
             ("100 x (dN / (dD / F)) / B1", _) => {
                 let items = items();
-                format!("CASE WHEN {items} = 0 THEN ({rate}) * 0.0 ELSE 100.0 * ({rate}) / {items} END")
+                format!(
+                    "CASE WHEN {items} = 0 THEN ({rate}) * {zero} ELSE {hundred} * ({rate}) / {items} END"
+                )
             }
             ("100 x (dN / dD) / B1", _) => {
-                let (items, share) = (items(), format!("100.0 * {rise} / {passed}"));
-                format!("CASE WHEN {items} = 0 THEN ({share}) * 0.0 ELSE {share} / {items} END")
+                let (items, share) = (items(), format!("{hundred} * {rise} / {passed}"));
+                format!("CASE WHEN {items} = 0 THEN ({share}) * {zero} ELSE {share} / {items} END")
             }
             ("100 x (B1 - dN / dD)", _) => {
                 let (items, idle) = (items(), format!("{rise} / {passed}"));
-                format!("CASE WHEN {items} = 0 THEN ({idle}) * 0.0 ELSE 100.0 * ({items} - {idle}) END")
+                format!(
+                    "CASE WHEN {items} = 0 THEN ({idle}) * {zero} ELSE {hundred} * ({items} - {idle}) END"
+                )
             }
             // Its base is a clock.
             ("100 x dN / dB", true) => {
-                format!("CASE WHEN {base_rise} > 0 THEN 100.0 * {rise} / {base_rise} END")
+                format!("CASE WHEN {base_rise} > 0 THEN {hundred} * {rise} / {base_rise} END")
             }
-            ("100 x dN / dB", false) => format!("100.0 * ({mean})"),
+            ("100 x dN / dB", false) => format!("{hundred} * ({mean})"),
             ("dN / dB", _) => mean,
             ("(dN / F) / dB", _) => format!("({mean}) / ({})", frequency("perf_freq")),
             ("100 x N1 / B1", _) => {
                 let whole = real(&base);
                 format!(
-                    "CASE WHEN {base} = 0 THEN {} * 0.0 ELSE 100.0 * {} / {whole} END",
+                    "CASE WHEN {base} = 0 THEN {} * {zero} ELSE {hundred} * {} / {whole} END",
                     real(&column),
                     real(&column)
                 )
@@ -345,7 +354,7 @@ impl<'a> ViewWriter<'a> {
                 let age = format!("{} - ({})", dialect.wide(time), self.unsigned(&column));
                 let seconds = format!("{} / {}", dialect.double(&format!("({age})")), dialect.double(freq));
                 format!(
-                    "CASE WHEN {freq} <= 0 THEN NULL WHEN {column} = 0 THEN 0.0 WHEN {age} >= 0 THEN {seconds} END"
+                    "CASE WHEN {freq} <= 0 THEN NULL WHEN {column} = 0 THEN {zero} WHEN {age} >= 0 THEN {seconds} END"
                 )
             }
             // No formula of this library is left.
@@ -357,16 +366,19 @@ impl<'a> ViewWriter<'a> {
     /// Limits a value as the command does.
     fn limited(&self, of: &ColumnFormula<'_>, value: String) -> String {
         let counter = &of.column.counter;
+        let [zero, _, hundred, _] = self.dialect.doubles();
         let mut value = value;
         if counter.caps {
             let is_sum = "instance = '_Total' OR right(instance, 7) IN (',_Total', '/_Total')";
             value = match adds_up(self.layout.guid, counter.id) {
-                true => format!("CASE WHEN {value} > 100.0 AND NOT ({is_sum}) THEN 100.0 ELSE {value} END"),
-                false => format!("CASE WHEN {value} > 100.0 THEN 100.0 ELSE {value} END"),
+                true => format!(
+                    "CASE WHEN {value} > {hundred} AND NOT ({is_sum}) THEN {hundred} ELSE {value} END"
+                ),
+                false => format!("CASE WHEN {value} > {hundred} THEN {hundred} ELSE {value} END"),
             };
         }
         if counter.counter_type.decode().inverse {
-            value = format!("CASE WHEN {value} < 0.0 THEN 0.0 ELSE {value} END");
+            value = format!("CASE WHEN {value} < {zero} THEN {zero} ELSE {value} END");
         }
         value
     }
