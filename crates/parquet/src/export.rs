@@ -428,6 +428,8 @@ fn key_of(clocks: &ClockReading, origin: &SampleOrigin) -> i64 {
 
 fn folder(root: &Path, slug: &str, host: &str, clocks: &ClockReading) -> PathBuf {
     let SystemTime { year, month, day, .. } = SystemTime::from_100ns(clocks.utc_100ns());
+    // Engines read four digits, and one other directory would fail queries of all.
+    let (year, month, day) = if year > 9_999 { (9_999, 12, 31) } else { (year, month, day) };
     root.join(format!("counterset={slug}"))
         .join(format!("date={year:04}-{month:02}-{day:02}"))
         .join(format!("host={}", host_partition(host)))
@@ -466,22 +468,35 @@ pub fn export(
     let mut exporter = Exporter::new(root, logs.machine_name(), options);
     let mut number = 0_u64;
     let mut origin = SampleOrigin::default();
+    let mut own_run = None;
     while query.collect()? == NextOutcome::Sample {
         let snapshot = query.snapshot();
         // Ticks that are damaged, or have nothing new, are no samples.
         while ticks.next_if(|tick| tick.clocks != *snapshot.clocks()).is_some() {}
         match ticks.peek() {
             Some(tick) => origin = of_tick(tick),
-            None if recording.is_none() => {
-                origin.sequence = number;
-            }
+            None if recording.is_none() => origin.sequence = number,
             None => {}
+        }
+        if origin.run.is_empty() {
+            origin.run = own_run.get_or_insert_with(|| run_of_log(snapshot)).clone();
         }
         exporter.sample(snapshot, &origin)?;
         number = number.saturating_add(1);
         progress();
     }
     exporter.finish()
+}
+
+/// Returns an id for logs that name no run: their first sample and their counters. A log that grows keeps it, and other
+/// logs of the same time have others.
+fn run_of_log(first: &Snapshot) -> String {
+    let mut counters = String::new();
+    for entry in first.entries() {
+        counters += &entry.entry.counterset.to_string();
+        entry.counters().for_each(|counter| counters += &format!(" {}", counter.shown_name()));
+    }
+    format!("log {} {:032x}", first.clocks().utc_100ns(), digest(counters.as_bytes()))
 }
 
 fn of_tick(tick: &RecordedTick<'_>) -> SampleOrigin {

@@ -396,8 +396,33 @@ fn text_logs_have_formatted_values() {
     assert_eq!((&rows[1]["pages_per_sec_formatted"], &rows[1]["mine"]), (&Field::Null, &Field::Double(2.5)));
     assert!(rows[1]["missing"].to_string().contains("pages_per_sec_formatted"), "{:?}", rows[1]["missing"]);
     assert_eq!(rows[1]["interval_ns"], Field::Long(1_000_000_000));
-    let summary = export(&logs, &scratch.root(), ExportOptions::default(), || {}).unwrap();
-    assert_eq!(summary.files, NO_FILES);
+    let exported = |log: &str| {
+        let logs = Logs::from_bytes(log.as_bytes()).unwrap();
+        export(&logs, &scratch.root(), ExportOptions::default(), || {}).unwrap()
+    };
+    assert_eq!(exported(log).files, NO_FILES);
+    // One sample more; and another log of the same time.
+    let more = format!("{log}\"11/05/2026 10:00:02.000\",\"3\",\"4\"\n");
+    assert_eq!((exported(&more).rows, exported(&more).rows), (1, 0));
+    let other = log.replace("Mine", "Yours");
+    assert_eq!((exported(&other).rows, exported(&other).rows), (2, 0));
+    assert_eq!(scratch.rows().len(), 5);
+}
+
+#[test]
+fn dates_have_four_digits() {
+    let scratch = ScratchFolder::new("dates");
+    let mut recorder = TestRecorder::new(&scratch.recording(), "", "", "");
+    let end = ClockReading { perf_time: 1, time_100ns: i64::MAX, ..at(0) };
+    let end = ClockReading { system_time: SystemTime::from_100ns(i64::MAX), ..end };
+    let row = || vec![("a".into(), 1, 0, cells([1, 0, 0]))];
+    recorder.tick(ClockReading { time_100ns: 0, system_time: SystemTime::from_100ns(0), ..at(0) }, row());
+    recorder.tick(end, row());
+    scratch.export();
+    let files = scratch.files();
+    let dates: Vec<_> = files.iter().map(|file| file.split('/').nth(1).unwrap()).collect();
+    assert_eq!(dates, ["date=1601-01-01", "date=9999-12-31"]);
+    assert!(files[0].contains("/host=__HIVE_DEFAULT_PARTITION__/00000000-000000.parquet"), "{files:?}");
 }
 
 #[test]

@@ -112,7 +112,7 @@ pub struct LogExportArgs {
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
     /// Overwrite an existing file of views
-    #[arg(long, requires = "views")]
+    #[arg(long, conflicts_with = "to")]
     pub force: bool,
 }
 
