@@ -125,7 +125,7 @@ impl PartFile {
         let folder = path.parent().unwrap_or(Path::new("."));
         create_folders(folder).map_err(ParquetExportError::io(folder))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let temporary = folder.join(format!(".{name}.{}.tmp", std::process::id()));
+        let temporary = folder.join(format!(".{name}{}", temporary_end()));
         let file = create_private(&temporary).map_err(ParquetExportError::io(&temporary))?;
         let columns = about.layout.columns.clone();
         let prepared = || {
@@ -408,6 +408,11 @@ pub(crate) fn exported(folder: &Path) -> Result<Vec<ExportedRange>, ParquetExpor
     let mut ranges = Vec::new();
     for entry in entries {
         let path = entry.map_err(ParquetExportError::io(folder))?.path();
+        if is_left_over(&path) {
+            // Of an export that was ended; its rows are exported again.
+            fs::remove_file(&path).map_err(ParquetExportError::io(&path))?;
+            continue;
+        }
         if path.extension().is_none_or(|extension| extension != "parquet") {
             continue;
         }
@@ -426,6 +431,18 @@ pub(crate) fn exported(folder: &Path) -> Result<Vec<ExportedRange>, ParquetExpor
         }
     }
     Ok(ranges)
+}
+
+/// Returns `true` if a file has the temporary name that another process gave it.
+fn is_left_over(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let own = temporary_end();
+    name.starts_with('.') && name.contains(".parquet.") && name.ends_with(".tmp") && !name.ends_with(&own)
+}
+
+/// Returns the end of the temporary names that this process gives.
+fn temporary_end() -> String {
+    format!(".{}.tmp", std::process::id())
 }
 
 /// Creates directories, readable for their owner alone, as recordings are.
