@@ -444,7 +444,7 @@ fn a_broken_file_is_named_and_a_failed_export_leaves_none() {
     assert!(failed().contains("00000000-000000.parquet"), "{}", failed());
     fs::remove_dir_all(&taken).unwrap();
     assert_eq!(scratch.files(), [""; 0]);
-    // Of another process, which was ended. A file of somebody else stays.
+    // Of another process, which was ended. A file with another name stays.
     fs::write(folder.join(".00000000-000000.parquet.0.tmp"), "PAR1").unwrap();
     fs::write(folder.join(".mine.tmp"), "").unwrap();
     scratch.export();

@@ -213,7 +213,7 @@ impl<'a> ViewWriter<'a> {
             let before = dialect.before(&dialect.name(&column.name));
             sql += &format!(",\n    {before} AS {}", dialect.name(&format!("{}_0", column.name)));
         }
-        // By a clock that nobody sets. Boots and days are no partitions: `interval_ns` says what is compared.
+        // By the clock that is never set. Boots and days are no partitions: `interval_ns` says what is compared.
         let frame = dialect.window();
         sql += &format!(
             "\n  FROM {table}\n  WINDOW w AS (PARTITION BY host, instance, instance_id, birth ORDER BY time_100ns, \
