@@ -393,6 +393,15 @@ pub const LOG_CONVERT: &str = r"Examples:
   $ perfset log convert monday.blg tuesday.blg --machine WEB1 -o web1.perfset
   One machine of several logs.";
 
+/// Examples for `perfset log export`.
+pub const LOG_EXPORT: &str = "\
+Examples:
+  $ perfset log export rec --to parquet -o lake
+  All samples of a recording. Once more, it adds those that are new.
+
+  $ perfset log export --views duckdb lake -o views.sql
+  Views with the values that perfset get prints: .read views.sql in DuckDB.";
+
 /// Examples for `perfset v1`.
 pub const V1: &str = "\
 Examples:

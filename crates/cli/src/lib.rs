@@ -28,6 +28,7 @@ mod list;
 mod log;
 mod log_convert;
 mod log_cut;
+mod log_export;
 #[cfg(feature = "man")]
 mod man;
 #[cfg(feature = "publish")]
@@ -149,6 +150,7 @@ fn run_log(args: &LogArgs) -> Result<Exit, Failure> {
         LogCommand::Info(args) => log::info(args),
         LogCommand::Cut(args) => log_cut::run(args),
         LogCommand::Convert(args) => log_convert::run(args),
+        LogCommand::Export(args) => log_export::run(args),
     }
 }
 

@@ -40,6 +40,7 @@ mod mpstat;
 mod network;
 mod owned;
 mod page;
+mod parquet;
 mod proc;
 mod processes;
 mod procps;
@@ -67,6 +68,9 @@ type Check<'a> = (&'a str, &'a (dyn Fn() -> Result<String> + Sync));
 /// Number of checks that run at the same time, of those that measure neither times nor the whole machine.
 const SIDE_BY_SIDE: usize = 2;
 
+/// Name of the check that needs the command with another feature.
+const PARQUET: &str = "DuckDB reads exported recordings";
+
 /// Number of slowest checks that are listed at the end.
 const SLOWEST: usize = 10;
 
@@ -89,6 +93,10 @@ pub fn run(args: &Args) -> Result<()> {
     if let Some(mib) = args.touch_mib {
         known_load::touch(mib);
         return Ok(());
+    }
+    let is_wanted = |name: &str| args.only.as_ref().is_none_or(|only| name.contains(only));
+    if is_wanted(PARQUET) {
+        parquet::build()?;
     }
     // The command, the C library, and a program that harms files as fast as it can.
     let programs =
@@ -185,6 +193,7 @@ pub fn run(args: &Args) -> Result<()> {
             recordings::churn(args.full)
         }),
         ("a recording of a day is right at every instant", &|| recordings::day(args.full)),
+        (PARQUET, &parquet::check),
         ("promtool has no complaint about metrics", &prometheus::linted),
         ("node_exporter reads a file of metrics that is replaced", &prometheus::textfile),
         ("JSON is what jq reads", &jq::check),
@@ -201,7 +210,6 @@ pub fn run(args: &Args) -> Result<()> {
     let with_full: &[Check<'_>] = &[("built for Windows it does under Wine what it does here", &|| {
         windows::check(&windows::Args { full: true, ..Default::default() })
     })];
-    let is_wanted = |name: &str| args.only.as_ref().is_none_or(|only| name.contains(only));
     let results = Mutex::new(Vec::new());
     let run = |(name, check): &Check<'_>| {
         let began = Instant::now();

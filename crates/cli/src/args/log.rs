@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 
 use super::ListOutput;
 use crate::examples;
 use crate::when::InstantArg;
 
-/// Show, cut and convert recorded logs
+/// Show, cut, convert and export recorded logs
 #[derive(Debug, clap::Args)]
 #[command(disable_help_subcommand = true, after_long_help = examples::LOG)]
 pub struct LogArgs {
@@ -21,6 +21,7 @@ pub enum LogCommand {
     Info(LogInfoArgs),
     Cut(LogCutArgs),
     Convert(LogConvertArgs),
+    Export(LogExportArgs),
 }
 
 /// Show machine, time span, interval, counters, gaps and damage of logs
@@ -85,4 +86,55 @@ pub struct LogConvertArgs {
     /// Overwrite an existing file
     #[arg(long)]
     pub force: bool,
+}
+
+/// Export logs to Parquet files for SQL engines, or print views for them
+///
+/// Reads recordings, .blg, PDH-CSV, PDH-TSV, and perfset's CSV, JSON and SQLite. There is one file per counterset, day
+/// and host, with raw values. Exporting again adds only samples that are new. Views compute formatted values from raw
+/// values. The page docs/parquet.md describes both.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::LOG_EXPORT)]
+pub struct LogExportArgs {
+    /// Logs to export, - is standard input; with --views, the directory or address of exported files [default: .]
+    #[arg(required_unless_present = "views", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Format of the exported files
+    #[arg(long, value_enum, value_name = "FORMAT", required_unless_present = "views", requires = "output")]
+    pub to: Option<ExportFormat>,
+    /// Print SQL views of formatted values, for this engine
+    #[arg(long, value_enum, value_name = "ENGINE", conflicts_with_all = ["to", "machine"])]
+    pub views: Option<ViewEngine>,
+    /// Machine to export, if the logs contain several [default: all of them]
+    #[arg(long, value_name = "NAME")]
+    pub machine: Option<String>,
+    /// Directory for the files of all hosts; with --views, the file for the views
+    #[arg(long, short, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    /// Overwrite an existing file of views
+    #[arg(long, conflicts_with = "to")]
+    pub force: bool,
+}
+
+/// Format of exported files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// Files for SQL engines and data frames
+    Parquet,
+}
+
+/// Engine whose SQL dialect views are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ViewEngine {
+    /// Views for the engine DuckDB
+    #[value(name = "duckdb")]
+    DuckDb,
+    /// Views for the engines Spark and Sail
+    Spark,
+    /// Views for the engines ClickHouse and chDB
+    #[value(name = "clickhouse")]
+    ClickHouse,
+    /// Views for the engine DataFusion
+    #[value(name = "datafusion")]
+    DataFusion,
 }

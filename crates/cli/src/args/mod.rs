@@ -34,7 +34,9 @@ mod watch;
 
 pub use get::{GetArgs, GetFormat, OutputFormat};
 pub use list::{DescribeArgs, FindArgs, InstancesArgs, ListArgs, ListFormat, ListOutput};
-pub use log::{LogArgs, LogCommand, LogConvertArgs, LogCutArgs, LogInfoArgs};
+pub use log::{
+    ExportFormat, LogArgs, LogCommand, LogConvertArgs, LogCutArgs, LogExportArgs, LogInfoArgs, ViewEngine,
+};
 #[cfg(feature = "plot")]
 pub use plot::{PictureFormat, PlotArgs, ScaleName, ThemeName};
 pub use processes::ProcessArgs;

@@ -38,7 +38,7 @@ pub use part::{PartOptions, RecordingPart};
 pub use registration::TableDefinition;
 pub use ring::RingLimits;
 pub use seal::{seal, seal_file, unsealed};
-pub use source::{Recording, is_recording};
+pub use source::{RecordedTick, Recording, is_recording};
 pub use stepped::SteppedRecording;
 pub use timeline::SeenInstance;
 pub use walk::{Block, BlockWalker};

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use perfset_core::clock::ClockReading;
 use perfset_core::{CounterId, Counterset, Guid, Identity, Instance};
 use perfset_engine::{
     Fact, FactOptions, Machine, Player, QueryHandle, RecordedSample, RegInfo, RegRequest, Replay, Source,
@@ -38,6 +39,17 @@ pub struct Recording {
     pick: Pick,
     machine: Machine,
     notes: Arc<Mutex<NotesIndex>>,
+}
+
+/// Tick of a recording, without its values.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordedTick<'a> {
+    /// Number of the tick since the recording began.
+    pub sequence: u64,
+    /// Clock readings of the tick.
+    pub clocks: ClockReading,
+    /// Description of the machine and the recorder; `None` if it is damaged.
+    pub about: Option<&'a RecordingAbout>,
 }
 
 /// Returns `true` if a path is that of a recording: of a directory, or of a file that begins with a block.
@@ -173,6 +185,15 @@ impl Recording {
     /// Returns the times of all ticks, in 100 ns since 1601 UTC, in their order.
     pub fn times(&self) -> impl Iterator<Item = i64> + '_ {
         times(&self.files)
+    }
+
+    /// Returns all ticks, in their order, with the description of their recorder.
+    pub fn ticks(&self) -> impl Iterator<Item = RecordedTick<'_>> {
+        ticks_in(&self.files, Window::default()).filter_map(|(file, tick)| {
+            let file = self.files.files.get(file)?;
+            let tick = file.ticks().get(tick)?;
+            Some(RecordedTick { sequence: tick.sequence, clocks: tick.clocks, about: file.about_of(tick) })
+        })
     }
 
     /// Returns the number of ticks. Unlike [`times`](Self::times), it mostly takes no reading.

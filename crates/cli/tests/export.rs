@@ -1,0 +1,62 @@
+//! `perfset log export`, with and without the feature `parquet`.
+
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
+
+mod running;
+
+use running::{run, scratch, testdata};
+
+#[test]
+fn wrong_options_are_refused() {
+    for words in [
+        &["log", "export"][..],
+        &["log", "export", "rec"],
+        &["log", "export", "rec", "--to", "parquet"],
+        &["log", "export", "rec", "--to", "csv", "-o", "lake"],
+        &["log", "export", "--views", "duckdb", "--to", "parquet", "-o", "lake"],
+        &["log", "export", "rec", "--to", "parquet", "-o", "lake", "--force"],
+    ] {
+        let (code, out, err) = run("small-vm", words);
+        assert_eq!((code, out.as_str()), (2, ""), "{words:?}: {err}");
+    }
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn command_without_parquet_names_the_feature() {
+    let lake = scratch("export-without").join("lake");
+    let log = testdata("logs/perfmon.csv");
+    let words = ["log", "export", log.to_str().unwrap(), "--to", "parquet", "-o", lake.to_str().unwrap()];
+    for words in [&words[..], &["log", "export", "--views", "duckdb"]] {
+        let (code, out, err) = run("small-vm", words);
+        assert_eq!((code, out.as_str()), (2, ""), "{err}");
+        assert!(err.starts_with("error: ") && err.contains("--features parquet"), "{err}");
+    }
+    assert!(!lake.exists());
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn logs_of_several_machines_are_exported() {
+    let folder = scratch("export");
+    let (lake, log) = (folder.join("lake"), folder.join("two.csv"));
+    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Pages/sec\",\"\\\\B\\Memory\\Pages/sec\"\n\
+        \"11/05/2026 10:00:00.000\",\"12.5\",\"1\"\n";
+    std::fs::write(&log, text).unwrap();
+    let (lake, log) = (lake.to_str().unwrap(), log.to_str().unwrap());
+    let export = ["log", "export", log, "--to", "parquet", "-o", lake];
+    assert_eq!(run("small-vm", &export), (0, String::new(), String::new()));
+    for host in ["A", "B"] {
+        let folder = format!("{lake}/counterset=memory/date=2026-11-05/host={host}");
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "{folder}");
+    }
+    let (code, out, err) = run("small-vm", &["log", "export", "--views", "duckdb", lake]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert_eq!(out.matches("CREATE OR REPLACE VIEW").count(), 1, "{out}");
+    let (code, out, _) = run("small-vm", &["log", "export", "--views", "spark", "s3://bucket/lake"]);
+    assert!(code == 0 && out.contains("parquet.`s3://bucket/lake/counterset=process_v2`"), "{out}");
+    // A file in the place of the directory, and a directory without files.
+    assert_eq!(run("small-vm", &["log", "export", log, "--to", "parquet", "-o", log]).0, 2);
+    assert_eq!(run("small-vm", &["log", "export", "--views", "duckdb", folder.to_str().unwrap()]).0, 3);
+    let _ = testdata("logs");
+}

@@ -1,0 +1,505 @@
+//! Exporter: takes samples, and writes those that no file has.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use perfset_core::clock::{ClockReading, SystemTime, UNIX_EPOCH_100NS};
+use perfset_core::sample::Clocks;
+use perfset_core::v2::{Block, QueryResult};
+use perfset_core::{Counterset, Guid};
+use perfset_engine::path::PathQuery;
+use perfset_engine::{EntryMetadata, NextOutcome, ResolvedEntry, Snapshot, Source};
+use perfset_log::Logs;
+use perfset_log::recording::{RecordedTick, RecordingAbout};
+
+use crate::buffer::{ExportedIdentity, RowBuffer, SampleHead};
+use crate::file::{ExportedRange, FileAbout, ParquetExportError, PartFile, exported, key};
+use crate::layout::CountersetLayout;
+use crate::names::{digest, host_partition};
+use crate::rows::{EntryColumns, each_row, row_reason};
+
+/// Options of an export.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ExportOptions {
+    /// Number of rows from which a row group is written.
+    pub rows_per_group: usize,
+    /// Time from which a row group is written, in microseconds.
+    pub time_per_group_us: i64,
+    /// Memory of all rows that are not written yet, in bytes: above it, the largest counterset is written.
+    pub memory: usize,
+}
+
+impl Default for ExportOptions {
+    fn default() -> Self {
+        Self { rows_per_group: 1_000_000, time_per_group_us: 3_600_000_000, memory: 128 << 20 }
+    }
+}
+
+impl ExportOptions {
+    /// Sets the number of rows from which a row group is written.
+    #[must_use]
+    pub fn rows_per_group(self, rows_per_group: usize) -> Self {
+        Self { rows_per_group, ..self }
+    }
+
+    /// Sets the memory of all rows that are not written yet, in bytes.
+    #[must_use]
+    pub fn memory(self, memory: usize) -> Self {
+        Self { memory, ..self }
+    }
+}
+
+/// Files and numbers of an export.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExportSummary {
+    /// Paths of the new files.
+    pub files: Vec<PathBuf>,
+    /// Number of rows in the new files.
+    pub rows: u64,
+    /// Number of samples that were read.
+    pub samples: u64,
+}
+
+/// Recorder of a sample, and the number of the sample.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SampleOrigin {
+    /// Id of the recorder's run; empty = unknown.
+    pub run: String,
+    /// Boot id of the machine; empty = unknown.
+    pub boot: String,
+    /// Number of the sample in its recording.
+    pub sequence: u64,
+}
+
+/// Writer of the files of one host.
+pub struct Exporter {
+    root: PathBuf,
+    host: String,
+    options: ExportOptions,
+    sets: HashMap<Guid, SetExport>,
+    /// Entries of the last sample.
+    entries: Option<Arc<[ResolvedEntry]>>,
+    summary: ExportSummary,
+}
+
+impl std::fmt::Debug for Exporter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Exporter").field("root", &self.root).field("host", &self.host).finish_non_exhaustive()
+    }
+}
+
+/// Counterset that is exported.
+struct SetExport {
+    counterset: Arc<Counterset>,
+    layout: CountersetLayout,
+    columns: EntryColumns,
+    buffer: RowBuffer,
+    open: Option<OpenDayFile>,
+    /// Samples of the files that exist, for each directory.
+    known: HashMap<PathBuf, Vec<ExportedRange>>,
+    /// Sample that the next one is compared with.
+    before: Option<ComparedSample>,
+    /// Clocks of the last collection.
+    last: Option<Clocks>,
+}
+
+/// Sample that the next one is compared with.
+struct ComparedSample {
+    clocks: ClockReading,
+    /// Counts that did not begin with their row: columns of the result and starts, by instance.
+    counted: HashMap<ExportedIdentity, Vec<CountStart>>,
+}
+
+/// Column of a count, and the time at which it began.
+type CountStart = (usize, u64);
+
+/// File that rows go to, and the samples that it has.
+struct OpenDayFile {
+    part: Option<PartFile>,
+    folder: PathBuf,
+    origin: SampleOrigin,
+    first: i64,
+    last: i64,
+    samples: u64,
+    rows: u64,
+}
+
+impl Exporter {
+    /// Creates an exporter of a host's samples. Nothing is written before the first row.
+    #[must_use]
+    pub fn new(root: &Path, host: &str, options: ExportOptions) -> Self {
+        let (sets, entries, summary) = Default::default();
+        Self { root: root.to_owned(), host: host.to_owned(), options, sets, entries, summary }
+    }
+
+    /// Takes the next sample. Samples that a file has are left out, each counterset by itself.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written.
+    pub fn sample(&mut self, snapshot: &Snapshot, origin: &SampleOrigin) -> Result<(), ParquetExportError> {
+        self.summary.samples = self.summary.samples.saturating_add(1);
+        let known = self.entries.as_ref().map(|known| known.as_ptr());
+        let is_same = known == Some(snapshot.entries().as_ptr());
+        if !is_same {
+            self.entries = Some(snapshot.shared_entries());
+        }
+        let block = Block::parse(snapshot.block()).ok();
+        let mut results = block.iter().flat_map(Block::results).map(Result::ok);
+        for (at, entry) in snapshot.entries().iter().enumerate() {
+            let result = results.next().flatten();
+            let Some(counterset) = &entry.counterset else { continue };
+            if !is_same {
+                self.register(entry, counterset)?;
+            }
+            let taken = SetSample {
+                clocks: snapshot.clocks(),
+                origin,
+                metadata: snapshot.annex().get(at),
+                result: result.as_ref(),
+            };
+            self.take(&counterset.guid, &taken)?;
+        }
+        self.limit_memory()
+    }
+
+    /// Prepares the columns of a counterset, which can have been registered again with other counters.
+    fn register(
+        &mut self,
+        entry: &ResolvedEntry,
+        counterset: &Arc<Counterset>,
+    ) -> Result<(), ParquetExportError> {
+        if let Some(set) = self.sets.get_mut(&counterset.guid) {
+            let is_same = set.counterset == *counterset
+                && set
+                    .columns
+                    .columns
+                    .iter()
+                    .map(|column| column.counter.id)
+                    .eq(entry.counters().map(|c| c.id));
+            if is_same {
+                return Ok(());
+            }
+            self.finish_set(&counterset.guid)?;
+        }
+        let layout = CountersetLayout::of(counterset);
+        let columns = EntryColumns::new(entry, &layout);
+        let buffer = RowBuffer::new(layout.columns.len());
+        let (open, known, before, last) = Default::default();
+        let counterset = Arc::clone(counterset);
+        let set = SetExport { counterset, layout, columns, buffer, open, known, before, last };
+        self.sets.insert(set.layout.guid, set);
+        Ok(())
+    }
+
+    fn take(&mut self, guid: &Guid, sample: &SetSample<'_>) -> Result<(), ParquetExportError> {
+        let Some(set) = self.sets.get_mut(guid) else { return Ok(()) };
+        let SetSample { clocks, origin, .. } = *sample;
+        let Some(result) = sample.rows() else {
+            // Nothing is compared across it.
+            set.before = None;
+            return Ok(());
+        };
+        let own = sample.metadata.and_then(EntryMetadata::clocks);
+        let own = own.unwrap_or_else(|| Clocks::from(clocks));
+        // A counterset that is read less often than others still has the values of its last collection.
+        if set.last.replace(own) == Some(own) {
+            return Ok(());
+        }
+        let folder = folder(&self.root, &set.layout.slug, &self.host, clocks);
+        let key = key_of(clocks, origin);
+        let known = match set.known.get(&folder) {
+            Some(known) => known,
+            None => set.known.entry(folder.clone()).or_insert(exported(&folder)?),
+        };
+        let is_known =
+            known.iter().any(|known| known.run == origin.run && (known.first..=known.last).contains(&key));
+        let is_of_file = set.open.as_ref().is_some_and(|open| open.takes(&folder, origin));
+        if !is_known && !is_of_file {
+            set.finish(&self.host, &mut self.summary)?;
+            let origin = origin.clone();
+            set.open =
+                Some(OpenDayFile { part: None, folder, origin, first: key, last: key, samples: 0, rows: 0 });
+        }
+        set.push(sample, result, own, is_known);
+        if !is_known {
+            if let Some(open) = &mut set.open {
+                open.last = key;
+                open.samples = open.samples.saturating_add(1);
+            }
+            let span = set.buffer.heads.first().zip(set.buffer.heads.last());
+            let span = span.map_or(0, |(first, last)| last.time_us.saturating_sub(first.time_us));
+            let ExportOptions { rows_per_group, time_per_group_us, .. } = self.options;
+            if set.buffer.rows.len() >= rows_per_group || span >= time_per_group_us {
+                set.write(&self.host)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the largest countersets, until the others fit into the memory.
+    fn limit_memory(&mut self) -> Result<(), ParquetExportError> {
+        loop {
+            let total = self.sets.values().map(|set| set.buffer.bytes()).fold(0, usize::saturating_add);
+            if total <= self.options.memory {
+                return Ok(());
+            }
+            let largest = self.sets.values_mut().max_by_key(|set| set.buffer.bytes());
+            let Some(set) = largest.filter(|set| !set.buffer.is_empty()) else { return Ok(()) };
+            set.write(&self.host)?;
+        }
+    }
+
+    fn finish_set(&mut self, guid: &Guid) -> Result<(), ParquetExportError> {
+        let Some(mut set) = self.sets.remove(guid) else { return Ok(()) };
+        set.finish(&self.host, &mut self.summary)
+    }
+
+    /// Completes the files of all countersets.
+    ///
+    /// # Errors
+    /// If a file cannot be written. Files that were completed before stay.
+    pub fn finish(mut self) -> Result<ExportSummary, ParquetExportError> {
+        let mut guids: Vec<Guid> = self.sets.keys().copied().collect();
+        guids.sort_unstable_by_key(Guid::to_string);
+        for guid in guids {
+            self.finish_set(&guid)?;
+        }
+        Ok(self.summary)
+    }
+}
+
+/// Sample of one counterset.
+struct SetSample<'a> {
+    clocks: &'a ClockReading,
+    origin: &'a SampleOrigin,
+    metadata: Option<&'a EntryMetadata>,
+    result: Option<&'a QueryResult<'a>>,
+}
+
+impl<'a> SetSample<'a> {
+    /// Returns the result, if the counterset has one in this sample.
+    fn rows(&self) -> Option<&'a QueryResult<'a>> {
+        let has_failed = self.metadata.is_some_and(|metadata| metadata.failure().is_some());
+        self.result.filter(|result| !has_failed && result.status.is_success())
+    }
+}
+
+impl SetExport {
+    /// Adds the rows of a sample, unless a file has them, and makes it the one that the next sample is compared with.
+    fn push(&mut self, sample: &SetSample<'_>, result: &QueryResult<'_>, own: Clocks, is_known: bool) {
+        let clocks = sample.clocks;
+        let now = perf_time_ns(clocks);
+        let interval_ns = self.before.as_ref().map(|before| now.saturating_sub(perf_time_ns(&before.clocks)));
+        // A clock that went back measures no interval.
+        let interval_ns = interval_ns.filter(|interval| *interval >= 0);
+        let time_us = clocks.utc_100ns().saturating_sub(UNIX_EPOCH_100NS).div_euclid(10);
+        let metadata = sample.metadata;
+        let mut counted: HashMap<ExportedIdentity, Vec<CountStart>> = HashMap::new();
+        let mut counts = metadata.into_iter().flat_map(EntryMetadata::counts).peekable();
+        let before = self.before.as_ref().map(|before| &before.counted);
+        let Self { buffer, columns, .. } = self;
+        let mut left_out = Vec::new();
+        each_row(&result.body, metadata, columns.columns.len(), &mut |number, identity, values| {
+            let mut starts: Vec<CountStart> = Vec::new();
+            while let Some((_, column, since)) = counts.next_if(|(row, ..)| *row <= number) {
+                starts.push((column, since.get()));
+            }
+            let restarted = before.map(|before| {
+                restarted(before.get(identity).map(Vec::as_slice).unwrap_or_default(), &starts)
+            });
+            if !starts.is_empty() {
+                counted.insert(identity.clone(), starts);
+            }
+            if is_known {
+                return;
+            }
+            let clocks = columns.clocks(values, own, &mut left_out);
+            let head = SampleHead { time_us, perf_time_ns: now, interval_ns, clocks };
+            let mut row = buffer.row(identity, &head);
+            for (at, (column, value)) in columns.columns.iter().zip(values).enumerate() {
+                let Some(target) = column.target else { continue };
+                match value {
+                    _ if left_out.contains(&at) => {
+                        row.set_missing(target, "its clock is not that of the row's other counters");
+                    }
+                    Some(value) => row.set(target, *value),
+                    None => {
+                        let reason = metadata.and_then(|metadata| metadata.reason(number, at));
+                        if let Some(reason) = row_reason(&column.counter, reason) {
+                            row.set_missing(target, &reason);
+                        }
+                    }
+                }
+            }
+            for column in restarted.into_iter().flatten() {
+                if let Some(target) = columns.columns.get(column).and_then(|column| column.target) {
+                    row.set_restarted(target);
+                }
+            }
+        });
+        self.before = Some(ComparedSample { clocks: *clocks, counted });
+    }
+
+    /// Writes the buffered rows as a row group.
+    fn write(&mut self, host: &str) -> Result<(), ParquetExportError> {
+        let Some(open) = self.open.as_mut().filter(|_| !self.buffer.is_empty()) else { return Ok(()) };
+        if open.part.is_none() {
+            let SampleOrigin { run, boot, .. } = &open.origin;
+            let about = FileAbout { layout: &self.layout, host, boot, run };
+            open.part = Some(PartFile::create(open.path(), &about)?);
+        }
+        if let Some(part) = &mut open.part {
+            part.write(&self.buffer)?;
+        }
+        let rows = u64::try_from(self.buffer.rows.len()).unwrap_or(u64::MAX);
+        open.rows = open.rows.saturating_add(rows);
+        self.buffer = RowBuffer::new(self.layout.columns.len());
+        Ok(())
+    }
+
+    /// Completes the file that rows go to.
+    fn finish(&mut self, host: &str, summary: &mut ExportSummary) -> Result<(), ParquetExportError> {
+        self.write(host)?;
+        let Some(OpenDayFile { part: Some(part), first, last, samples, rows, folder, origin }) =
+            self.open.take()
+        else {
+            return Ok(());
+        };
+        let facts = [
+            (key::FIRST, first.to_string()),
+            (key::LAST, last.to_string()),
+            (key::SAMPLES, samples.to_string()),
+        ];
+        summary.files.push(part.finish(&facts)?);
+        summary.rows = summary.rows.saturating_add(rows);
+        let range = ExportedRange { run: origin.run, first, last };
+        self.known.entry(folder).or_default().push(range);
+        Ok(())
+    }
+}
+
+impl OpenDayFile {
+    /// Returns `true` if a sample belongs into this file.
+    fn takes(&self, folder: &Path, origin: &SampleOrigin) -> bool {
+        self.folder == folder && (&self.origin.run, &self.origin.boot) == (&origin.run, &origin.boot)
+    }
+
+    /// Returns a path that no file has.
+    fn path(&self) -> PathBuf {
+        let boot = part_of_id(&self.origin.boot);
+        let name = format!("{boot}-{:06}", self.origin.sequence);
+        let path = self.folder.join(format!("{name}.parquet"));
+        if !path.exists() {
+            return path;
+        }
+        // Another recorder of the same boot, with the same number.
+        let run = digest(self.origin.run.as_bytes()) % (1 << 32);
+        let path = self.folder.join(format!("{name}-{run:08x}.parquet"));
+        let numbered = (2_u32..).map(|number| self.folder.join(format!("{name}-{run:08x}-{number}.parquet")));
+        std::iter::once(path).chain(numbered).find(|path| !path.exists()).unwrap_or_default()
+    }
+}
+
+/// Returns the columns whose counts did not begin at the same time in two samples of a row.
+fn restarted(then: &[CountStart], now: &[CountStart]) -> Vec<usize> {
+    if then == now {
+        return Vec::new();
+    }
+    let differs = |of: &[CountStart], (column, since): &CountStart| !of.contains(&(*column, *since));
+    let begun = now.iter().filter(|start| differs(then, start)).map(|(column, _)| *column);
+    let is_now = |column: usize| now.iter().any(|(known, _)| *known == column);
+    let ended = then.iter().map(|(column, _)| *column).filter(|column| !is_now(*column));
+    begun.chain(ended).collect()
+}
+
+/// Returns the first 8 digits of an id; zeros without one.
+fn part_of_id(id: &str) -> String {
+    let digits: String = id.chars().filter(char::is_ascii_hexdigit).take(8).collect();
+    format!("{:0<8}", digits.to_ascii_lowercase())
+}
+
+/// Returns the number of a sample among those of its run: no clock that people set, if there is another.
+fn key_of(clocks: &ClockReading, origin: &SampleOrigin) -> i64 {
+    if origin.run.is_empty() { clocks.utc_100ns() } else { clocks.perf_time }
+}
+
+fn folder(root: &Path, slug: &str, host: &str, clocks: &ClockReading) -> PathBuf {
+    let SystemTime { year, month, day, .. } = SystemTime::from_100ns(clocks.utc_100ns());
+    // Engines read four digits, and one other directory would fail queries of all.
+    let (year, month, day) = if year > 9_999 { (9_999, 12, 31) } else { (year, month, day) };
+    root.join(format!("counterset={slug}"))
+        .join(format!("date={year:04}-{month:02}-{day:02}"))
+        .join(format!("host={}", host_partition(host)))
+}
+
+/// Returns PerfTime in nanoseconds. That of logs without such a clock begins in 1970.
+fn perf_time_ns(clocks: &ClockReading) -> i64 {
+    const SECOND: i128 = 1_000_000_000;
+    let (ticks, freq) = (i128::from(clocks.perf_time), i128::from(clocks.perf_freq));
+    if freq == SECOND {
+        return clocks.perf_time;
+    }
+    let is_wall = clocks.perf_time == clocks.time_100ns;
+    let ticks = if is_wall { ticks.saturating_sub(UNIX_EPOCH_100NS.into()) } else { ticks };
+    let ns = ticks.saturating_mul(SECOND).checked_div(freq).unwrap_or(0);
+    i64::try_from(ns).unwrap_or(if ns < 0 { i64::MIN } else { i64::MAX })
+}
+
+/// Writes all samples of a machine's logs that no file below `root` has. After each sample `progress` is called.
+///
+/// # Errors
+/// If the logs cannot be read, or a file cannot be read or written.
+pub fn export(
+    logs: &Logs,
+    root: &Path,
+    options: ExportOptions,
+    mut progress: impl FnMut(),
+) -> Result<ExportSummary, ParquetExportError> {
+    let mut logs = logs.clone();
+    let mut query = PathQuery::from_handle(logs.open()?);
+    for path in logs.paths() {
+        query.add(&mut logs, &path)?;
+    }
+    let recording = logs.recording().cloned();
+    let mut ticks = recording.iter().flat_map(|recording| recording.ticks()).peekable();
+    let mut exporter = Exporter::new(root, logs.machine_name(), options);
+    let mut number = 0_u64;
+    let mut origin = SampleOrigin::default();
+    let mut own_run = None;
+    while query.collect()? == NextOutcome::Sample {
+        let snapshot = query.snapshot();
+        // Ticks that are damaged, or have nothing new, are no samples.
+        while ticks.next_if(|tick| tick.clocks != *snapshot.clocks()).is_some() {}
+        match ticks.peek() {
+            Some(tick) => origin = of_tick(tick),
+            None if recording.is_none() => origin.sequence = number,
+            None => {}
+        }
+        if origin.run.is_empty() {
+            origin.run = own_run.get_or_insert_with(|| run_of_log(snapshot)).clone();
+        }
+        exporter.sample(snapshot, &origin)?;
+        number = number.saturating_add(1);
+        progress();
+    }
+    exporter.finish()
+}
+
+/// Returns an id for logs that name no run: their first sample and their counters. A log that grows keeps it, and other
+/// logs of the same time have others.
+fn run_of_log(first: &Snapshot) -> String {
+    let mut counters = String::new();
+    for entry in first.entries() {
+        counters += &entry.entry.counterset.to_string();
+        entry.counters().for_each(|counter| counters += &format!(" {}", counter.shown_name()));
+    }
+    format!("log {} {:032x}", first.clocks().utc_100ns(), digest(counters.as_bytes()))
+}
+
+fn of_tick(tick: &RecordedTick<'_>) -> SampleOrigin {
+    let text = |key| tick.about.and_then(|about| about.get(key)).unwrap_or_default().to_owned();
+    SampleOrigin { run: text(RecordingAbout::RUN), boot: text(RecordingAbout::BOOT), sequence: tick.sequence }
+}
