@@ -52,11 +52,15 @@ pub enum FactKind {
     Speed,
     /// Kernel driver of a device.
     Driver,
+    /// Chip of a sensor, by its place among the devices: `platform_coretemp_0`.
+    Chip,
+    /// Name that the kernel gives to a sensor of a chip, such as `temp1`.
+    Sensor,
 }
 
 impl FactKind {
     /// All kinds, in the order in which they are shown.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::User,
         Self::CommandLine,
         Self::Executable,
@@ -70,6 +74,8 @@ impl FactKind {
         Self::FileSystemType,
         Self::Speed,
         Self::Driver,
+        Self::Chip,
+        Self::Sensor,
     ];
 
     /// Returns the kind with a keyword, if there is one.
@@ -95,6 +101,8 @@ impl FactKind {
             Self::FileSystemType => "fs_type",
             Self::Speed => "speed",
             Self::Driver => "driver",
+            Self::Chip => "chip",
+            Self::Sensor => "sensor",
         }
     }
 }

@@ -299,6 +299,14 @@ fn node_devices(text: &mut InventoryText<'_>, inventory: &Inventory) {
         let labels = [("chip", chip.chip.as_str()), ("chip_name", &chip.name)];
         text.line("node_hwmon_chip_names", labels, InventoryNumber::Whole(1));
     }
+    if !inventory.sensors.is_empty() {
+        let help = "Label that the driver gives to a sensor.";
+        text.family("node_hwmon_sensor_label", InventoryKind::Gauge, help);
+    }
+    for sensor in &inventory.sensors {
+        let labels = [("chip", sensor.chip.as_str()), ("label", &sensor.label), ("sensor", &sensor.sensor)];
+        text.line("node_hwmon_sensor_label", labels, InventoryNumber::Whole(1));
+    }
 }
 
 /// Appends the facts that windows_exporter publishes.

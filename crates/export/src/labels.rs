@@ -16,6 +16,8 @@ pub(crate) struct NodeLabels {
     without: &'static [&'static str],
     /// Facts about the instance of each row, for the keys that need some.
     pub facts: Vec<Vec<Fact>>,
+    /// `true` if the facts of some rows could not be read, and are read again with the next scrape.
+    pub lacks_facts: bool,
     pub text: Vec<u8>,
     pub ends: Vec<usize>,
 }
@@ -23,12 +25,30 @@ pub(crate) struct NodeLabels {
 impl NodeLabels {
     pub fn new(set: &Guid) -> Option<Self> {
         let (keys, without) = node_labels(set)?;
-        Some(Self { keys, without, facts: Vec::new(), text: Vec::new(), ends: Vec::new() })
+        Some(Self {
+            keys,
+            without,
+            facts: Vec::new(),
+            lacks_facts: false,
+            text: Vec::new(),
+            ends: Vec::new(),
+        })
     }
 
     /// Returns `true` if a label is a fact about the instance.
     pub fn needs_facts(&self) -> bool {
         self.keys.iter().any(|(_, value)| FactKind::from_keyword(value).is_some())
+    }
+
+    /// Returns `true` if a row has the facts that its labels need. Without them its lines would be those of another
+    /// instance.
+    pub fn has_facts(&self, row: usize) -> bool {
+        let facts = self.facts.get(row).map(Vec::as_slice).unwrap_or_default();
+        let is_there = |value: &str| match FactKind::from_keyword(value) {
+            Some(kind) => facts.iter().any(|fact| fact.kind == kind && fact.text.is_ok()),
+            None => true,
+        };
+        self.keys.iter().all(|(_, value)| is_there(value))
     }
 
     /// Returns `true` if an instance has no lines.

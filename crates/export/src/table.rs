@@ -361,7 +361,8 @@ impl CountersetTable {
         // Usually the rows are those of the last scrape: then labels, selection and ranks stay.
         // After a failure the identities are still there and their labels are not: hence the second
         // condition.
-        if self.now.bytes != self.rows.bytes || self.ends.len() != self.rows.len {
+        let lacks_facts = self.node.as_ref().is_some_and(|node| node.lacks_facts);
+        if self.now.bytes != self.rows.bytes || self.ends.len() != self.rows.len || lacks_facts {
             self.widened.follow(&self.rows, &self.now);
             self.now.more = self.rows.more;
             std::mem::swap(&mut self.rows, &mut self.now);
@@ -397,6 +398,7 @@ impl CountersetTable {
             source.facts(&instance, FactOptions::default()).unwrap_or_default()
         };
         node.facts = rows.iter().enumerate().map(of_row).collect();
+        node.lacks_facts = (0..node.facts.len()).any(|row| !node.has_facts(row));
     }
 
     fn push<'a>(
@@ -488,7 +490,8 @@ impl CountersetTable {
                 0
             };
             let is_sum = is_total(units.clone());
-            in_node.push(!is_sum && node.as_ref().is_some_and(|node| !node.leaves_out(name)));
+            let is_in_node = |node: &NodeLabels| !node.leaves_out(name) && node.has_facts(at);
+            in_node.push(!is_sum && node.as_ref().is_some_and(is_in_node));
             let is_part = *has_totals || !is_sum;
             let mut is_kept = false;
             for ask in asks.iter() {
@@ -504,7 +507,7 @@ impl CountersetTable {
     }
 
     fn write_labels(&mut self, owners: &impl Fn(usize) -> u32) {
-        let Self { rows, labels, text, ends, node, .. } = self;
+        let Self { rows, labels, text, ends, node, in_node, .. } = self;
         text.clear();
         ends.clear();
         for (at, (id, _, name)) in rows.iter().enumerate() {
@@ -512,12 +515,21 @@ impl CountersetTable {
             ends.push(text.len());
         }
         let Some(NodeLabels { keys, facts, text, ends, .. }) = node else { return };
-        text.clear();
-        ends.clear();
-        for (at, (id, _, name)) in rows.iter().enumerate() {
-            let facts = facts.get(at).map(Vec::as_slice).unwrap_or_default();
-            one_row(text, Labels::Node(keys, facts), name, id, rows.more, || owners(at));
-            ends.push(text.len());
+        // Rows of the same name can have different facts, and need no number then.
+        for more in [Disambiguator::Nothing, rows.more.max(Disambiguator::Id)] {
+            text.clear();
+            ends.clear();
+            for (at, (id, _, name)) in rows.iter().enumerate() {
+                let facts = facts.get(at).map(Vec::as_slice).unwrap_or_default();
+                one_row(text, Labels::Node(keys, facts), name, id, more, || owners(at));
+                ends.push(text.len());
+            }
+            let starts = std::iter::once(0).chain(ends.iter().copied());
+            let texts = starts.zip(ends.iter()).filter_map(|(start, end)| text.get(start..*end));
+            let mut seen = HashSet::new();
+            if texts.zip(in_node.iter()).filter(|(_, is_in)| **is_in).all(|(text, _)| seen.insert(text)) {
+                break;
+            }
         }
     }
 

@@ -52,6 +52,7 @@ mod record;
 mod recordings;
 mod relations;
 mod report;
+mod sensors;
 mod services;
 mod system;
 mod tables;
@@ -174,6 +175,7 @@ pub fn run(args: &Args) -> Result<()> {
             "dashboards, our own and those of node_exporter and windows_exporter, have their data",
             &dashboards::check,
         ),
+        ("sensors have the lines that node_exporter prints", &sensors::check),
         ("a report opens from disk without a network", &report::check),
         ("its suites pass under sanitizers and valgrind", &|| c::suites(args.full)),
         ("programs that start at once or die leave others alone", &|| applications::started(rounds)),

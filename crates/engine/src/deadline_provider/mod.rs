@@ -6,15 +6,18 @@ use std::sync::atomic::Ordering::AcqRel;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use perfset_core::{Guid, Mark, NoValue, Status, Text};
+use perfset_core::{Guid, Identity, Mark, NoValue, Status, Text};
 
 use crate::deadline::Deadline;
 use crate::entry::Entry;
 use crate::error::SourceError;
+use crate::facts::{Fact, FactOptions};
 use crate::provider::{Catalogue, Change, CollectRequest, Provider};
 use crate::rows::{CellState, Rows};
 use crate::waiters::{self, Kind};
-use requests::{CachedValues, OwnedRequest, PendingRequest, ReplyBody, WorkerReply, WorkerRequest};
+use requests::{
+    CachedValues, FactRequest, OwnedRequest, PendingRequest, ReplyBody, WorkerReply, WorkerRequest,
+};
 use worker::Work;
 
 mod requests;
@@ -66,6 +69,8 @@ pub struct DeadlineProvider {
     not_shown: HashMap<Option<Guid>, Vec<Text>>,
     /// Last problems of the provider that concern a counterset.
     left_out: Vec<(Guid, Text)>,
+    /// Facts of the last response, and their instance.
+    facts: Option<(Arc<FactRequest>, Vec<Fact>)>,
 }
 
 /// Collection that was announced and not collected yet.
@@ -122,6 +127,7 @@ impl DeadlineProvider {
             origins: HashMap::new(),
             not_shown: HashMap::new(),
             left_out: Vec::new(),
+            facts: None,
         }
     }
 
@@ -254,6 +260,7 @@ impl DeadlineProvider {
                 self.not_shown.insert(set, texts);
             }
             ReplyBody::LeftOut(left_out) => self.left_out = left_out,
+            ReplyBody::Facts(request, facts) => self.facts = Some((request, facts)),
             ReplyBody::Values(mut new) => {
                 new.was_late = was_late;
                 let kept = self.values.entry(new.request.set.guid).or_default();
@@ -344,6 +351,15 @@ impl Provider for DeadlineProvider {
             }
         }
         Ok(())
+    }
+
+    /// Returns facts that are read now. If the provider is late, there are none: those of an earlier time may be wrong.
+    fn facts(&mut self, instance: &Identity<'_>, options: FactOptions) -> Result<Vec<Fact>, SourceError> {
+        let request = Arc::new(FactRequest::new(instance, options));
+        let outcome = self.ask(WorkerRequest::Facts(Arc::clone(&request)), true);
+        let facts = self.facts.take().filter(|(of, _)| *of == request);
+        outcome.ok_or(SourceError::Late)??;
+        facts.map(|(_, facts)| facts).ok_or(SourceError::Late)
     }
 
     /// Sends every change of entries to the provider, in order, even if the provider is late. An entry without a

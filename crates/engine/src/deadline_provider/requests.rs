@@ -3,10 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use perfset_core::{CounterId, Counterset, Guid, InstanceIdFilter, Status, Text};
+use perfset_core::{
+    Birth, CounterId, Counterset, Guid, Identity, InstanceId, InstanceIdFilter, Name, Status, Text,
+};
 
 use crate::entry::Entry;
 use crate::error::SourceError;
+use crate::facts::{Fact, FactOptions};
 use crate::filters::{InstanceFilter, InstanceFilters};
 use crate::provider::{Catalogue, Change, CollectRequest, Provider};
 use crate::rows::Rows;
@@ -22,6 +25,7 @@ pub(super) enum WorkerRequest {
     Origin(Guid),
     NotShown(Option<Guid>),
     LeftOut,
+    Facts(Arc<FactRequest>),
 }
 
 /// Request that has no reply yet. While it waits, an equal request is not sent again.
@@ -36,6 +40,18 @@ pub(super) enum PendingRequest {
     Origin(Guid),
     NotShown(Option<Guid>),
     LeftOut,
+    Facts(Arc<FactRequest>),
+}
+
+/// Instance whose facts are requested.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct FactRequest {
+    counterset: Guid,
+    /// Name of the instance in UTF-16LE, with its end.
+    name: Vec<u8>,
+    instance_id: InstanceId,
+    birth: Birth,
+    options: FactOptions,
 }
 
 /// Owned copy of a [`CollectRequest`], to be sent and stored.
@@ -65,6 +81,7 @@ pub(super) enum ReplyBody {
     Origin(Guid, Option<Text>),
     NotShown(Option<Guid>, Vec<Text>),
     LeftOut(Vec<(Guid, Text)>),
+    Facts(Arc<FactRequest>, Vec<Fact>),
 }
 
 /// Values, and the request that they respond to.
@@ -90,6 +107,7 @@ impl PendingRequest {
                 one == other
             }
             (Self::NotShown(one), Self::NotShown(other)) => one == other,
+            (Self::Facts(one), Self::Facts(other)) => one == other,
             (Self::Collect(one), Self::Collect(other)) => {
                 one.set.guid == other.set.guid && one.is_like(other)
             }
@@ -111,6 +129,7 @@ impl WorkerRequest {
             Self::Origin(set) => PendingRequest::Origin(*set),
             Self::NotShown(set) => PendingRequest::NotShown(*set),
             Self::LeftOut => PendingRequest::LeftOut,
+            Self::Facts(request) => PendingRequest::Facts(Arc::clone(request)),
         }
     }
 
@@ -123,6 +142,10 @@ impl WorkerRequest {
             Self::Origin(set) => Ok(ReplyBody::Origin(set, provider.origin(&set))),
             Self::NotShown(set) => Ok(ReplyBody::NotShown(set, provider.not_shown(set.as_ref()))),
             Self::LeftOut => Ok(ReplyBody::LeftOut(provider.left_out())),
+            Self::Facts(request) => {
+                let facts = provider.facts(&request.identity(), request.options)?;
+                Ok(ReplyBody::Facts(request, facts))
+            }
             Self::Instances(set) => {
                 let mut rows = Rows::default();
                 rows.start();
@@ -149,6 +172,25 @@ impl WorkerRequest {
                 }))
             }
         }
+    }
+}
+
+impl FactRequest {
+    pub fn new(instance: &Identity<'_>, options: FactOptions) -> Self {
+        let units = instance.instance.units().chain([0]);
+        Self {
+            counterset: instance.counterset,
+            name: units.flat_map(u16::to_le_bytes).collect(),
+            instance_id: instance.instance_id,
+            birth: instance.birth,
+            options,
+        }
+    }
+
+    fn identity(&self) -> Identity<'_> {
+        let Self { counterset, name, instance_id, birth, .. } = self;
+        let instance = Name::until_nul(name);
+        Identity { counterset: *counterset, instance, instance_id: *instance_id, birth: *birth }
     }
 }
 

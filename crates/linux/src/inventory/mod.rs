@@ -12,6 +12,7 @@ mod tests;
 
 #[cfg(target_os = "linux")]
 pub use reader::InventoryReader;
+pub(crate) use reader::chip_label;
 
 /// Facts about a machine, and about the process that reads them. A fact that cannot be read is `None` or missing.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,6 +36,8 @@ pub struct Inventory {
     pub links: Vec<LinkInventory>,
     /// Chips that have sensors, in the order of their names.
     pub chips: Vec<ChipInventory>,
+    /// Sensors that have a label, in the order of their chips.
+    pub sensors: Vec<SensorInventory>,
     /// Wall clock when the facts were read, in nanoseconds since 1970.
     pub now_ns: Option<u64>,
     /// Resources of this process.
@@ -95,6 +98,17 @@ pub struct ChipInventory {
     pub chip: String,
     /// Name that the driver gives to the chip: `coretemp`.
     pub name: String,
+}
+
+/// Sensor that has a label.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SensorInventory {
+    /// Name of the sensor's chip, as in [`ChipInventory`].
+    pub chip: String,
+    /// Name that the kernel gives to the sensor: `temp1`.
+    pub sensor: String,
+    /// Label that the driver gives to the sensor: `Core 0`.
+    pub label: String,
 }
 
 /// Resources that this process uses, and their limits.

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use rustix::time::ClockId;
 
-use super::{ChipInventory, DiskInventory, Inventory, KernelNames, LinkInventory, process};
+use super::{ChipInventory, DiskInventory, Inventory, KernelNames, LinkInventory, SensorInventory, process};
 use crate::roots::Roots;
-use crate::sources::{attribute, cpulist, os_release};
+use crate::sources::{attribute, cpulist, hwmon, os_release};
 
 /// Maximum number of bytes that are read of a file.
 const FILE_MAX: u64 = 16 << 10;
@@ -118,6 +118,7 @@ impl InventoryReader {
         inventory.clock_sources.dedup();
         inventory.clock_source = line(&folder.join("current_clocksource"));
         inventory.chips = chips(&sys.join("class/hwmon"));
+        inventory.sensors = sensors(&sys.join("class/hwmon"));
     }
 }
 
@@ -180,18 +181,45 @@ fn links(folder: &Path) -> Vec<LinkInventory> {
 
 /// Reads the chips with sensors.
 fn chips(folder: &Path) -> Vec<ChipInventory> {
-    let chip = |(entry, path): (String, PathBuf)| {
-        let name = line(&path.join("name"));
-        let device = fs::canonicalize(path.join("device")).ok();
-        let chip = device.as_deref().and_then(place).or_else(|| name.as_deref().map(cleaned));
-        let name = cleaned(name.as_deref()?);
-        Some(ChipInventory { chip: chip.unwrap_or(entry), name })
+    let chip = |(_, path): (String, PathBuf)| {
+        let name = cleaned(&line(&path.join("name"))?);
+        Some(ChipInventory { chip: chip_label(&path), name })
     };
     let mut chips: Vec<_> = entries(folder).into_iter().filter_map(chip).collect();
     // Nothing tells apart equal ones, which would be the same metric twice.
     chips.sort_unstable();
     chips.dedup();
     chips
+}
+
+/// Reads the labels of sensors.
+fn sensors(folder: &Path) -> Vec<SensorInventory> {
+    let of_chip = |(_, path): (String, PathBuf)| {
+        let chip = chip_label(&path);
+        entries(&path).into_iter().filter_map(move |(name, path)| {
+            let sensor = name.strip_suffix("_label").filter(|sensor| is_sensor(sensor))?.to_owned();
+            Some(SensorInventory { chip: chip.clone(), sensor, label: line(&path)? })
+        })
+    };
+    let mut sensors: Vec<_> = entries(folder).into_iter().flat_map(of_chip).collect();
+    // Of two with the same names only one can be a metric.
+    sensors.sort_unstable();
+    sensors.dedup_by(|a, b| (&a.chip, &a.sensor) == (&b.chip, &b.sensor));
+    sensors
+}
+
+/// Returns `true` if a text is the kernel's name of a sensor that can be measured: a kind and a number.
+fn is_sensor(name: &str) -> bool {
+    hwmon::sensor(format!("{name}_input").as_bytes()).is_some()
+}
+
+/// Returns the label of the chip with this directory: the place of its device, else its name, else the name of the
+/// directory.
+pub(crate) fn chip_label(path: &Path) -> String {
+    let device = fs::canonicalize(path.join("device")).ok();
+    let name = || line(&path.join("name")).map(|name| cleaned(&name));
+    let entry = || path.file_name().map(|name| name.to_string_lossy().into_owned());
+    device.as_deref().and_then(place).or_else(name).or_else(entry).unwrap_or_default()
 }
 
 /// Returns the last two parts of a device's path, in the characters of a label: `pci0000:00_0000:00:18_3`.

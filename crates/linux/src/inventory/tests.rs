@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use super::{ChipInventory, DiskInventory, InventoryReader, LinkInventory};
+use super::{ChipInventory, DiskInventory, InventoryReader, LinkInventory, SensorInventory};
 use crate::testing::Tree;
 
 #[test]
@@ -29,6 +29,9 @@ fn facts_of_files() {
         ("sys/class/net/bonding_masters", "\n"),
         ("sys/class/hwmon/hwmon2/name", "core-temp\n"),
         ("sys/devices/platform/coretemp.0/x", ""),
+        ("sys/class/hwmon/hwmon2/temp12_label", "Core \"0\"\n"),
+        ("sys/class/hwmon/hwmon2/temp12_input", "1\n"),
+        ("sys/class/hwmon/hwmon2/x_label", "no sensor\n"),
         ("sys/class/hwmon/hwmon3/name", "nvme\n"),
     ] {
         tree.write(file, text);
@@ -63,6 +66,12 @@ fn facts_of_files() {
     assert_eq!(found.links, [link]);
     let chip = |chip: &str, name: &str| ChipInventory { chip: chip.to_owned(), name: name.to_owned() };
     assert_eq!(found.chips, [chip("nvme", "nvme"), chip("platform_coretemp_0", "core_temp")]);
+    let sensor = SensorInventory {
+        chip: "platform_coretemp_0".into(),
+        sensor: "temp12".into(),
+        label: "Core \"0\"".into(),
+    };
+    assert_eq!(found.sensors, [sensor]);
 }
 
 #[test]

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use perfset_core::{Guid, Text};
-use perfset_engine::{Catalogue, CollectRequest, Deadline, DeadlineProvider, Provider, Rows, SourceError};
+use perfset_core::{Guid, Identity, Text};
+use perfset_engine::{
+    Catalogue, CollectRequest, Deadline, DeadlineProvider, Fact, FactOptions, Provider, Rows, SourceError,
+};
 
 use super::folder::DirReader;
 use super::kept_file::{LOOK_AGAIN_NS, ReadError};
@@ -101,6 +103,13 @@ impl Provider for LazyProvider {
             return Ok(());
         }
         self.slow()?.collect(want, rows)
+    }
+
+    fn facts(&mut self, instance: &Identity<'_>, options: FactOptions) -> Result<Vec<Fact>, SourceError> {
+        if self.has_none(elapsed_ns()) {
+            return Ok(Vec::new());
+        }
+        self.slow()?.facts(instance, options)
     }
 
     /// Returns a text that names the countersets and the time waited, if the wrapped provider is late. The wrapped

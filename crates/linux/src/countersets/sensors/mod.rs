@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use perfset_catalogue::linux_sensors as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
+use perfset_engine::{Fact, FactKind};
 
+use crate::inventory::chip_label;
 use crate::provider::{
     Collection, CollectionCache, DirReader, InstanceKey, InstanceSource, KeptFile, MarkedRaw, ReadFiles,
     SeqFileKind, instance_name, unavailable,
@@ -159,6 +161,15 @@ impl InstanceSource for LinuxSensors {
 
     fn keys(&self) -> &[InstanceKey] {
         &self.keys
+    }
+
+    fn facts(&mut self, at: usize, _: &mut Collection) -> Vec<Fact> {
+        let path = self.channels.get(at).map(|channel| channel.file.path());
+        let parts = path.and_then(|path| path.parent().zip(path.file_name()));
+        let Some((chip, attribute)) = parts else { return Vec::new() };
+        let attribute = attribute.to_string_lossy();
+        let sensor = attribute.split('_').next().unwrap_or_default().to_owned();
+        vec![Fact::new(FactKind::Chip, Ok(chip_label(chip))), Fact::new(FactKind::Sensor, Ok(sensor))]
     }
 
     fn value(&mut self, at: usize, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {

@@ -1,7 +1,8 @@
 //! Linux Sensors from trees of files.
 
 use perfset_catalogue::linux_sensors as id;
-use perfset_core::CounterId;
+use perfset_core::{CounterId, Identity, InstanceId, Name};
+use perfset_engine::{FactKind, FactOptions, Provider};
 
 use super::LinuxSensors;
 use crate::provider::{MultiInstanceProvider, multi_instance};
@@ -32,6 +33,37 @@ const SENSORS: [(&str, u32, CounterId, u64); 13] = [
     ("nvme/Composite", 0xB_0001, TEMPERATURE, 38_839 + 273_150),
     ("nvme/Composite", 0xC_0001, TEMPERATURE, 39_839 + 273_150),
 ];
+
+/// Chip and sensor have the names of node_exporter, which are not those of the instance.
+#[test]
+fn facts_of_a_sensor() {
+    let tree = Tree::copy_of("two-nodes");
+    tree.write("sys/devices/platform/coretemp.0/uevent", "");
+    std::os::unix::fs::symlink(
+        "../../../devices/platform/coretemp.0",
+        tree.path("sys/class/hwmon/hwmon0/device"),
+    )
+    .unwrap();
+    let mut provider = provider(&tree.roots());
+    let mut facts = |name: &str, id: u32| {
+        let name: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let instance = Identity {
+            counterset: id::COUNTERSET.guid,
+            instance: Name::until_nul(&name),
+            instance_id: InstanceId(id),
+            birth: None,
+        };
+        let facts = provider.facts(&instance, FactOptions::default()).unwrap();
+        facts.into_iter().map(|fact| (fact.kind, fact.text.unwrap())).collect::<Vec<_>>()
+    };
+    let want = |chip: &str, sensor: &str| {
+        vec![(FactKind::Chip, chip.to_owned()), (FactKind::Sensor, sensor.to_owned())]
+    };
+    assert_eq!(facts("coretemp/Core 0", 0x0002), want("platform_coretemp_0", "temp2"));
+    assert_eq!(facts("nct6775/-12V", 0x1_2005), want("nct6775", "in5"));
+    assert_eq!(facts("amdgpu/PPT", 0x2_4001), want("amdgpu", "power1"));
+    assert_eq!(facts("coretemp/Core 1", 0x0003), []);
+}
 
 #[test]
 fn every_sensor() {
