@@ -285,7 +285,7 @@ mod tests {
         );
         assert!(!commands.contains(&"complete".to_owned()), "a hidden command is offered");
         assert_eq!(list(&["desc"]), ["describe"]);
-        assert_eq!(list(&["log", ""]), ["info", "cut", "convert"]);
+        assert_eq!(list(&["log", ""]), ["info", "cut", "convert", "export"]);
         assert_eq!(list(&["watch", "--ab"]), ["--above"]);
         assert_eq!(list(&["get", "cpu", "--format", "j"]), ["json"]);
         assert_eq!(list(&["get", "cpu", "--format=j"]), ["--format=json"]);
