@@ -95,6 +95,7 @@ export const checksOfLogs = ({ open, close, ensure, same, until, legend, state, 
       same(await page.evaluate(() => globalThis.owned), undefined, "what its name has done");
       await page.getByRole("button", { name: `Remove ${HOSTILE} from the server` }).click();
       await until(async () => (await stateOf(page)) === "Live", "it is not removed");
+      forgive(); // of requests for the log that were under way
       await close(page);
       return "";
     },

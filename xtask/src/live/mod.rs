@@ -137,6 +137,7 @@ pub fn run(args: &Args) -> Result<()> {
         ("shares of stalled time stay below 100 % under pressure", &pressure::stalled_time),
         ("rankings count the processes that are refused", &pressure::left_out),
         ("programs that are killed or stopped cost their own rows", &|| applications::killed(rounds)),
+        ("programs that start at once or die leave others alone", &|| applications::started(rounds)),
         ("programs count where there is no space for their counters", &applications::full),
         (
             "counters of other users are shown to root and members, and where they are asked for",
@@ -150,6 +151,10 @@ pub fn run(args: &Args) -> Result<()> {
         ("callbacks that take 3 s delay neither a scrape nor a stream", &late::callbacks),
         ("Prometheus scrapes what the kernel counts, through churn and a restart", &prometheus::scraped),
         ("owner's scrape while other clients hold every connection", &clients::locked_out),
+        (
+            "dashboards, our own and those of node_exporter and windows_exporter, have their data",
+            &dashboards::check,
+        ),
         ("relations of Windows' counters hold in every row, under load", &|| relations::check(rounds)),
         ("another reader of V1 reads the same values", &|| v1::check(rounds)),
         ("a long log is read at the pace of its bytes, written anew in little memory", &logs::long),
@@ -171,14 +176,9 @@ pub fn run(args: &Args) -> Result<()> {
     ];
     let beside: &[Check<'_>] = &[
         ("the page shows, finds, zooms, pauses and is restored in a browser", &page::check),
-        (
-            "dashboards, our own and those of node_exporter and windows_exporter, have their data",
-            &dashboards::check,
-        ),
         ("sensors have the lines that node_exporter prints", &sensors::check),
         ("a report opens from disk without a network", &report::check),
         ("its suites pass under sanitizers and valgrind", &|| c::suites(args.full)),
-        ("programs that start at once or die leave others alone", &|| applications::started(rounds)),
         ("values of a file that is cut, punched and grown are whole", &|| cut::torn(rounds)),
         ("publishers that harm their files end and blind nobody", &cut::ways),
         ("RSS of serve, worst case", &|| clients::memory(args.full)),
