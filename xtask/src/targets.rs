@@ -1,9 +1,9 @@
 //! `cargo xtask targets`: the command for Windows, and with `--full` crates that ask no operating system on processors
 //! with another word size and byte order.
 //!
-//! Those crates read bytes of other machines. A check for a 32-bit target finds an offset that is stored in too few
-//! bits. Tests on a big-endian one find bytes that are read in the processor's own order. `cargo xtask windows` builds
-//! and runs what is checked here for Windows.
+//! Crates that read bytes of other machines are checked for a 32-bit target, which finds an offset that is stored in
+//! too few bits. Tests on a big-endian one find bytes that are read in the processor's own order. `cargo xtask windows`
+//! builds and runs what is checked here for Windows.
 
 use std::process::Command;
 use std::thread;
