@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use perfset_catalogue::by_guid;
 use perfset_core::Counterset;
+use uuid::Uuid;
 
 /// Longest part of a path that is made of a name, in bytes. File systems allow 255.
 const LONGEST: usize = 160;
@@ -76,11 +77,9 @@ pub fn host_partition(host: &str) -> String {
     part
 }
 
-/// Returns the FNV-1a digest of bytes, with 128 bits.
+/// Returns a digest of bytes: the same in every version of this library.
 pub(crate) fn digest(bytes: &[u8]) -> u128 {
-    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    bytes.iter().fold(BASIS, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME))
+    Uuid::new_v5(&Uuid::NAMESPACE_OID, bytes).as_u128()
 }
 
 /// Names of the columns of one counterset, each given once.

@@ -5,6 +5,7 @@ use perfset_core::sample::Clocks;
 use perfset_core::v2::{BlockValue, Body};
 use perfset_core::{Counter, InstanceId, NoValue, RawValue};
 use perfset_engine::{EntryMetadata, ResolvedEntry};
+use perfset_log::recording::OTHER_TIMES;
 
 use crate::buffer::ExportedIdentity;
 use crate::layout::CountersetLayout;
@@ -129,11 +130,8 @@ pub(crate) fn row_reason(counter: &Counter, reason: Option<&NoValue>) -> Option<
     match reason {
         // The catalogue and the metadata of the file have this reason, which would be in each row.
         Some(NoValue::Unavailable(_)) if counter.is_never_there() => None,
-        Some(NoValue::Unavailable(text)) if text.starts_with(NOT_ASKED) => None,
+        Some(NoValue::Unavailable(text)) if &**text == OTHER_TIMES => None,
         Some(reason) => Some(reason.to_string()),
         None => Some(NoValue::NotGiven.to_string()),
     }
 }
-
-/// Beginning of the reason that a recording gives for counters that were collected at other times than the rest.
-const NOT_ASKED: &str = "not recorded with the other counters";

@@ -35,6 +35,7 @@ pub use bytes::Malformed;
 pub use files::RecordingError;
 pub use lock::{FolderLock, LockError};
 pub use part::{PartOptions, RecordingPart};
+pub use player::OTHER_TIMES;
 pub use registration::TableDefinition;
 pub use ring::RingLimits;
 pub use seal::{seal, seal_file, unsealed};

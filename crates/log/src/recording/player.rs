@@ -21,6 +21,9 @@ use super::tick::{TickState, TickTable};
 use super::timeline::{RecordingFiles, SeenInstance, ticks_in, time_of};
 use crate::pick::Pick;
 
+/// Reason for values of counters that were collected at other times than the rest of their counterset.
+pub const OTHER_TIMES: &str = "not recorded with the other counters at that time: ask for it alone";
+
 /// Player of a recording. Clones play the same tick.
 #[derive(Clone)]
 pub(super) struct RecordingPlayer {
@@ -459,10 +462,7 @@ fn push(
         let of_others =
             || others.iter().find_map(|other| other.cell(other.cells(other.row(key, at)?), wanted));
         let Some((value, number)) = first.cell(cells, wanted).or_else(of_others) else {
-            let reason = NoValue::Unavailable(
-                "not recorded with the other counters at that time: ask for it alone".into(),
-            );
-            writer.set_unavailable(wanted, reason);
+            writer.set_unavailable(wanted, NoValue::Unavailable(OTHER_TIMES.into()));
             continue;
         };
         match number.and_then(|number| state.states.get(number)) {
