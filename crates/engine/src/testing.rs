@@ -4,11 +4,12 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset_core::clock::{ClockReading, SystemTime};
-use perfset_core::{Counterset, Guid, InstanceId, Mark, NoValue, Owner, Status, Text};
+use perfset_core::{Counterset, Guid, Identity, InstanceId, Mark, NoValue, Owner, Status, Text};
 
 use crate::clock::Clock;
 use crate::entry::Entry;
 use crate::error::SourceError;
+use crate::facts::{Fact, FactOptions};
 use crate::provider::{Catalogue, Change, CollectRequest, Provider};
 use crate::rows::{RowWriter, Rows};
 
@@ -68,6 +69,8 @@ pub struct Script {
     pub origins: Vec<(Guid, Text)>,
     /// Problems that [`Provider::left_out`] returns.
     pub left_out: Vec<(Guid, Text)>,
+    /// Facts that [`Provider::facts`] returns: ids of instances, and their facts or the error.
+    pub facts: Vec<(u32, Result<Vec<Fact>, SourceError>)>,
     /// Status that [`Provider::entry`] returns; success if `None`.
     pub answer: Option<Status>,
     /// Requests that the provider received, in order.
@@ -163,6 +166,12 @@ impl Provider for Scripted {
             }
         }
         script.failure.map_or(Ok(()), Err)
+    }
+
+    fn facts(&mut self, instance: &Identity<'_>, _: FactOptions) -> Result<Vec<Fact>, SourceError> {
+        let InstanceId(id) = instance.instance_id;
+        let facts = self.with(|script| script.facts.clone());
+        facts.into_iter().find(|(of, _)| *of == id).map_or(Ok(Vec::new()), |(_, facts)| facts)
     }
 
     fn describe(&mut self) -> Vec<(Text, Text)> {

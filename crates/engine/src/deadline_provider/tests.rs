@@ -4,9 +4,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use perfset_catalogue::perfset_engine as own;
 use perfset_catalogue::processor_information as cpu;
-use perfset_core::{CounterId, InstanceId, InstanceIdFilter};
+use perfset_core::{CounterId, InstanceId, InstanceIdFilter, Name};
 
 use super::*;
+use crate::facts::FactKind;
 use crate::filters::{InstanceFilter, InstanceFilters};
 use crate::pattern::Pattern;
 use crate::testing::{ScriptRow, Scripted};
@@ -74,6 +75,11 @@ impl Provider for Gated {
     fn left_out(&mut self) -> Vec<(Guid, Text)> {
         self.pass();
         self.0.left_out()
+    }
+
+    fn facts(&mut self, instance: &Identity<'_>, options: FactOptions) -> Result<Vec<Fact>, SourceError> {
+        self.pass();
+        self.0.facts(instance, options)
     }
 }
 
@@ -271,6 +277,28 @@ fn late_provider_keeps_last_texts_on_countersets() {
         settle(&mut slow);
         assert_eq!(said(&mut slow), text(now));
     }
+}
+
+/// Facts are of now: a late provider has none, and what comes later is not taken for another instance.
+#[test]
+fn late_provider_has_no_facts() {
+    let (script, mut slow) = slow();
+    let fact = |text: &str| vec![Fact::new(FactKind::Device, Ok(text.to_owned()))];
+    script.with(|s| s.facts = vec![(1, Ok(fact("one"))), (2, Ok(fact("two"))), (3, Err(SourceError::Late))]);
+    let name: Vec<u8> = "a\0".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let facts = |slow: &mut DeadlineProvider, id: u32| {
+        let (instance, instance_id) = (Name::until_nul(&name), InstanceId(id));
+        let instance = Identity { counterset: cpu::GUID, instance, instance_id, birth: None };
+        slow.facts(&instance, FactOptions::default())
+    };
+    assert_eq!(facts(&mut slow, 1), Ok(fact("one")));
+    assert_eq!(facts(&mut slow, 7), Ok(vec![]));
+    assert_eq!(facts(&mut slow, 3), Err(SourceError::Late));
+    assert_eq!(held(&script, &mut slow, |slow| facts(slow, 1)), Err(SourceError::Late));
+    settle(&mut slow);
+    assert_eq!(facts(&mut slow, 2), Ok(fact("two")));
+    script.with(|s| s.panics = true);
+    assert!(facts(&mut slow, 2).is_err());
 }
 
 #[test]

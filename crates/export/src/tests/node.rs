@@ -3,12 +3,12 @@
 use std::slice;
 
 use perfset_catalogue::{
-    block_io, clock_discipline, linux_network_interface, linux_processor, linux_system, network_interface,
-    paging_file, process_states, sockets,
+    block_io, clock_discipline, linux_network_interface, linux_processor, linux_sensors, linux_system,
+    network_interface, paging_file, process_states, sockets,
 };
 use perfset_core::Counterset;
-use perfset_engine::FactKind;
 use perfset_engine::testing::Scripted;
+use perfset_engine::{Fact, FactKind, SourceError};
 
 use super::checker::read;
 use super::machines::scripted;
@@ -193,6 +193,42 @@ fn sizes_of_page_files() {
     let mut exporter = open(&[files], &path, options(&[Profile::WindowsExporter])).unwrap();
     let value = scraped(&mut exporter);
     assert_eq!(value.value("windows_pagefile_limit_bytes", &[("file", "/swap")]), Some("7168"));
+}
+
+/// Labels that are facts: rows of one name need no number if their facts differ. A row without its facts has no line
+/// until they are there.
+#[test]
+fn labels_that_are_facts() {
+    let temperature = linux_sensors::TEMPERATURE.0;
+    let rows: [Row<'_>; 3] = [
+        ("nvme/Composite", 1, &[(temperature, 300_000)]),
+        ("nvme/Composite", 2, &[(temperature, 310_000)]),
+        ("cpu/Core", 3, &[(temperature, 320_000)]),
+    ];
+    let script = built_in(&linux_sensors::COUNTERSET, &rows);
+    let facts = |chip: &str, sensor: &str| {
+        let fact = |kind, text: &str| Fact::new(kind, Ok(text.to_owned()));
+        Ok(vec![fact(FactKind::Chip, chip), fact(FactKind::Sensor, sensor)])
+    };
+    let late = || Err(SourceError::Late);
+    script.with(|s| s.facts = vec![(1, facts("nvme0", "temp1")), (2, facts("nvme1", "temp1")), (3, late())]);
+    let path = [r"\Linux Sensors(*)\Temperature"];
+    let mut exporter = open(slice::from_ref(&script), &path, options(&[Profile::NodeExporter])).unwrap();
+    let mut lines = || {
+        let read = scraped(&mut exporter);
+        let lines = read.of("node_hwmon_temp_celsius").into_iter();
+        lines.map(|(labels, value)| format!("{labels} {value}")).collect::<Vec<_>>()
+    };
+    let [first, second] = ["chip=nvme0,sensor=temp1 26.85", "chip=nvme1,sensor=temp1 36.85"];
+    assert_eq!(lines(), [first, second]);
+    script.with(|s| s.facts[2] = (3, facts("platform_coretemp_0", "temp2")));
+    assert_eq!(lines(), [first, second, "chip=platform_coretemp_0,sensor=temp2 46.85"]);
+    // Two rows with the same facts do need their numbers.
+    script.with(|s| s.facts[1] = (2, facts("nvme0", "temp1")));
+    script.with(|s| s.rows.rotate_left(1)); // facts are read when rows change
+    let numbered = lines();
+    assert_eq!(numbered.len(), 3);
+    assert!(numbered.iter().all(|line| line.contains("instance_id=")), "{numbered:?}");
 }
 
 /// Letters that differ only in case are different labels, so their lines need no further label.
