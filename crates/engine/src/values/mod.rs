@@ -368,7 +368,7 @@ impl<'a> Current<'a> {
         };
         let mut mark = note.and_then(CellState::mark).or_else(|| self.mark.filter(|_| raw.width > 0));
         if self.has_totals && raw.width > 0 {
-            mark = self.mark_of_both(mark, at, related);
+            mark = self.mark_of_both(mark, at, related, new, old);
         }
         // Built where it is passed on. A value is large, and there are many: if it were stored first, the processor
         // would wait for its parts before it could copy it.
@@ -425,11 +425,19 @@ impl<'a> Current<'a> {
 
     /// Returns the mark of a value that might be the difference between a total and an older total.
     ///
-    /// If either total lacks instances, so does the difference.
+    /// If either total lacks instances, so does the difference. Totals of different instances have no difference.
     #[cold]
-    fn mark_of_both(&self, mark: Option<Mark>, column: usize, related: &FormulaInputs) -> Option<Mark> {
+    fn mark_of_both(
+        &self,
+        mark: Option<Mark>,
+        column: usize,
+        related: &FormulaInputs,
+        new: &All<'a>,
+        old: &All<'a>,
+    ) -> Option<Mark> {
         let takes_difference = related.computation.as_ref().is_some_and(Computation::needs_two_samples);
-        let older = self.older.as_ref().filter(|older| takes_difference && older.is_same);
+        let older = self.older.as_ref().filter(|_| takes_difference);
+        let older = older.filter(|older| self.is_same(older, column, related, new, old));
         let annex = older.and_then(|older| Some((older.row_index, self.old_head?.annex?)));
         let then = annex.and_then(|(at, annex)| annex.mark(at, column));
         stronger(mark, then.filter(|mark| matches!(mark, Mark::Partial(_))))
