@@ -69,8 +69,11 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream, Error> {
             #[automatically_derived]
             impl #publish::Counterset for #struct_name {
                 fn definition() -> &'static #publish::Definition {
-                    static DEFINITION: ::std::sync::LazyLock<#publish::Definition> =
-                        ::std::sync::LazyLock::new(|| {
+                    // Without a lock, which a forked process might wait for.
+                    static DEFINITION: #publish::__private::OnceBox<#publish::Definition> =
+                        #publish::__private::OnceBox::new();
+                    DEFINITION.get_or_init(|| {
+                        ::std::boxed::Box::new(
                             #publish::Definition::new(
                                 #struct_name::GUID,
                                 #name,
@@ -80,8 +83,8 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream, Error> {
                                 #stripes,
                             )
                             #(#described)*
-                        });
-                    &DEFINITION
+                        )
+                    })
                 }
 
                 fn attach(cells: &mut #publish::Cells) -> Self {

@@ -34,6 +34,7 @@ pub mod rows;
 mod runs;
 pub mod provider;
 pub mod deadline;
+pub mod per_process;
 pub mod waiters;
 pub mod deadline_provider;
 pub mod registration;

@@ -2,9 +2,11 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use crate::per_process::PerProcess;
 
 /// Maximum number of threads in the pool of a process.
 pub const MOST_THREADS: usize = 4;
@@ -28,12 +30,8 @@ type Job = Box<dyn FnOnce() + Send>;
 /// Pool of threads of one process, with their jobs.
 #[derive(Default)]
 struct Pool {
-    process: u32,
     state: Mutex<PoolState>,
     is_wanted: Condvar,
-    /// Pool of a process that was forked from this one. The forked process does not have the threads of this pool, and
-    /// its lock may be held for ever.
-    of_child: OnceLock<Arc<Pool>>,
 }
 
 #[derive(Default)]
@@ -50,22 +48,12 @@ struct PoolState {
 ///
 /// The job must be one that no other job needs: if all threads hang, it does not begin.
 pub fn run(kind: Kind, job: impl FnOnce() + Send + 'static) {
-    static FIRST: OnceLock<Arc<Pool>> = OnceLock::new();
-    // The pid shows a fork, without a fork handler.
-    let process = std::process::id();
-    let mut pool = FIRST.get_or_init(|| Pool::new(process));
-    // A loop, because a forked process can fork as well.
-    while pool.process != process {
-        pool = pool.of_child.get_or_init(|| Pool::new(process));
-    }
-    pool.run(kind, Box::new(job));
+    /// A forked process does not have the threads of its parent's pool.
+    static POOL: PerProcess<Arc<Pool>> = PerProcess::new();
+    POOL.get(Arc::default).run(kind, Box::new(job));
 }
 
 impl Pool {
-    fn new(process: u32) -> Arc<Self> {
-        Arc::new(Self { process, ..Self::default() })
-    }
-
     fn run(self: &Arc<Self>, kind: Kind, job: Job) {
         let mut state = self.lock();
         state.jobs.push_back((kind, job));
@@ -181,7 +169,7 @@ mod tests {
 
     #[test]
     fn four_threads_whatever_hangs() {
-        let pool = Pool::new(0);
+        let pool = Arc::<Pool>::default();
         let (began, begins) = channel();
         let mounts: Vec<_> = (0..50).map(|_| hang(&pool, Kind::Mount, &began)).collect();
         assert_eq!(heard(&begins, 3), [Kind::Mount; 3]);
@@ -200,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_panic_is_one_jobs() {
-        let pool = Pool::new(0);
+        let pool = Arc::<Pool>::default();
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));
         for _ in 0..20 {

@@ -4,10 +4,10 @@ use std::env;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use perfset_core::clock::ClockReading;
+use perfset_engine::per_process::PerProcess;
 use perfset_engine::source::{computer_name as computer_name_of, local_machine};
 use perfset_engine::{Machine, SourceError};
 #[cfg(target_os = "linux")]
@@ -16,18 +16,18 @@ use perfset_windows::capture::{self, CaptureReplay, Captures};
 
 /// Returns the local machine, with the counters of its operating system and of the engine itself.
 ///
-/// There is one local machine per process: every call returns another handle to it. On Linux, files below `/proc` and
-/// `/sys` are read, or below `PERFSET_PROC` and `PERFSET_SYS` as set at the first call. On Windows, the system's
-/// functions are called, or those of the library in `PERFSET_PERFLIB`. The environment is ignored in a program with
-/// elevated privileges.
+/// There is one local machine per process: every call returns another handle to it. A forked process gets its own. On
+/// Linux, files below `/proc` and `/sys` are read, or below `PERFSET_PROC` and `PERFSET_SYS` as set at the first call.
+/// On Windows, the system's functions are called, or those of the library in `PERFSET_PERFLIB`. The environment is
+/// ignored in a program with elevated privileges.
 ///
 /// With the feature `publish`, the machine includes counters published by programs of root and of this user. For root,
 /// and for members of the group of a shared directory, it includes those of all users, like [`all_users`].
 /// [`Machine::left_out`] returns the omitted data.
 #[must_use]
 pub fn local() -> Machine {
-    static LOCAL: OnceLock<Machine> = OnceLock::new();
-    LOCAL.get_or_init(|| chosen(Environment::local_providers(), false)).clone()
+    static LOCAL: PerProcess<Machine> = PerProcess::new();
+    LOCAL.get(|| chosen(Environment::local_providers(), false)).clone()
 }
 
 /// Returns the local machine like [`local`]. With the feature `publish`, it includes counters published by programs of
@@ -35,8 +35,8 @@ pub fn local() -> Machine {
 /// with the user id and `/`. At most 64 MiB and 100,000 instances are read from the files of these users, in total.
 #[must_use]
 pub fn all_users() -> Machine {
-    static ALL: OnceLock<Machine> = OnceLock::new();
-    ALL.get_or_init(|| chosen(Environment::local_providers(), true)).clone()
+    static ALL: PerProcess<Machine> = PerProcess::new();
+    ALL.get(|| chosen(Environment::local_providers(), true)).clone()
 }
 
 /// Returns a reader of the inventory of the machine that [`local`] returns; `None` if a capture replaces the machine.
@@ -50,7 +50,6 @@ pub fn inventory() -> Option<InventoryReader> {
 
 /// Returns an independent handle to this machine, with its own providers, file descriptors and locks.
 ///
-/// Intended for a process that was forked from one whose threads might have held the locks of [`local`].
 /// `trusts_environment` decides whether `PERFSET_PROC`, `PERFSET_SYS`, `PERFSET_RUNTIME_DIR` and the directories of
 /// the user's session are used. A program with elevated privileges must not trust them.
 #[must_use]
@@ -270,10 +269,10 @@ mod backend {
 
     pub use perfset_linux::has_more_rights;
 
-    /// Collection method for processes and threads that the program has set.
+    /// Collection method for processes and threads that the program has set; a forked process has that of its parent.
     pub static PROCESS_SOURCE: OnceLock<ProcessSource> = OnceLock::new();
 
-    /// Maximum time of a collection that the program has set.
+    /// Maximum time of a collection that the program has set; a forked process has that of its parent.
     pub static DEADLINE: OnceLock<Duration> = OnceLock::new();
 
     fn deadline(trusts_environment: bool) -> Duration {

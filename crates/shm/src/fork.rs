@@ -9,9 +9,8 @@
 use std::ffi::c_void;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::ptr::{null, null_mut};
-use std::sync::Once;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize};
 
 use crate::memory::replace;
 use crate::stripe;
@@ -72,13 +71,15 @@ pub(crate) fn is_closed(lock: BorrowedFd<'_>) {
 }
 
 fn hold(start: *mut c_void, len: usize, lock: RawFd) {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
+    // No lock, which a forked process might wait for. If threads race, the handler runs twice, which does no harm.
+    static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
+    if !IS_REGISTERED.load(Acquire) {
         // SAFETY: `child` has the right signature, exists as long as the process, and makes only calls that are
         // allowed there.
         let registered = unsafe { libc::pthread_atfork(None, None, Some(child)) };
         debug_assert_eq!(registered, 0, "there is memory for a handler");
-    });
+        IS_REGISTERED.store(true, Release);
+    }
     let held = ForkSlot {
         next: null(),
         start: AtomicPtr::new(start),

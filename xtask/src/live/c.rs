@@ -417,7 +417,13 @@ pub fn object_names() -> Result<String> {
     let (block, table) = (folder().join("global.bin"), folder().join("names.bin"));
     // A machine whose instances neither come nor go.
     let machine = root().join("testdata/linux/small-vm");
-    let roots = [("PERFSET_PROC", machine.join("proc")), ("PERFSET_SYS", machine.join("sys"))];
+    // Nor do published countersets, such as the recorder's, come from other checks.
+    let published = folder().join("published");
+    let roots = [
+        ("PERFSET_PROC", machine.join("proc")),
+        ("PERFSET_SYS", machine.join("sys")),
+        ("PERFSET_RUNTIME_DIR", published),
+    ];
     let mut query = perfset();
     query.args(["v1", "query", "Global", "-o"]).arg(&block).arg("--names").arg(&table);
     finished(query.envs(roots.clone()).output()?)?;

@@ -10,6 +10,7 @@ use crate::repository::{output_of, root};
 
 mod circles;
 mod examples;
+mod forks;
 mod manifests;
 mod map;
 mod plain;
@@ -80,6 +81,7 @@ pub fn run(_: &Args) -> Result<()> {
     problems.extend(rules::check(&pages, &sources));
     problems.extend(examples::check(&read(Path::new(examples::FACADE)), &sources));
     problems.extend(circles::check(&sources));
+    problems.extend(forks::unexplained_locks(&sources));
     for measure in plain::measure(&sources).into_iter().chain(prose::measure(&documents, &sources)) {
         println!("{measure}");
         problems.extend(measure.problem());

@@ -1,9 +1,9 @@
 //! State of one collection, and results that are computed at most once in it.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
+use once_cell::race::OnceBox;
 use perfset_core::NoValue;
 
 /// State of one collection, which is one reading of all requested counters.
@@ -93,8 +93,9 @@ pub(crate) fn next_number() -> u64 {
 /// unless they get another one.
 #[must_use]
 pub fn elapsed_ns() -> u64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    u64::try_from(START.get_or_init(Instant::now).elapsed().as_nanos()).unwrap_or(u64::MAX)
+    // Without a lock, which a forked process might wait for. It goes on with the time of its parent.
+    static START: OnceBox<Instant> = OnceBox::new();
+    u64::try_from(START.get_or_init(|| Box::new(Instant::now())).elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Result of a source, from the last collection that requested it.

@@ -6,12 +6,13 @@ use std::fs::{self, File};
 use std::io::{self, Cursor, Read};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use perfset_core::wire::WireError;
 use perfset_core::{CounterType, Mark, NoValue, v1};
 use perfset_engine::path::CounterPath;
+use perfset_engine::per_process::PerProcess;
 use perfset_engine::v1::windows_names;
 
 use crate::blg;
@@ -452,8 +453,8 @@ impl LogReader {
 
 /// Returns the names that every Windows has, built once.
 fn built_in_names() -> Arc<v1::TitleNames> {
-    static NAMES: OnceLock<Arc<v1::TitleNames>> = OnceLock::new();
-    Arc::clone(NAMES.get_or_init(|| Arc::new(windows_names())))
+    static NAMES: PerProcess<Arc<v1::TitleNames>> = PerProcess::new();
+    Arc::clone(NAMES.get(|| Arc::new(windows_names())))
 }
 
 fn listed(recorded: &blg::CounterRecord, texts: &mut Texts) -> LogEntry {

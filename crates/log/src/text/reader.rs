@@ -2,10 +2,10 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read};
-use std::sync::OnceLock;
 
 use encoding_rs::WINDOWS_1252;
 use perfset_core::clock::SystemTime;
+use perfset_engine::per_process::PerProcess;
 
 use super::fields::{Field, Fields, Quoting};
 use super::lines::{LineOffsets, Lines, RawLine};
@@ -310,8 +310,8 @@ fn is_cut(line: &RawLine<'_>, field: &Field<'_>, behind: &Fields<'_>) -> bool {
 
 /// Returns the hash of paths. The key is secret to this process, so no file can have other paths with the same hash.
 fn hash_of(paths: &[String]) -> u64 {
-    static KEY: OnceLock<RandomState> = OnceLock::new();
-    KEY.get_or_init(RandomState::new).hash_one(paths)
+    static KEY: PerProcess<RandomState> = PerProcess::new();
+    KEY.get(RandomState::new).hash_one(paths)
 }
 
 fn halved(line: &RawLine<'_>, damages: &mut Damages) {

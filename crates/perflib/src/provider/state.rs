@@ -5,9 +5,9 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 use perfset::counter_type::Size;
 use perfset::v2::identity::CounterIdentity;
@@ -21,6 +21,7 @@ use perfset_shm::publish::{CreateError, InstanceBlock, Publisher};
 use super::control::{Control, ControlCallback, read_reference};
 use crate::wide::{TextLocation, TextUnit, to_utf32};
 
+/// The lock is not for ever held in a forked process: [`before_fork`] waits for it.
 static PROVIDERS: RwLock<Providers> =
     RwLock::new(Providers { providers: BTreeMap::new(), handles: Vec::new() });
 
@@ -352,13 +353,17 @@ fn write() -> RwLockWriteGuard<'static, Providers> {
 
 /// Registers the functions that are called at forks and at the end of the process.
 fn watch_process() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // SAFETY: functions of the right kind that live as long as the process, and may be called around a fork.
-        unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child)) };
-        // SAFETY: a function of the right kind that lives as long as the process.
-        unsafe { libc::atexit(at_exit) };
-    });
+    // No lock, which a forked process might wait for. If threads race, each function runs twice, and the second time
+    // does nothing.
+    static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
+    if IS_REGISTERED.load(Acquire) {
+        return;
+    }
+    // SAFETY: functions of the right kind that live as long as the process, and may be called around a fork.
+    unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child)) };
+    // SAFETY: a function of the right kind that lives as long as the process.
+    unsafe { libc::atexit(at_exit) };
+    IS_REGISTERED.store(true, Release);
 }
 
 thread_local! {
@@ -367,6 +372,9 @@ thread_local! {
 }
 
 extern "C" fn before_fork() {
+    if HELD.try_with(|place| place.borrow().is_some()).unwrap_or_default() {
+        return;
+    }
     let held = write();
     // A thread that is ending holds nothing while it forks.
     let _ = HELD.try_with(|place| place.replace(Some(held)));

@@ -32,5 +32,6 @@ pub use crate::merge::LeftOut;
 /// Types that the code of the derive macro names. Programs name them by their paths in `perfset`.
 #[doc(hidden)]
 pub mod __private {
+    pub use once_cell::race::OnceBox;
     pub use perfset_core::{Aggregate, Attributes, CounterType, DetailLevel, Guid, InstanceType};
 }

@@ -1,7 +1,9 @@
 //! Publisher of countersets: one file and its instances.
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+
+use once_cell::race::OnceBox;
 
 use super::beside;
 use super::block::InstanceBlock;
@@ -26,11 +28,12 @@ impl Publisher {
     /// Returns the publisher of this process. A forked child gets a different one from its parent's.
     #[must_use]
     pub fn current() -> Self {
-        static OWN: OnceLock<Publisher> = OnceLock::new();
+        // Without a lock, which a forked process might wait for. If threads race, the other file is removed at once.
+        static OWN: OnceBox<Publisher> = OnceBox::new();
         let own = OWN.get_or_init(|| {
             let own = Self::in_folders(Folders::from_env());
             at_exit::unlink_own();
-            own
+            Box::new(own)
         });
         own.clone()
     }

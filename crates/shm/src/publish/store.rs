@@ -6,8 +6,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use once_cell::race::OnceBox;
 use perfset_core::{Counterset, Guid};
 
 use super::error::{CreateError, PublishError, VERSIONS};
@@ -29,7 +30,7 @@ pub(crate) struct Store {
     generation: u64,
     state: Mutex<StoreState>,
     /// Store that replaces this one in a forked child.
-    of_child: OnceLock<Arc<Store>>,
+    of_child: OnceBox<Arc<Store>>,
 }
 
 #[derive(Debug, Default)]
@@ -84,7 +85,7 @@ impl Store {
             None => (File::private()?, Some(problem.unwrap_or_else(no_folder))),
         };
         let state = Mutex::new(StoreState { problem, ..StoreState::default() });
-        Ok(Self { file, folders, tried, generation: fork::generation(), state, of_child: OnceLock::new() })
+        Ok(Self { file, folders, tried, generation: fork::generation(), state, of_child: OnceBox::new() })
     }
 
     /// Returns this store, or in a process forked since its creation the store that replaces it.
@@ -94,7 +95,7 @@ impl Store {
         while store.generation != fork::generation() {
             let anew = || Self::new(store.folders.clone()).map(Arc::new).ok();
             match store.of_child.get().cloned().or_else(anew) {
-                Some(new) => store = store.of_child.get_or_init(|| new),
+                Some(new) => store = store.of_child.get_or_init(|| Box::new(new)),
                 None => break, // no memory for a header: it counts where nobody looks
             }
         }

@@ -1,7 +1,9 @@
 //! Limits for the files of all users other than root and this one, shared by the whole process.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use perfset_engine::per_process::PerProcess;
 
 /// Maximum number of files read per user other than root and the current user.
 pub(super) const OF_A_STRANGER: usize = 256;
@@ -25,8 +27,8 @@ impl Budget {
 
     /// Returns the budget of this process, shared by all its readers.
     pub fn for_process() -> Self {
-        static OWN: OnceLock<Budget> = OnceLock::new();
-        OWN.get_or_init(|| Self::new(MOST_BYTES, MOST_INSTANCES)).clone()
+        static OWN: PerProcess<Budget> = PerProcess::new();
+        OWN.get(|| Self::new(MOST_BYTES, MOST_INSTANCES)).clone()
     }
 }
 

@@ -6,7 +6,8 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::OnceLock;
+
+use once_cell::race::OnceBox;
 
 use super::files::io;
 use super::table::LineValues;
@@ -14,14 +15,14 @@ use crate::provider::Collection;
 
 /// File descriptor of this process's I/O file, and the id of the process that opened it. After a fork it is still the
 /// file of the parent.
-static OPEN: OnceLock<(u32, File)> = OnceLock::new();
+static OPEN: OnceBox<(u32, File)> = OnceBox::new();
 
 /// Opens the file `self/io` below `proc`, unless it is open already. A refusal is no error: reading the file reports
 /// the reason.
 pub(super) fn keep(proc: &Path) {
     if OPEN.get().is_none() {
         if let Ok(file) = File::open(proc.join("self/io")) {
-            let _ = OPEN.set((std::process::id(), file)); // another thread may have set it: both are the same file
+            let _ = OPEN.set(Box::new((std::process::id(), file))); // if another thread has: the same file
         }
     }
 }

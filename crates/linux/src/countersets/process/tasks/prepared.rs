@@ -2,15 +2,18 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use perfset_engine::per_process::PerProcess;
+
 use super::TaskIterCollector;
 use crate::countersets::process::source::ProcessSource;
 use crate::roots::Roots;
 
-static PREPARED: Mutex<Option<(Roots, TaskIterCollector)>> = Mutex::new(None);
+/// A forked process has none: a thread that it does not have might hold the lock of its parent.
+static PREPARED: PerProcess<Mutex<Option<(Roots, TaskIterCollector)>>> = PerProcess::new();
 
 fn lock() -> MutexGuard<'static, Option<(Roots, TaskIterCollector)>> {
     // The value is never in an intermediate state while locked.
-    PREPARED.lock().unwrap_or_else(PoisonError::into_inner)
+    PREPARED.get(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Loads the iterators over processes and threads that any query can need, with space for 65,536 tasks. The next
