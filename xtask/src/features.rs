@@ -1,6 +1,4 @@
-//! `cargo xtask features`: each crate builds without features, and each library with each of its features alone.
-//!
-//! With `--full`, the command too is built with each of its features alone.
+//! `cargo xtask features`: each crate builds without features, and with `--full` with each of its features alone.
 //!
 //! A build of the workspace has the features of all crates at once. Users choose, so an item that only compiles
 //! because another crate needs a feature is found here.
@@ -12,10 +10,10 @@ use anyhow::{Result, bail};
 use crate::progress::Progress;
 use crate::repository::{Package, output_of, root};
 
-/// Check each crate without features, and each library with each of its features alone
+/// Check each crate without features
 #[derive(clap::Args)]
 pub struct Args {
-    /// Check the command with each of its features alone, too
+    /// Check each crate with each of its features alone, too
     #[arg(long)]
     full: bool,
     /// Only crates whose names contain this
@@ -23,10 +21,7 @@ pub struct Args {
     only: Option<String>,
 }
 
-/// Package of the command: each of its sets checks most crates again.
-const COMMAND: &str = "perfset-cli";
-
-/// Checks each crate without features, and with each of its features alone.
+/// Checks each crate without features, and in a full check with each of its features alone.
 pub fn run(args: &Args) -> Result<()> {
     let sets = sets(&Package::published()?, args.full);
     let wanted = sets.iter().filter(|set| args.only.as_ref().is_none_or(|only| set[0].contains(only)));
@@ -51,13 +46,13 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns Cargo's options for each check: each crate without features, then with each of its features alone, which the
-/// command has only in a full check.
+/// Returns Cargo's options for each check: each crate without features, then in a full check with each of its features
+/// alone. Each of these checks many crates again.
 fn sets(packages: &[Package], is_full: bool) -> Vec<Vec<String>> {
     let mut sets = Vec::new();
     for package in packages {
         let alone = vec![format!("--package={}", package.name), "--no-default-features".to_owned()];
-        let is_wanted = |feature: &&String| *feature != "default" && (is_full || package.name != COMMAND);
+        let is_wanted = |feature: &&String| is_full && *feature != "default";
         let features = package.features.keys().filter(is_wanted);
         let with = |feature: &String| [&alone[..], &[format!("--features={feature}")]].concat();
         let with_each: Vec<_> = features.map(with).collect();
@@ -80,17 +75,15 @@ mod tests {
             features: features(all),
             rust_version: None,
         };
-        let packages = [package("a", &[]), package("b", &["default", "x", "y"]), package(COMMAND, &["z"])];
+        let packages = [package("a", &[]), package("b", &["default", "x", "y"])];
         let want = [
             "--package=a --no-default-features",
             "--package=b --no-default-features",
             "--package=b --no-default-features --features=x",
             "--package=b --no-default-features --features=y",
-            "--package=perfset-cli --no-default-features",
-            "--package=perfset-cli --no-default-features --features=z",
         ];
         let printed = |is_full| sets(&packages, is_full).iter().map(|set| set.join(" ")).collect::<Vec<_>>();
         assert_eq!(printed(true), want);
-        assert_eq!(printed(false), want[..5]);
+        assert_eq!(printed(false), want[..2]);
     }
 }

@@ -6,6 +6,7 @@ mod repository;
 mod api;
 mod bench;
 mod catalog;
+mod dist;
 /// Counter types, from the source of core, because core cannot be built while the generated files are outdated.
 #[path = "../../crates/core/src/counter_type.rs"]
 #[allow(dead_code, reason = "shared with core, which uses all of it")]
@@ -41,6 +42,7 @@ enum Chore {
     Api(api::Args),
     Bench(bench::Args),
     Catalog(catalog::Args),
+    Dist(dist::Args),
     Targets(targets::Args),
     Tidy(tidy::Args),
     Features(features::Args),
@@ -60,6 +62,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Api(args) => api::run(&args),
         Chore::Bench(args) => bench::run(&args),
         Chore::Catalog(args) => catalog::run(&args),
+        Chore::Dist(args) => dist::run(&args),
         Chore::Targets(args) => targets::run(&args),
         Chore::Tidy(args) => tidy::run(&args),
         Chore::Features(args) => features::run(&args),

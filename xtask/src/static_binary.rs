@@ -1,6 +1,6 @@
 //! `cargo xtask static`: the command as one file that runs on any Linux of its processor.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -15,14 +15,30 @@ pub struct Args {
     profile: String,
 }
 
-/// Builds the command as one static file, and checks that it is one.
+/// Builds the command as one static file, checks that it is one, and prints its size.
+pub fn run(args: &Args) -> Result<()> {
+    let program = build(&args.profile, "", None)?;
+    let version = output_of(Command::new(&program).arg("--version").env_clear())?;
+    let size = program.metadata()?.len();
+    println!("{}: {} bytes, says {:?}", program.display(), size, version.trim());
+    Ok(())
+}
+
+/// Builds the command as one static file with these features besides its own, and returns its path. It names the commit
+/// if there is one.
 ///
 /// With glibc, which Rust links statically when asked. musl would do as well, but its standard library is not on every
 /// machine, and built from source it wants LLVM's libunwind besides.
-pub fn run(args: &Args) -> Result<()> {
+pub fn build(profile: &str, features: &str, commit: Option<&str>) -> Result<PathBuf> {
     let build = |word: &str, options: &[&str]| {
         let mut cargo = Command::new("cargo");
-        cargo.args([word, "--locked", "--package=perfset-cli", "--bin=perfset", "--profile", &args.profile]);
+        cargo.args([word, "--locked", "--package=perfset-cli", "--bin=perfset", "--profile", profile]);
+        if !features.is_empty() {
+            cargo.args(["--features", features]);
+        }
+        if let Some(commit) = commit {
+            cargo.env("PERFSET_COMMIT", commit);
+        }
         run_program(cargo.args(options).current_dir(root()).env_remove("RUSTFLAGS"))
     };
     // Only the last step, linking, differs from the usual build, so the crates are compiled once for both. The usual
@@ -30,17 +46,14 @@ pub fn run(args: &Args) -> Result<()> {
     build("build", &[])?;
     build("rustc", &["--", "-C", "target-feature=+crt-static"])?;
     // Cargo's directory of the profile `dev` has another name.
-    let directory = if args.profile == "dev" { "debug" } else { &args.profile };
+    let directory = if profile == "dev" { "debug" } else { profile };
     let program = target().join("static").join(directory).join("perfset");
     std::fs::create_dir_all(program.parent().context("it is in a directory")?)?;
     std::fs::copy(target().join(directory).join("perfset"), &program)?;
     build("build", &[])?;
 
     check(&program)?;
-    let version = output_of(Command::new(&program).arg("--version").env_clear())?;
-    let size = program.metadata()?.len();
-    println!("{}: {} bytes, says {:?}", program.display(), size, version.trim());
-    Ok(())
+    Ok(program)
 }
 
 fn check(program: &Path) -> Result<()> {

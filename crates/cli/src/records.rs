@@ -1,6 +1,7 @@
 //! Entries of lists as JSON lines and CSV, with stable names: `docs/output.md` documents the fields.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::sync::OnceLock;
 
 use perfset::output::text::{csv_cell, escaped};
 use perfset::output::{FoundRecord, json};
@@ -10,15 +11,41 @@ use serde_json::Value;
 use crate::args::ListFormat;
 use crate::terminal;
 
-/// Text of `perfset --version`: the version of the program, and those of the fields that commands print as JSON and
-/// CSV.
-/// The version of a command's fields increases when one is removed, or changes its type or meaning; new fields do not
-/// change it.
-pub const VERSIONS: &str = concat!(
-    env!("CARGO_PKG_VERSION"),
-    "\nJSON and CSV: get 1, list 1, find 1, describe 1, instances 1, doctor 1, log info 1, dump 1, manifest check 1, \
-     provider list 1",
-);
+/// Versions of the fields that commands print as JSON and CSV. The version of a command's fields increases when one is
+/// removed, or changes its type or meaning; new fields do not change it.
+const FIELD_VERSIONS: &str = "get 1, list 1, find 1, describe 1, instances 1, doctor 1, log info 1, dump 1, manifest \
+                              check 1, provider list 1";
+
+/// Features of this crate, and `true` for those of this build.
+const FEATURES: [(&str, bool); 9] = [
+    ("man", cfg!(feature = "man")),
+    ("parquet", cfg!(feature = "parquet")),
+    ("plot", cfg!(feature = "plot")),
+    ("publish", cfg!(feature = "publish")),
+    ("serve", cfg!(feature = "serve")),
+    ("settings", cfg!(feature = "settings")),
+    ("sqlite", cfg!(feature = "sqlite")),
+    ("tui", cfg!(feature = "tui")),
+    ("zstd", cfg!(feature = "zstd")),
+];
+
+/// Returns the text of `perfset --version`: the version, the commit, the features, and the versions of printed fields.
+pub fn versions() -> &'static str {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    TEXT.get_or_init(|| {
+        let features = |is_there: bool| -> String {
+            FEATURES.iter().filter(|(_, is)| *is == is_there).map(|(name, _)| format!(" {name}")).collect()
+        };
+        // Packages name it; a build from a clone does not, because each commit would compile this crate again.
+        let commit = option_env!("PERFSET_COMMIT").unwrap_or("not recorded");
+        let (with, without) = (features(true), features(false));
+        let without = if without.is_empty() { String::new() } else { format!("; without:{without}") };
+        format!(
+            "{}\ncommit: {commit}\nfeatures:{with}{without}\nJSON and CSV: {FIELD_VERSIONS}",
+            env!("CARGO_PKG_VERSION")
+        )
+    })
+}
 
 /// Entry of a list that is printed as JSON or CSV. JSON has its fields as they are serialized.
 pub trait ListRecord: Serialize {

@@ -118,7 +118,7 @@ pub fn install_built(prefix: &Path, built: &BuiltLibraries, progress: &mut Progr
 }
 
 /// Builds the C library. Cargo's output contains the paths of the shared and the static library.
-fn build() -> Result<BuiltLibraries> {
+pub fn build() -> Result<BuiltLibraries> {
     // With these crate types alone the profile optimizes across crates, which an rlib beside them prevents.
     let mut build = Command::new("cargo");
     build.args(["rustc", "--profile", "dist", "--locked", "--package", "perflib", "--lib"]);
@@ -161,7 +161,7 @@ fn own_symbols_alone(archive: &Path) -> Result<PathBuf> {
 }
 
 /// Returns the version of the workspace.
-fn version() -> Result<String> {
+pub fn version() -> Result<String> {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).context("cannot read Cargo.toml")?;
     let manifest: toml::Table = manifest.parse()?;
     let package = manifest.get("workspace").and_then(|workspace| workspace.get("package"));

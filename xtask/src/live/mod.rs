@@ -7,11 +7,11 @@ use std::cmp::Reverse;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 
 use crate::repository::{root, run as run_program, target};
 use crate::windows;
@@ -40,6 +40,7 @@ mod mpstat;
 mod network;
 mod owned;
 mod page;
+mod packages;
 mod parquet;
 mod proc;
 mod processes;
@@ -209,6 +210,9 @@ pub fn run(args: &Args) -> Result<()> {
         ("such a V1 program names what a machine has", &c::object_names),
     ];
     // What compiles for Windows is checked by `cargo xtask targets`; building and running it takes ten minutes.
+    // The packages link the command again, so no other check may run it meanwhile.
+    let alone_with_full: &[Check<'_>] =
+        &[("packages install, upgrade and leave nothing except recordings", &packages::check)];
     let with_full: &[Check<'_>] = &[("built for Windows it does under Wine what it does here", &|| {
         windows::check(&windows::Args { full: true, ..Default::default() })
     })];
@@ -223,7 +227,8 @@ pub fn run(args: &Args) -> Result<()> {
         }
         lock(&results).push((seconds, checked.is_ok(), (*name).to_owned()));
     };
-    alone.iter().filter(|(name, _)| is_wanted(name)).for_each(&run);
+    let longest = alone_with_full.iter().filter(|_| args.full);
+    longest.chain(alone).filter(|(name, _)| is_wanted(name)).for_each(&run);
     let longest = with_full.iter().filter(|_| args.full);
     let waiting = Mutex::new(longest.chain(beside).filter(|(name, _)| is_wanted(name)));
     std::thread::scope(|scope| {
@@ -258,6 +263,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Returns the program of `crates/faults-test`.
 fn faults() -> PathBuf {
     target().join("release/faults")
+}
+
+/// Installs the packages that drive a browser, once for all checks, and returns their directory.
+fn browser_tools() -> Result<PathBuf> {
+    static INSTALLED: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let install = || -> Result<PathBuf> {
+        let browser = root().join("xtask/browser");
+        run_program(Command::new("npm").args(["ci", "--silent"]).current_dir(&browser))?;
+        Ok(browser)
+    };
+    let installed = INSTALLED.get_or_init(|| install().map_err(|error| format!("{error:#}")));
+    installed.clone().map_err(|error| anyhow!("the browser's packages cannot be installed: {error}"))
 }
 
 fn perfset() -> Command {

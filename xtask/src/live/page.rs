@@ -13,8 +13,8 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::disks::Image;
 use super::owned::{Folder, Running};
-use super::{faults, perfset};
-use crate::repository::{root, run as run_program, target};
+use super::{browser_tools, faults, perfset};
+use crate::repository::{run as run_program, target};
 
 /// Maximum time for all checks in the browser.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -26,8 +26,7 @@ const NAMES: [&str; 2] = ["<script>owned=1</script>", "\"><img src=x onerror=\"o
 
 /// Checks the page in a browser; prints figures, and fails with all failed checks.
 pub fn check() -> Result<String> {
-    let browser = root().join("xtask/browser");
-    run_program(Command::new("npm").args(["ci", "--silent"]).current_dir(&browser))?;
+    let browser = browser_tools()?;
     let folder = Folder::new("page")?;
     let run = folder.0.join("run");
     std::fs::create_dir(&run)?;

@@ -7,8 +7,7 @@ use std::process::{Command, Output};
 use anyhow::{Context, Result, ensure};
 
 use super::owned::Folder;
-use super::{finished, perfset};
-use crate::repository::{root, run as run_program};
+use super::{browser_tools, finished, perfset};
 
 /// Number of samples of the long log: more than a chart has points.
 const LONG: u32 = 20_000;
@@ -18,8 +17,7 @@ const NAMES: [&str; 3] = ["<!--<script>owned=1<!script>", "'><img src=x onerror=
 
 /// Checks reports in a browser; prints figures, and fails with all failed checks.
 pub fn check() -> Result<String> {
-    let browser = root().join("xtask/browser");
-    run_program(Command::new("npm").args(["ci", "--silent"]).current_dir(&browser))?;
+    let browser = browser_tools()?;
     let folder = Folder::new("report")?;
     let log = folder.0.join("long.csv");
     write_long(&log)?;

@@ -57,7 +57,7 @@ pub use watch::WatchArgs;
 ///
 /// Without a command, perfset shows an overview of the machine: in place on a terminal, as blocks of lines in a pipe.
 #[derive(Debug, Parser)]
-#[command(name = "perfset", version, long_version = crate::records::VERSIONS)]
+#[command(name = "perfset", version, long_version = crate::records::versions())]
 #[command(after_help = crate::exit::HELP, args_conflicts_with_subcommands = true)]
 #[command(override_usage = format!("{}\n       perfset <COMMAND>", screen_usage("perfset")))]
 #[command(after_long_help = format!("{}\n\n{}", examples::OVERVIEW, crate::exit::HELP))]

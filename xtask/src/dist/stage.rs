@@ -1,0 +1,65 @@
+//! Files that several packages carry: manual pages, completions, licences.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::repository::{output_of, root};
+
+/// Shells that have completions, and the usual name of the script for each.
+pub const COMPLETIONS: [(&str, &str); 3] =
+    [("bash", "perfset"), ("zsh", "_perfset"), ("fish", "perfset.fish")];
+
+/// Makes the command write its manual pages and completions, and returns their directory.
+pub fn texts(program: &Path, work: &Path) -> Result<PathBuf> {
+    let texts = work.join("texts");
+    let pages = texts.join("man");
+    fs::create_dir_all(&pages)?;
+    output_of(Command::new(program).arg("man").arg(&pages))?;
+    for (shell, name) in COMPLETIONS {
+        let script = output_of(Command::new(program).args(["completions", shell]))?;
+        file(&texts.join(shell).join(name), script.as_bytes(), 0o644)?;
+    }
+    Ok(texts)
+}
+
+/// Copies a file and sets its mode.
+pub fn copy(from: &Path, to: &Path, mode: u32) -> Result<()> {
+    file(to, &fs::read(from).with_context(|| format!("cannot read {}", from.display()))?, mode)
+}
+
+/// Copies a file of the repository.
+pub fn copy_own(from: &str, to: &Path) -> Result<()> {
+    copy(&root().join(from), to, 0o644)
+}
+
+/// Writes a file with a mode, and the directories above it.
+pub fn file(to: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+    let folder = to.parent().context("a file has a directory")?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::write(to, bytes).with_context(|| format!("cannot write {}", to.display()))?;
+    fs::set_permissions(to, Permissions::from_mode(mode))?;
+    Ok(())
+}
+
+/// Returns the files of a directory, sorted.
+pub fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut files = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    files.sort();
+    Ok(files)
+}
+
+/// Gives all directories below `folder` the mode 755, whatever the file mode mask is.
+pub fn open_folders(folder: &Path) -> Result<()> {
+    fs::set_permissions(folder, Permissions::from_mode(0o755))?;
+    for entry in files(folder)? {
+        if entry.is_dir() && !entry.is_symlink() {
+            open_folders(&entry)?;
+        }
+    }
+    Ok(())
+}

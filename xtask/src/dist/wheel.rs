@@ -1,0 +1,42 @@
+//! Package for Python's pip that carries the command: `pip install perfset` puts it beside Python's own commands.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::{Release, processor, stage};
+use crate::repository::{root, run};
+
+/// Packs the wheel.
+pub fn pack(release: &Release) -> Result<PathBuf> {
+    let (version, processor) = (&release.version, processor()?.rust);
+    // A static command runs with every C library, and these names are the oldest that pip knows for each.
+    let tags =
+        format!("py3-none-manylinux2014_{processor}.manylinux_2_17_{processor}.musllinux_1_1_{processor}");
+    let folder = release.folder("wheel")?;
+    stage::copy(&release.program, &folder.join(format!("perfset-{version}.data/scripts/perfset")), 0o755)?;
+    let about = folder.join(format!("perfset-{version}.dist-info"));
+    let metadata = format!(
+        "Metadata-Version: 2.1\nName: perfset\nVersion: {version}\nSummary: Performance counters of the system and of \
+         applications.\nLicense: MIT OR Apache-2.0\nRequires-Python: >=3.7\nDescription-Content-Type: \
+         text/plain\n\nThe command perfset, as one file that needs nothing else: perfset --help.\n"
+    );
+    stage::file(&about.join("METADATA"), metadata.as_bytes(), 0o644)?;
+    let (interpreter, rest) = tags.split_at("py3-none-".len());
+    let lines: String = rest.split('.').map(|tag| format!("Tag: {interpreter}{tag}\n")).collect();
+    let wheel = format!("Wheel-Version: 1.0\nGenerator: perfset\nRoot-Is-Purelib: false\n{lines}");
+    stage::file(&about.join("WHEEL"), wheel.as_bytes(), 0o644)?;
+    for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
+        stage::copy_own(licence, &about.join("licenses").join(licence))?;
+    }
+    let path = release.out.join(format!("perfset-{version}-{tags}.whl"));
+    let mut python = Command::new("python3");
+    python
+        .arg(root().join("packaging/python/wheel.py"))
+        .arg(&folder)
+        .arg(&path)
+        .arg(release.level.to_string());
+    run(python.env("SOURCE_DATE_EPOCH", release.epoch.to_string()))?;
+    Ok(path)
+}
