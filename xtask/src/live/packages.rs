@@ -153,7 +153,8 @@ impl Debian {
     fn run(&self, script: &str) -> Result<String> {
         let mut inside = Command::new("unshare");
         inside.args(["--mount", "--pid", "--fork", "--kill-child", "--ipc", "--uts", "sh", "-c"]);
-        inside.arg("cd \"$0\" && mount -t proc proc proc && mount -t sysfs sys sys && exec chroot . sh -e -c \"$1\" 2>&1");
+        let mounts = "cd \"$0\" && mount -t proc proc proc && mount -t sysfs sys sys";
+        inside.arg(format!("{mounts} && exec chroot . sh -e -c \"$1\" 2>&1"));
         inside
             .arg(&self.root)
             .arg(script)
