@@ -52,7 +52,8 @@ pub fn pack(release: &Release) -> Result<PathBuf> {
         "layers": [layer],
     });
     let mut manifest = blob(&layout, &serde_json::to_vec(&manifest)?, MANIFEST)?;
-    manifest["annotations"] = json!({ "org.opencontainers.image.ref.name": release.version });
+    manifest["annotations"] =
+        json!({ "org.opencontainers.image.ref.name": format!("perfset:{}", release.version) });
     let index = json!({ "schemaVersion": 2, "manifests": [manifest] });
     stage::file(&layout.join("index.json"), &serde_json::to_vec(&index)?, 0o644)?;
     stage::file(&layout.join("oci-layout"), br#"{"imageLayoutVersion":"1.0.0"}"#, 0o644)?;
