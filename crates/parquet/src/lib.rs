@@ -21,7 +21,7 @@ mod place;
 mod range;
 mod root;
 mod rows;
-#[cfg(feature = "object-store")]
+#[cfg(any(test, feature = "object-store"))]
 mod store;
 mod views;
 #[cfg(test)]

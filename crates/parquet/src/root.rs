@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::error::{ParquetExportError, RootError};
 use crate::folder::FolderPlace;
 use crate::place::ExportPlace;
-#[cfg(feature = "object-store")]
+#[cfg(any(test, feature = "object-store"))]
 use crate::store::StoreRoot;
 
 /// Root of exported files: a local directory, or an address in an object store.
@@ -16,7 +16,7 @@ pub struct ExportRoot(RootKind);
 #[derive(Clone, Debug)]
 enum RootKind {
     Folder(PathBuf),
-    #[cfg(feature = "object-store")]
+    #[cfg(any(test, feature = "object-store"))]
     Store(StoreRoot),
 }
 
@@ -44,7 +44,7 @@ impl ExportRoot {
         Err(RootError::Unsupported)
     }
 
-    #[cfg(all(test, feature = "object-store"))]
+    #[cfg(test)]
     pub(crate) fn store(store: StoreRoot) -> Self {
         Self(RootKind::Store(store))
     }
@@ -54,7 +54,7 @@ impl ExportRoot {
     pub fn folder(&self) -> Option<&Path> {
         match &self.0 {
             RootKind::Folder(folder) => Some(folder),
-            #[cfg(feature = "object-store")]
+            #[cfg(any(test, feature = "object-store"))]
             RootKind::Store(_) => None,
         }
     }
@@ -70,7 +70,7 @@ impl ExportRoot {
                 let _ = deadline; // of requests, which a directory has none of
                 Ok(Box::new(FolderPlace::new(folder, host)))
             }
-            #[cfg(feature = "object-store")]
+            #[cfg(any(test, feature = "object-store"))]
             RootKind::Store(store) => Ok(Box::new(store.open(deadline)?)),
         }
     }

@@ -12,22 +12,22 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use object_store::aws::AmazonS3Builder;
-use object_store::azure::MicrosoftAzureBuilder;
-use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path as Location;
 use object_store::{
     Error as StoreError, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
-    PutPayload, RetryConfig,
+    PutPayload,
 };
 use parquet::file::metadata::{FooterTail, ParquetMetaDataReader};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use crate::error::{ParquetExportError, RootError};
+use crate::error::ParquetExportError;
+#[cfg(feature = "object-store")]
+use crate::error::RootError;
 use crate::place::{ExportPlace, PendingFile, TemporaryPath};
 use crate::range::ExportedRange;
 
 /// Size of a part in bytes: stores allow none below 5 MiB, and one is uploaded in half a minute at 280 kB/s.
+#[cfg(feature = "object-store")]
 const PART: u64 = 8 << 20;
 /// Most parts of an upload; stores allow 10,000.
 const MOST_PARTS: u64 = 9_000;
@@ -58,20 +58,29 @@ type SeenObjects = Arc<Mutex<HashMap<Location, (ObjectMeta, Option<ExportedRange
 
 #[derive(Clone, Debug)]
 enum StoreKind {
-    Amazon,
-    Azure,
-    Google,
+    #[cfg(feature = "object-store")]
+    Cloud(Cloud),
     #[cfg(test)]
     Given(Arc<dyn ObjectStore>),
 }
 
+/// Kind of a store that others run.
+#[cfg(feature = "object-store")]
+#[derive(Clone, Copy, Debug)]
+enum Cloud {
+    Amazon,
+    Azure,
+    Google,
+}
+
 impl StoreRoot {
     /// Returns the root that an address names: `BUCKET` or `BUCKET/PREFIX` after `scheme://`.
+    #[cfg(feature = "object-store")]
     pub fn parse(scheme: &str, rest: &str) -> Result<Self, RootError> {
         let kind = match scheme {
-            "s3" => StoreKind::Amazon,
-            "az" => StoreKind::Azure,
-            "gs" => StoreKind::Google,
+            "s3" => StoreKind::Cloud(Cloud::Amazon),
+            "az" => StoreKind::Cloud(Cloud::Azure),
+            "gs" => StoreKind::Cloud(Cloud::Google),
             _ => return Err(RootError::Scheme(scheme.to_owned())),
         };
         // The rest of a wrong address is not repeated, because it can have a key or a signature.
@@ -101,9 +110,12 @@ impl StoreRoot {
     /// Returns the address of the root, without `/` at its end.
     fn address(&self) -> String {
         let scheme = match self.kind {
-            StoreKind::Amazon => "s3",
-            StoreKind::Azure => "az",
-            StoreKind::Google => "gs",
+            #[cfg(feature = "object-store")]
+            StoreKind::Cloud(Cloud::Amazon) => "s3",
+            #[cfg(feature = "object-store")]
+            StoreKind::Cloud(Cloud::Azure) => "az",
+            #[cfg(feature = "object-store")]
+            StoreKind::Cloud(Cloud::Google) => "gs",
             #[cfg(test)]
             StoreKind::Given(_) => "test",
         };
@@ -126,28 +138,42 @@ impl StoreRoot {
     }
 
     fn store(&self) -> object_store::Result<Arc<dyn ObjectStore>> {
+        match &self.kind {
+            #[cfg(feature = "object-store")]
+            StoreKind::Cloud(cloud) => cloud.store(&self.bucket),
+            #[cfg(test)]
+            StoreKind::Given(store) => Ok(Arc::clone(store)),
+        }
+    }
+}
+
+#[cfg(feature = "object-store")]
+impl Cloud {
+    /// Returns the client of a bucket, with the settings of the environment.
+    fn store(self, bucket: &str) -> object_store::Result<Arc<dyn ObjectStore>> {
+        use object_store::aws::AmazonS3Builder;
+        use object_store::azure::MicrosoftAzureBuilder;
+        use object_store::gcp::GoogleCloudStorageBuilder;
+
         if rustls::crypto::CryptoProvider::get_default().is_none() {
             // It fails only if another thread was first.
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
-        let retry =
-            RetryConfig { max_retries: 6, retry_timeout: Duration::from_secs(60), ..RetryConfig::default() };
-        let bucket = &self.bucket;
-        Ok(match &self.kind {
-            StoreKind::Amazon => {
+        let retry_timeout = Duration::from_secs(60);
+        let retry = object_store::RetryConfig { max_retries: 6, retry_timeout, ..Default::default() };
+        Ok(match self {
+            Self::Amazon => {
                 let store = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
                 Arc::new(store.build()?)
             }
-            StoreKind::Azure => {
+            Self::Azure => {
                 let store = MicrosoftAzureBuilder::from_env().with_container_name(bucket).with_retry(retry);
                 Arc::new(store.build()?)
             }
-            StoreKind::Google => {
+            Self::Google => {
                 let store = GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket).with_retry(retry);
                 Arc::new(store.build()?)
             }
-            #[cfg(test)]
-            StoreKind::Given(store) => Arc::clone(store),
         })
     }
 }
@@ -375,17 +401,12 @@ impl ExportPlace for StorePlace {
         };
         match uploaded {
             Ok(()) => {}
+            Err(UploadError::Taken) if self.is_own(&mut file, size, &location) => {}
+            Err(UploadError::Taken) => {
+                return Err(self.failed(path, "another export wrote it at the same time"));
+            }
             Err(UploadError::File(error)) => return Err(failed(error)),
-            Err(UploadError::Store(Unanswered::Late(after))) => {
-                return Err(self.failed(path, Unanswered::Late(after).text()));
-            }
-            Err(error) if error.is_taken() => {
-                if !self.is_own(&mut file, size, &location) {
-                    return Err(self.failed(path, "another export wrote it at the same time"));
-                }
-            }
             Err(UploadError::Store(error)) => return Err(self.failed(path, error.text())),
-            Err(UploadError::Taken) => {}
         }
         self.names.insert(path.to_owned());
         Ok(PathBuf::from(self.url(path)))
@@ -416,12 +437,6 @@ enum UploadError {
     Taken,
 }
 
-impl UploadError {
-    fn is_taken(&self) -> bool {
-        matches!(self, Self::Taken | Self::Store(Unanswered::Refused(StoreError::AlreadyExists { .. })))
-    }
-}
-
 impl From<io::Error> for UploadError {
     fn from(error: io::Error) -> Self {
         Self::File(error)
@@ -430,7 +445,10 @@ impl From<io::Error> for UploadError {
 
 impl From<Unanswered> for UploadError {
     fn from(error: Unanswered) -> Self {
-        Self::Store(error)
+        match error {
+            Unanswered::Refused(StoreError::AlreadyExists { .. }) => Self::Taken,
+            error => Self::Store(error),
+        }
     }
 }
 
@@ -533,6 +551,7 @@ fn shortened(text: &str) -> String {
 mod tests {
     use super::*;
 
+    #[cfg(feature = "object-store")]
     #[test]
     fn addresses() {
         let address = |scheme: &str, rest: &str| StoreRoot::parse(scheme, rest).map(|root| root.address());

@@ -119,7 +119,8 @@ class S3:
 
     def allow(self, number):
         url = f"http://127.0.0.1:{self.port}/moto-api/reset-auth"
-        urllib.request.urlopen(urllib.request.Request(url, data=number.encode(), method="POST")).read()
+        plain = {"Content-Type": "text/plain"}
+        urllib.request.urlopen(urllib.request.Request(url, number.encode(), plain, method="POST")).read()
 
 
 class Azure:
@@ -128,8 +129,9 @@ class Azure:
     def __init__(self):
         self.port = free_port()
         words = [azurite, "--blobHost", "127.0.0.1", "--blobPort", str(self.port)]
-        words += ["--location", os.path.join(work, "azurite"), "--silent", "--skipApiVersionCheck", "--disableTelemetry"]
-        self.server = subprocess.Popen(words, env=BARE, cwd=work)
+        words += ["--location", os.path.join(work, "azurite"), "--silent"]
+        words += ["--skipApiVersionCheck", "--disableTelemetry"]
+        self.server = subprocess.Popen(words, env=BARE, cwd=work, stdout=subprocess.DEVNULL)
         wait_for("azurite", lambda: connects(self.port))
         url = f"http://127.0.0.1:{self.port}/{ACCOUNT}"
         self.container = BlobServiceClient(url, credential=KEY).create_container("bucket")
@@ -197,7 +199,7 @@ def write_large_log(path):
     columns, rows = 160, 25_000
     number = random.Random(1)
     with open(path, "w") as log:
-        names = [f'"\\\\WEB3\\Memory\\Value {column}"' for column in range(columns)]
+        names = [f'"\\\\WEB 3\\Memory\\Value {column}"' for column in range(columns)]
         log.write(",".join(['"(PDH-CSV 4.0) (UTC)(0)"', *names]) + "\n")
         for row in range(rows):
             hour, minute, second = row // 3600, row // 60 % 60, row % 60
@@ -215,7 +217,8 @@ def check_recordings(store):
         export(recording, lake)
         export(recording, url, environment)
     before = equal(store, "lake/a b", lake)
-    run(["record", "--dir", copy, "200ms", "5"])
+    record = ["sh", "-c", 'hostname web1 && exec "$0" record --dir "$1" 200ms 5', perfset, copy]
+    subprocess.run(["unshare", "--uts", *record], env=BARE, check=True, capture_output=True)
     for output, variables in ((lake, BARE), (url, environment)):
         export(copy, output, variables)
         export(copy, output, variables)
@@ -286,26 +289,22 @@ def check_recorder(store):
 
 def check_failures(store):
     """Errors end soon, name the address, and have no credentials."""
-    url, longest = f"{store.scheme}://bucket/refused", 0
+    url = f"{store.scheme}://bucket/refused"
     wrong = "V3JvbmdXcm9uZ1dyb25nV3JvbmdXcm9uZw=="
     with store.strict():
         said, took = export(first, url, store.environment(secret=wrong), 4)
     assert url in said and wrong not in said and KEY not in said, said
     assert took < 30, f"{store.scheme}: wrong credentials took {took:.0f} s"
-    print(f"{store.scheme} refused: {said.strip()[:200]}", file=sys.stderr)
     store.server.send_signal(signal.SIGSTOP)
-    said, took = export(first, url, store.environment() | {store.timeout: "2s"}, 4)
+    said, stopped = export(first, url, store.environment() | {store.timeout: "2s"}, 4)
     store.server.send_signal(signal.SIGCONT)
     assert url in said, said
-    assert took < 130, f"{store.scheme}: a stopped server took {took:.0f} s"
-    print(f"{store.scheme} stopped: {said.strip()[:200]}", file=sys.stderr)
-    longest = max(longest, took)
+    assert stopped < 130, f"{store.scheme}: a stopped server took {stopped:.0f} s"
     said, took = export(first, url, store.environment(free_port()), 4)
     assert url in said, said
     assert took < 130, f"{store.scheme}: no server took {took:.0f} s"
-    print(f"{store.scheme} gone: {said.strip()[:200]}", file=sys.stderr)
     assert not [name for name in store.names() if name.startswith("refused/")]
-    return max(longest, took)
+    return max(stopped, took)
 
 
 def main():
@@ -322,7 +321,8 @@ def main():
         finally:
             store.server.kill()
             store.server.wait()
-        figures.append(f"{store.scheme}: {objects} objects, {left} unfinished uploads after a kill, errors within {took:.0f} s")
+        left = f"{left} unfinished uploads after a kill"
+        figures.append(f"{store.scheme}: {objects} objects, {left}, errors within {took:.0f} s")
     print("; ".join(figures))
 
 

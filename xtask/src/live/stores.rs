@@ -33,7 +33,7 @@ pub fn check() -> Result<String> {
         finished(recorder.output().context("cannot start unshare (Debian package util-linux)")?)?;
         Ok(recording)
     };
-    let (first, second) = (recorded("first", "web1")?, recorded("second", "web 2")?);
+    let (first, second) = (recorded("first", "web1")?, recorded("second", "web2")?);
     let mut compare = Command::new(python);
     compare.arg(root().join("xtask/src/live/stores.py")).arg(&program).arg(azurite);
     compare.arg(&folder.0).arg(first).arg(second);

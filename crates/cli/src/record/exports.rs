@@ -175,18 +175,10 @@ mod with_parquet {
 
         /// Exports the samples that are new. Returns `true` if that failed.
         fn export(&mut self) -> bool {
-            // What is not there yet is exported later.
-            let Ok(logs) = Logs::open(&[&self.folder]) else { return false };
-            let last = logs.recording().and_then(|recording| recording.times().last());
-            let overlap = i64::try_from(self.overlap.as_nanos() / 100).unwrap_or(i64::MAX);
-            let begin = self.exported_to.map(|time| time.saturating_sub(overlap));
-            let logs = logs.within(Window { begin, end: None });
-            let options = ExportOptions::default().memory(MEMORY);
-            let exported = export(&logs, self.root.clone(), options, || self.cpu.update());
+            let exported = self.export_new();
             self.cpu.update();
             match exported {
-                Ok(_) => {
-                    self.exported_to = last.max(self.exported_to);
+                Ok(()) => {
                     if std::mem::take(&mut self.is_warned) {
                         say(&format!("exports to {} work again", self.name));
                     }
@@ -203,6 +195,19 @@ mod with_parquet {
                     true
                 }
             }
+        }
+
+        fn export_new(&mut self) -> Result<(), String> {
+            let logs = Logs::open(&[&self.folder]).map_err(|error| error.error.to_string())?;
+            let last = logs.recording().and_then(|recording| recording.times().last());
+            let overlap = i64::try_from(self.overlap.as_nanos() / 100).unwrap_or(i64::MAX);
+            let begin = self.exported_to.map(|time| time.saturating_sub(overlap));
+            let logs = logs.within(Window { begin, end: None });
+            let options = ExportOptions::default().memory(MEMORY);
+            let exported = export(&logs, self.root.clone(), options, || self.cpu.update());
+            exported.map_err(|error| error.to_string())?;
+            self.exported_to = last.max(self.exported_to);
+            Ok(())
         }
     }
 

@@ -19,7 +19,6 @@ use perfset_log::recording::{RecordingAbout, RecordingWriter, TableDefinition, T
 
 use super::*;
 
-#[cfg(feature = "object-store")]
 mod stores;
 
 /// Files of an export without a new sample.
@@ -303,6 +302,43 @@ fn an_export_goes_on() {
     // Also where one file ends and the next begins.
     let intervals = rows.iter().filter(|row| row["interval_ns"] == Field::Long(1_000_000_000)).count();
     assert_eq!(intervals, 19);
+}
+
+#[test]
+fn exports_of_the_newest_samples_have_what_one_export_has() {
+    let scratch = ScratchFolder::new("newest");
+    let mut recorder = TestRecorder::new(&scratch.recording(), "web1", "c6274b68", "run1");
+    let since = |since| Some(CellState::Counted(NonZeroU64::new(since).unwrap(), None));
+    let mut exported_to = None;
+    for second in 1..=30 {
+        let reads = u64::try_from(second).unwrap();
+        // Counts that begin anew, also in the first sample of an export, and an instance that is not always there.
+        let state = since(5 + reads / 3);
+        let mut rows = vec![("a".into(), 1, 0, vec![(reads, state), (1, None), (2, None)])];
+        rows.extend((second % 4 != 0).then(|| ("b".to_owned(), 2, 7, cells([reads, 1, 2]))));
+        recorder.tick(at(second), rows);
+        if second % 5 == 0 {
+            let logs = Logs::open(&[scratch.recording()]).unwrap();
+            let last = logs.recording().unwrap().times().last();
+            let begin = exported_to.map(|time: i64| time - 2 * SECOND);
+            let logs = logs.within(perfset_engine::Window { begin, end: None });
+            assert_eq!(
+                export(&logs, scratch.root(), ExportOptions::default(), || {}).unwrap().files.len(),
+                1
+            );
+            exported_to = last;
+        }
+    }
+    let sorted = || {
+        let mut rows: Vec<_> = scratch.rows().iter().map(|row| format!("{row:?}")).collect();
+        rows.sort();
+        rows
+    };
+    let parts = sorted();
+    assert_eq!(scratch.export().files, NO_FILES);
+    fs::remove_dir_all(scratch.root()).unwrap();
+    scratch.export();
+    assert_eq!(parts, sorted());
 }
 
 #[test]
