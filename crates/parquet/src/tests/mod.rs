@@ -312,7 +312,7 @@ fn exports_of_the_newest_samples_have_what_one_export_has() {
     let mut exported_to = None;
     for second in 1..=30 {
         let reads = u64::try_from(second).unwrap();
-        // Counts that begin anew, also in the first sample of an export, and an instance that is not always there.
+        // Counts that begin again, also in the first sample of an export, and an instance that is not always there.
         let state = since(5 + reads / 3);
         let mut rows = vec![("a".into(), 1, 0, vec![(reads, state), (1, None), (2, None)])];
         rows.extend((second % 4 != 0).then(|| ("b".to_owned(), 2, 7, cells([reads, 1, 2]))));
