@@ -7,15 +7,21 @@ use crate::exit::{Exit, Failure};
 #[cfg(not(feature = "parquet"))]
 pub fn run(args: &LogExportArgs) -> Result<Exit, Failure> {
     let LogExportArgs { files: _, to: _, views: _, machine: _, output: _, force: _ } = args;
+    Err(without_parquet())
+}
+
+/// Returns the failure of a build without Parquet.
+#[cfg(not(feature = "parquet"))]
+pub fn without_parquet() -> Failure {
     let error = anyhow::anyhow!(
         "this perfset is built without Parquet\n  build it with the feature parquet: cargo install --path crates/cli \
          --features parquet"
     );
-    Err(Failure::new(Exit::Usage, error))
+    Failure::new(Exit::Usage, error)
 }
 
 #[cfg(feature = "parquet")]
-pub use with_parquet::run;
+pub use with_parquet::{export_root, run};
 
 #[cfg(feature = "parquet")]
 mod with_parquet {
@@ -24,8 +30,8 @@ mod with_parquet {
 
     use anyhow::anyhow;
     use perfset::catalogue;
-    use perfset::output::text::{grouped_digits, name_of};
-    use perfset_parquet::{ExportOptions, SqlDialect, counterset_slug, export, view};
+    use perfset::output::text::{escaped, grouped_digits, name_of};
+    use perfset_parquet::{ExportOptions, ExportRoot, RootError, SqlDialect, counterset_slug, export, view};
 
     use super::{Exit, Failure, LogExportArgs};
     use crate::args::{ExportFormat, ViewEngine};
@@ -42,9 +48,24 @@ mod with_parquet {
         }
     }
 
+    /// Returns the directory or the address in an object store that a user has written.
+    pub fn export_root(output: &Path) -> Result<ExportRoot, Failure> {
+        ExportRoot::parse(output).map_err(|error| {
+            let hint = match error {
+                RootError::Unsupported => {
+                    "\n  build this perfset with the feature object-store: cargo install --path crates/cli --features \
+                     object-store"
+                }
+                _ => "",
+            };
+            Failure::new(Exit::Usage, anyhow!("{}{hint}", escaped(&error.to_string())))
+        })
+    }
+
     fn write_files(args: &LogExportArgs, output: &Path) -> Result<Exit, Failure> {
         let LogExportArgs { files, machine, .. } = args;
-        if output.exists() && !output.is_dir() {
+        let root = export_root(output)?;
+        if root.folder().is_some_and(|folder| folder.exists() && !folder.is_dir()) {
             let error = anyhow!("{} is no directory: -o DIR", name_of(output));
             return Err(Failure::new(Exit::Usage, error));
         }
@@ -59,7 +80,7 @@ mod with_parquet {
         for name in &machines {
             let logs = logs.for_machine(name).map_err(|error| unopened(files, error))?;
             let asked = QuerySource::Logs { logs: logs.clone(), files: files.clone() };
-            let exported = export(&logs, output, ExportOptions::default(), || progress.show());
+            let exported = export(&logs, root.clone(), ExportOptions::default(), || progress.show());
             let exported = exported.map_err(|error| {
                 let failure = Failure::escaped(Exit::SourceFailed, error);
                 asked.failed(failure)

@@ -15,6 +15,8 @@ fn wrong_options_are_refused() {
         &["log", "export", "rec", "--to", "csv", "-o", "lake"],
         &["log", "export", "--views", "duckdb", "--to", "parquet", "-o", "lake"],
         &["log", "export", "rec", "--to", "parquet", "-o", "lake", "--force"],
+        &["record", "-o", "one.perfset", "--export", "lake"],
+        &["record", "--status", "--export", "lake"],
     ] {
         let (code, out, err) = run("small-vm", words);
         assert_eq!((code, out.as_str()), (2, ""), "{words:?}: {err}");
@@ -33,6 +35,69 @@ fn command_without_parquet_names_the_feature() {
         assert!(err.starts_with("error: ") && err.contains("--features parquet"), "{err}");
     }
     assert!(!lake.exists());
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn recorder_without_parquet_names_the_feature() {
+    let rec = scratch("record-without").join("rec");
+    let words = ["record", "--dir", rec.to_str().unwrap(), "--export", "lake", "mem", "10ms", "1"];
+    let (code, _, err) = run("small-vm", &words);
+    assert!(code == 2 && err.contains("--features parquet") && !rec.exists(), "{code} {err}");
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn addresses_that_cannot_be_used_are_refused() {
+    let log = testdata("logs/perfmon.csv");
+    let rec = scratch("export-address").join("rec");
+    let (log, rec) = (log.to_str().unwrap(), rec.to_str().unwrap());
+    let mut refused = vec![("http://bucket/x", "http:// is no known place"), ("file://lake", "file:///PATH")];
+    match cfg!(feature = "object-store") {
+        true => refused.push(("s3://key:secret@bucket/x", "no user, key or query")),
+        false => {
+            refused.extend(["s3://b", "az://b/x", "gs://b"].map(|store| (store, "--features object-store")));
+        }
+    }
+    for (address, reason) in refused {
+        let export = ["log", "export", log, "--to", "parquet", "-o", address];
+        let record = ["record", "--dir", rec, "--export", address, "mem", "10ms", "1"];
+        for words in [&export[..], &record] {
+            let (code, out, err) = run("small-vm", words);
+            assert!(
+                (code, &*out) == (2, "") && err.contains(reason) && !err.contains("secret"),
+                "{code} {err}"
+            );
+        }
+    }
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn a_recorder_exports_what_it_records() {
+    let folder = scratch("record-export");
+    let (rec, lake) = (folder.join("rec"), folder.join("lake"));
+    let (rec, lake) = (rec.to_str().unwrap(), lake.to_str().unwrap());
+    let record = ["record", "--dir", rec, "--export", lake, "mem", "10ms", "3"];
+    let mut files = 0;
+    for _ in 0..2 {
+        let (code, _, err) = run("small-vm", &record);
+        assert!(code == 0 && !err.contains("warning"), "{err}");
+        let memory = std::fs::read_dir(format!("{lake}/counterset=memory")).unwrap().next().unwrap().unwrap();
+        let host = std::fs::read_dir(memory.path()).unwrap().next().unwrap().unwrap();
+        let found = std::fs::read_dir(host.path()).unwrap().count();
+        assert!(found > files, "{found}");
+        files = found;
+        // Nothing is left for another export.
+        let address = format!("file://{lake}");
+        assert_eq!(run("small-vm", &["log", "export", rec, "--to", "parquet", "-o", &address]).0, 0);
+        assert_eq!(std::fs::read_dir(host.path()).unwrap().count(), files);
+    }
+    // A file is in the place of the directory: the recorder ends well, and says so.
+    let other = format!("{lake}/x");
+    std::fs::write(&other, "").unwrap();
+    let (code, _, err) = run("small-vm", &["record", "--dir", rec, "--export", &other, "mem", "10ms", "3"]);
+    assert!(code == 0 && err.contains("warning: the export to") && err.contains("3 samples"), "{code} {err}");
 }
 
 #[cfg(feature = "parquet")]

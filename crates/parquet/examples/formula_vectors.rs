@@ -164,7 +164,7 @@ fn write_vector(
     if !status.is_success() {
         return Err(format!("{}: {status}", set.name).into());
     }
-    let mut exporter = Exporter::new(root, &format!("host{number}"), ExportOptions::default());
+    let mut exporter = Exporter::new(root, &format!("host{number}"), ExportOptions::default())?;
     let samples: &[&str] = if cell("samples") == "1" { &["1"] } else { &["0", "1"] };
     for at in samples {
         if let Ok(mut script) = scripted.0.lock() {

@@ -1,8 +1,9 @@
 //! Exporter: takes samples, and writes those that no file has.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use perfset_core::clock::{ClockReading, SystemTime, UNIX_EPOCH_100NS};
 use perfset_core::sample::Clocks;
@@ -14,9 +15,13 @@ use perfset_log::Logs;
 use perfset_log::recording::{RecordedTick, RecordingAbout};
 
 use crate::buffer::{ExportedIdentity, RowBuffer, SampleHead};
-use crate::file::{ExportedRange, FileAbout, ParquetExportError, PartFile, exported, key};
+use crate::error::ParquetExportError;
+use crate::file::{FileAbout, PartFile};
 use crate::layout::CountersetLayout;
 use crate::names::{digest, host_partition};
+use crate::place::ExportPlace;
+use crate::range::{ExportedRange, key};
+use crate::root::ExportRoot;
 use crate::rows::{EntryColumns, each_row, row_reason};
 
 /// Options of an export.
@@ -29,11 +34,18 @@ pub struct ExportOptions {
     pub time_per_group_us: i64,
     /// Memory of all rows that are not written yet, in bytes: above it, the largest counterset is written.
     pub memory: usize,
+    /// Longest time of one request to an object store, with its retries.
+    pub deadline: Duration,
 }
 
 impl Default for ExportOptions {
     fn default() -> Self {
-        Self { rows_per_group: 1_000_000, time_per_group_us: 3_600_000_000, memory: 128 << 20 }
+        Self {
+            rows_per_group: 1_000_000,
+            time_per_group_us: 3_600_000_000,
+            memory: 128 << 20,
+            deadline: Duration::from_secs(120),
+        }
     }
 }
 
@@ -49,13 +61,19 @@ impl ExportOptions {
     pub fn memory(self, memory: usize) -> Self {
         Self { memory, ..self }
     }
+
+    /// Sets the longest time of one request to an object store, with its retries.
+    #[must_use]
+    pub fn deadline(self, deadline: Duration) -> Self {
+        Self { deadline, ..self }
+    }
 }
 
 /// Files and numbers of an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExportSummary {
-    /// Paths of the new files.
+    /// Paths or addresses of the new files.
     pub files: Vec<PathBuf>,
     /// Number of rows in the new files.
     pub rows: u64,
@@ -76,7 +94,8 @@ pub struct SampleOrigin {
 
 /// Writer of the files of one host.
 pub struct Exporter {
-    root: PathBuf,
+    root: ExportRoot,
+    place: Box<dyn ExportPlace>,
     host: String,
     options: ExportOptions,
     sets: HashMap<Guid, SetExport>,
@@ -99,7 +118,7 @@ struct SetExport {
     buffer: RowBuffer,
     open: Option<OpenDayFile>,
     /// Samples of the files that exist, for each directory.
-    known: HashMap<PathBuf, Vec<ExportedRange>>,
+    known: HashMap<String, Vec<ExportedRange>>,
     /// Sample that the next one is compared with.
     before: Option<ComparedSample>,
     /// Clocks of the last collection.
@@ -119,7 +138,8 @@ type CountStart = (usize, u64);
 /// File that rows go to, and the samples that it has.
 struct OpenDayFile {
     part: Option<PartFile>,
-    folder: PathBuf,
+    /// Path of its directory below the root.
+    folder: String,
     origin: SampleOrigin,
     first: i64,
     last: i64,
@@ -129,10 +149,18 @@ struct OpenDayFile {
 
 impl Exporter {
     /// Creates an exporter of a host's samples. Nothing is written before the first row.
-    #[must_use]
-    pub fn new(root: &Path, host: &str, options: ExportOptions) -> Self {
+    ///
+    /// # Errors
+    /// If the settings of an object store are incomplete.
+    pub fn new(
+        root: impl Into<ExportRoot>,
+        host: &str,
+        options: ExportOptions,
+    ) -> Result<Self, ParquetExportError> {
+        let root = root.into();
+        let place = root.open(host, options.deadline)?;
         let (sets, entries, summary) = Default::default();
-        Self { root: root.to_owned(), host: host.to_owned(), options, sets, entries, summary }
+        Ok(Self { root, place, host: host.to_owned(), options, sets, entries, summary })
     }
 
     /// Takes the next sample. Samples that a file has are left out, each counterset by itself.
@@ -208,17 +236,17 @@ impl Exporter {
         if set.last.replace(own) == Some(own) {
             return Ok(());
         }
-        let folder = folder(&self.root, &set.layout.slug, &self.host, clocks);
+        let folder = folder(&set.layout.slug, &self.host, clocks);
         let key = key_of(clocks, origin);
         let known = match set.known.get(&folder) {
             Some(known) => known,
-            None => set.known.entry(folder.clone()).or_insert(exported(&folder)?),
+            None => set.known.entry(folder.clone()).or_insert(self.place.exported(&folder)?),
         };
         let is_known =
             known.iter().any(|known| known.run == origin.run && (known.first..=known.last).contains(&key));
         let is_of_file = set.open.as_ref().is_some_and(|open| open.takes(&folder, origin));
         if !is_known && !is_of_file {
-            set.finish(&self.host, &mut self.summary)?;
+            set.finish(&mut *self.place, &self.host, &mut self.summary)?;
             let origin = origin.clone();
             set.open =
                 Some(OpenDayFile { part: None, folder, origin, first: key, last: key, samples: 0, rows: 0 });
@@ -233,7 +261,7 @@ impl Exporter {
             let span = span.map_or(0, |(first, last)| last.time_us.saturating_sub(first.time_us));
             let ExportOptions { rows_per_group, time_per_group_us, .. } = self.options;
             if set.buffer.rows.len() >= rows_per_group || span >= time_per_group_us {
-                set.write(&self.host)?;
+                set.write(&mut *self.place, &self.host)?;
             }
         }
         Ok(())
@@ -248,13 +276,13 @@ impl Exporter {
             }
             let largest = self.sets.values_mut().max_by_key(|set| set.buffer.bytes());
             let Some(set) = largest.filter(|set| !set.buffer.is_empty()) else { return Ok(()) };
-            set.write(&self.host)?;
+            set.write(&mut *self.place, &self.host)?;
         }
     }
 
     fn finish_set(&mut self, guid: &Guid) -> Result<(), ParquetExportError> {
         let Some(mut set) = self.sets.remove(guid) else { return Ok(()) };
-        set.finish(&self.host, &mut self.summary)
+        set.finish(&mut *self.place, &self.host, &mut self.summary)
     }
 
     /// Completes the files of all countersets.
@@ -344,12 +372,13 @@ impl SetExport {
     }
 
     /// Writes the buffered rows as a row group.
-    fn write(&mut self, host: &str) -> Result<(), ParquetExportError> {
+    fn write(&mut self, place: &mut dyn ExportPlace, host: &str) -> Result<(), ParquetExportError> {
         let Some(open) = self.open.as_mut().filter(|_| !self.buffer.is_empty()) else { return Ok(()) };
         if open.part.is_none() {
             let SampleOrigin { run, boot, .. } = &open.origin;
             let about = FileAbout { layout: &self.layout, host, boot, run };
-            open.part = Some(PartFile::create(open.path(), &about)?);
+            let path = open.path(place);
+            open.part = Some(PartFile::create(place, path, &about)?);
         }
         if let Some(part) = &mut open.part {
             part.write(&self.buffer)?;
@@ -361,8 +390,13 @@ impl SetExport {
     }
 
     /// Completes the file that rows go to.
-    fn finish(&mut self, host: &str, summary: &mut ExportSummary) -> Result<(), ParquetExportError> {
-        self.write(host)?;
+    fn finish(
+        &mut self,
+        place: &mut dyn ExportPlace,
+        host: &str,
+        summary: &mut ExportSummary,
+    ) -> Result<(), ParquetExportError> {
+        self.write(place, host)?;
         let Some(OpenDayFile { part: Some(part), first, last, samples, rows, folder, origin }) =
             self.open.take()
         else {
@@ -373,7 +407,7 @@ impl SetExport {
             (key::LAST, last.to_string()),
             (key::SAMPLES, samples.to_string()),
         ];
-        summary.files.push(part.finish(&facts)?);
+        summary.files.push(part.finish(place, &facts)?);
         summary.rows = summary.rows.saturating_add(rows);
         let range = ExportedRange { run: origin.run, first, last };
         self.known.entry(folder).or_default().push(range);
@@ -383,23 +417,19 @@ impl SetExport {
 
 impl OpenDayFile {
     /// Returns `true` if a sample belongs into this file.
-    fn takes(&self, folder: &Path, origin: &SampleOrigin) -> bool {
+    fn takes(&self, folder: &str, origin: &SampleOrigin) -> bool {
         self.folder == folder && (&self.origin.run, &self.origin.boot) == (&origin.run, &origin.boot)
     }
 
     /// Returns a path that no file has.
-    fn path(&self) -> PathBuf {
+    fn path(&self, place: &dyn ExportPlace) -> String {
         let boot = part_of_id(&self.origin.boot);
-        let name = format!("{boot}-{:06}", self.origin.sequence);
-        let path = self.folder.join(format!("{name}.parquet"));
-        if !path.exists() {
-            return path;
-        }
-        // Another recorder of the same boot, with the same number.
+        let name = format!("{}/{boot}-{:06}", self.folder, self.origin.sequence);
+        // Another recorder of the same boot can have the same number.
         let run = digest(self.origin.run.as_bytes()) % (1 << 32);
-        let path = self.folder.join(format!("{name}-{run:08x}.parquet"));
-        let numbered = (2_u32..).map(|number| self.folder.join(format!("{name}-{run:08x}-{number}.parquet")));
-        std::iter::once(path).chain(numbered).find(|path| !path.exists()).unwrap_or_default()
+        let others = [format!("{name}.parquet"), format!("{name}-{run:08x}.parquet")];
+        let numbered = (2_u32..).map(|number| format!("{name}-{run:08x}-{number}.parquet"));
+        others.into_iter().chain(numbered).find(|path| !place.exists(path)).unwrap_or_default()
     }
 }
 
@@ -426,13 +456,13 @@ fn key_of(clocks: &ClockReading, origin: &SampleOrigin) -> i64 {
     if origin.run.is_empty() { clocks.utc_100ns() } else { clocks.perf_time }
 }
 
-fn folder(root: &Path, slug: &str, host: &str, clocks: &ClockReading) -> PathBuf {
+/// Returns the directory of a counterset, host and day, below the root.
+fn folder(slug: &str, host: &str, clocks: &ClockReading) -> String {
     let SystemTime { year, month, day, .. } = SystemTime::from_100ns(clocks.utc_100ns());
     // Engines read four digits, and one other directory would fail queries of all.
     let (year, month, day) = if year > 9_999 { (9_999, 12, 31) } else { (year, month, day) };
-    root.join(format!("counterset={slug}"))
-        .join(format!("date={year:04}-{month:02}-{day:02}"))
-        .join(format!("host={}", host_partition(host)))
+    let host = host_partition(host);
+    format!("counterset={slug}/date={year:04}-{month:02}-{day:02}/host={host}")
 }
 
 /// Returns PerfTime in nanoseconds. That of logs without such a clock begins in 1970.
@@ -454,7 +484,7 @@ fn perf_time_ns(clocks: &ClockReading) -> i64 {
 /// If the logs cannot be read, or a file cannot be read or written.
 pub fn export(
     logs: &Logs,
-    root: &Path,
+    root: impl Into<ExportRoot>,
     options: ExportOptions,
     mut progress: impl FnMut(),
 ) -> Result<ExportSummary, ParquetExportError> {
@@ -465,7 +495,7 @@ pub fn export(
     }
     let recording = logs.recording().cloned();
     let mut ticks = recording.iter().flat_map(|recording| recording.ticks()).peekable();
-    let mut exporter = Exporter::new(root, logs.machine_name(), options);
+    let mut exporter = Exporter::new(root, logs.machine_name(), options)?;
     let mut number = 0_u64;
     let mut origin = SampleOrigin::default();
     let mut own_run = None;

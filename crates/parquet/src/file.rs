@@ -1,8 +1,8 @@
 //! Files: written under a temporary name, complete once they have their own.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical, ZstdLevel};
@@ -10,82 +10,15 @@ use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Ty
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type};
 use serde_json::json;
 
 use crate::buffer::{RowBuffer, SampleHead, index};
+use crate::error::ParquetExportError;
 use crate::layout::{ColumnKind, CounterColumn, CountersetLayout};
-
-/// Error of an export.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ParquetExportError {
-    /// A file or directory cannot be read or written.
-    #[error("{}: {error}", path.display())]
-    Io {
-        /// Path of the file or directory.
-        path: PathBuf,
-        /// Reason for the failure.
-        error: io::Error,
-    },
-    /// A Parquet file that exists cannot be read, or a new one cannot be written.
-    #[error("{}: {error}", path.display())]
-    Parquet {
-        /// Path of the file.
-        path: PathBuf,
-        /// Reason for the failure.
-        error: ParquetError,
-    },
-    /// The log cannot be read.
-    #[error(transparent)]
-    Source(#[from] perfset_engine::SourceError),
-    /// The log cannot be opened again for another machine.
-    #[error(transparent)]
-    Open(#[from] perfset_log::OpenError),
-    /// A counter path of the log cannot be used.
-    #[error(transparent)]
-    Path(#[from] perfset_engine::path::BindError),
-}
-
-impl ParquetExportError {
-    /// Returns `true` if a log cannot be read, and `false` if a file cannot be written.
-    #[must_use]
-    pub fn is_of_source(&self) -> bool {
-        matches!(self, Self::Source(_) | Self::Open(_) | Self::Path(_))
-    }
-
-    pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
-        |error| Self::Io { path: path.to_owned(), error }
-    }
-
-    fn parquet(path: &Path) -> impl FnOnce(ParquetError) -> Self + '_ {
-        |error| match error {
-            // The system's own text says most.
-            ParquetError::External(error) => match error.downcast::<io::Error>() {
-                Ok(error) => Self::Io { path: path.to_owned(), error: *error },
-                Err(error) => Self::Parquet { path: path.to_owned(), error: ParquetError::External(error) },
-            },
-            error => Self::Parquet { path: path.to_owned(), error },
-        }
-    }
-}
-
-/// Keys of the metadata of a file.
-pub(crate) mod key {
-    pub const COUNTERSET: &str = "perfset.counterset";
-    pub const GUID: &str = "perfset.guid";
-    pub const HELP: &str = "perfset.help";
-    pub const COLUMNS: &str = "perfset.columns";
-    pub const HOST: &str = "perfset.host";
-    pub const BOOT: &str = "perfset.boot";
-    pub const RUN: &str = "perfset.run";
-    pub const RAW: &str = "perfset.raw_values";
-    pub const FIRST: &str = "perfset.first";
-    pub const LAST: &str = "perfset.last";
-    pub const SAMPLES: &str = "perfset.samples";
-}
+use crate::place::{ExportPlace, PendingFile, TemporaryPath};
+use crate::range::key;
 
 /// Sentence in the metadata about numbers beyond 2^63.
 const RAW_VALUES: &str = "unsigned 64-bit numbers, whose bits are stored in INT64: a negative number stands for \
@@ -96,19 +29,12 @@ const BATCH: usize = 1 << 15;
 
 /// File that is being written.
 pub(crate) struct PartFile {
-    writer: Option<SerializedFileWriter<BufWriter<File>>>,
-    temporary: PathBuf,
-    path: PathBuf,
+    // Dropped, and so closed, before its file is removed.
+    writer: SerializedFileWriter<BufWriter<File>>,
+    temporary: TemporaryPath,
+    /// Path below the root.
+    path: String,
     columns: Vec<CounterColumn>,
-}
-
-impl Drop for PartFile {
-    fn drop(&mut self) {
-        // Not finished: what there is of it is of no use.
-        if self.writer.take().is_some() {
-            let _ = fs::remove_file(&self.temporary);
-        }
-    }
 }
 
 /// Description of a file.
@@ -120,54 +46,47 @@ pub(crate) struct FileAbout<'a> {
 }
 
 impl PartFile {
-    /// Begins a file, under a name that no query finds.
-    pub fn create(path: PathBuf, about: &FileAbout<'_>) -> Result<Self, ParquetExportError> {
-        let folder = path.parent().unwrap_or(Path::new("."));
-        create_folders(folder).map_err(ParquetExportError::io(folder))?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let temporary = folder.join(format!(".{name}{}", temporary_end()));
-        let file = create_private(&temporary).map_err(ParquetExportError::io(&temporary))?;
+    /// Begins a file, where no query finds it.
+    pub fn create(
+        place: &mut dyn ExportPlace,
+        path: String,
+        about: &FileAbout<'_>,
+    ) -> Result<Self, ParquetExportError> {
+        let PendingFile { file, temporary } = place.create(&path)?;
         let columns = about.layout.columns.clone();
         let prepared = || {
             let schema = schema(&columns)?;
             let properties = properties(about)?;
             SerializedFileWriter::new(BufWriter::new(file), Arc::new(schema), Arc::new(properties))
         };
-        let writer = prepared().map_err(ParquetExportError::parquet(&temporary));
-        let writer = writer.inspect_err(|_| drop(fs::remove_file(&temporary)))?;
-        Ok(Self { writer: Some(writer), temporary, path, columns })
+        let writer = prepared().map_err(ParquetExportError::parquet(&temporary.path))?;
+        Ok(Self { writer, temporary, path, columns })
     }
 
     /// Writes the rows of a buffer as a row group.
     pub fn write(&mut self, buffer: &RowBuffer) -> Result<(), ParquetExportError> {
-        let Self { writer: Some(writer), columns, temporary, .. } = self else { return Ok(()) };
+        let Self { writer, columns, temporary, .. } = self;
         let sorted = buffer.sorted();
         let written = writer
             .next_row_group()
             .and_then(|group| RowGroup { group, buffer, sorted: &sorted }.write(columns));
-        written.map_err(ParquetExportError::parquet(temporary))
+        written.map_err(ParquetExportError::parquet(&temporary.path))
     }
 
-    /// Completes the file, and gives it its name.
-    pub fn finish(mut self, facts: &[(&str, String)]) -> Result<PathBuf, ParquetExportError> {
-        let Some(mut writer) = self.writer.take() else { return Ok(self.path.clone()) };
+    /// Completes the file, and stores it under its name.
+    pub fn finish(
+        self,
+        place: &mut dyn ExportPlace,
+        facts: &[(&str, String)],
+    ) -> Result<PathBuf, ParquetExportError> {
+        let Self { mut writer, temporary, path, .. } = self;
         for (key, value) in facts {
             writer.append_key_value_metadata(KeyValue::new((*key).to_owned(), value.clone()));
         }
-        let closed = writer.into_inner().map_err(ParquetExportError::parquet(&self.temporary));
-        let closed = closed.and_then(|file| {
-            let file = file.into_inner().map_err(io::IntoInnerError::into_error);
-            file.and_then(|file| file.sync_all()).map_err(ParquetExportError::io(&self.temporary))
-        });
-        let named = closed.and_then(|()| {
-            let failed = ParquetExportError::io(&self.path);
-            fs::rename(&self.temporary, &self.path).map_err(failed)
-        });
-        named.inspect_err(|_| drop(fs::remove_file(&self.temporary)))?;
-        if let Some(folder) = self.path.parent() {
-            sync_folder(folder).map_err(ParquetExportError::io(folder))?;
-        }
-        Ok(self.path.clone())
+        let file = writer.into_inner().map_err(ParquetExportError::parquet(&temporary.path))?;
+        let file = file.into_inner().map_err(io::IntoInnerError::into_error);
+        let file = file.map_err(ParquetExportError::io(&temporary.path))?;
+        place.keep(PendingFile { file, temporary }, &path)
     }
 }
 
@@ -388,88 +307,4 @@ fn described(layout: &CountersetLayout, column: &CounterColumn) -> serde_json::V
         "help": counter.help,
         "availability": counter.availability,
     })
-}
-
-/// Samples that a file has.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ExportedRange {
-    pub run: String,
-    pub first: i64,
-    pub last: i64,
-}
-
-/// Returns the samples of the files in a directory; none if it does not exist.
-pub(crate) fn exported(folder: &Path) -> Result<Vec<ExportedRange>, ParquetExportError> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(ParquetExportError::io(folder)(error)),
-    };
-    let mut ranges = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(ParquetExportError::io(folder))?.path();
-        if is_left_over(&path) {
-            // Of an export that was ended; its rows are exported again.
-            fs::remove_file(&path).map_err(ParquetExportError::io(&path))?;
-            continue;
-        }
-        if path.extension().is_none_or(|extension| extension != "parquet") {
-            continue;
-        }
-        let file = File::open(&path).map_err(ParquetExportError::io(&path))?;
-        // A file that cannot be read has unknown samples: to go on could repeat them.
-        let reader = SerializedFileReader::new(file).map_err(ParquetExportError::parquet(&path))?;
-        let facts = reader.metadata().file_metadata().key_value_metadata();
-        let fact = |key: &str| {
-            let fact = facts.into_iter().flatten().find(|fact| fact.key == key)?;
-            fact.value.as_deref()
-        };
-        let number = |key: &str| fact(key).and_then(|number| number.parse().ok());
-        if let (Some(run), Some(first), Some(last)) = (fact(key::RUN), number(key::FIRST), number(key::LAST))
-        {
-            ranges.push(ExportedRange { run: run.to_owned(), first, last });
-        }
-    }
-    Ok(ranges)
-}
-
-/// Returns `true` if a file has the temporary name that another process gave it.
-fn is_left_over(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let own = temporary_end();
-    name.starts_with('.') && name.contains(".parquet.") && name.ends_with(".tmp") && !name.ends_with(&own)
-}
-
-/// Returns the end of the temporary names that this process gives.
-fn temporary_end() -> String {
-    format!(".{}.tmp", std::process::id())
-}
-
-/// Creates directories, readable for their owner alone, as recordings are.
-fn create_folders(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
-/// Creates a file for its owner alone. One that exists is left over from a process with the same id that was ended.
-fn create_private(path: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            fs::remove_file(path)?;
-            options.open(path)
-        }
-        opened => opened,
-    }
-}
-
-/// Makes a rename durable. Only Unix opens directories.
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }

@@ -11,17 +11,25 @@
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects, reason = "a test may overflow"))]
 
 mod buffer;
+mod error;
 mod export;
 mod file;
+mod folder;
 mod layout;
 mod names;
+mod place;
+mod range;
+mod root;
 mod rows;
+#[cfg(any(test, feature = "object-store"))]
+mod store;
 mod views;
 #[cfg(test)]
 mod tests;
 
+pub use error::{ParquetExportError, RootError};
 pub use export::{ExportOptions, ExportSummary, Exporter, SampleOrigin, export};
-pub use file::ParquetExportError;
 pub use layout::{ColumnKind, CounterColumn, CountersetLayout};
 pub use names::{counterset_slug, host_partition};
+pub use root::ExportRoot;
 pub use views::{SqlDialect, view};

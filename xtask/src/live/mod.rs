@@ -55,6 +55,7 @@ mod relations;
 mod report;
 mod sensors;
 mod services;
+mod stores;
 mod system;
 mod tables;
 mod tmux;
@@ -72,6 +73,8 @@ const SIDE_BY_SIDE: usize = 2;
 
 /// Name of the check that needs the command with another feature.
 const PARQUET: &str = "DuckDB reads exported recordings";
+/// Name of the check that needs object stores.
+const STORES: &str = "exports reach object stores";
 
 /// Number of slowest checks that are listed at the end.
 const SLOWEST: usize = 10;
@@ -97,8 +100,9 @@ pub fn run(args: &Args) -> Result<()> {
         return Ok(());
     }
     let is_wanted = |name: &str| args.only.as_ref().is_none_or(|only| name.contains(only));
-    if is_wanted(PARQUET) {
-        parquet::build()?;
+    let has_stores = args.full && is_wanted(STORES);
+    if has_stores || is_wanted(PARQUET) {
+        parquet::build(has_stores)?;
     }
     // The command, the C library, and a program that harms files as fast as it can.
     let programs =
@@ -213,9 +217,12 @@ pub fn run(args: &Args) -> Result<()> {
     // The packages link the command again, so no other check may run it meanwhile.
     let alone_with_full: &[Check<'_>] =
         &[("packages install, upgrade and leave nothing except recordings", &packages::check)];
-    let with_full: &[Check<'_>] = &[("built for Windows it does under Wine what it does here", &|| {
-        windows::check(&windows::Args { full: true, ..Default::default() })
-    })];
+    let with_full: &[Check<'_>] = &[
+        ("built for Windows it does under Wine what it does here", &|| {
+            windows::check(&windows::Args { full: true, ..Default::default() })
+        }),
+        (STORES, &stores::check),
+    ];
     let results = Mutex::new(Vec::new());
     let run = |(name, check): &Check<'_>| {
         let began = Instant::now();

@@ -14,14 +14,15 @@ use crate::repository::{root, run as run_program, target};
 const INSTALL: &str = "python3 -m venv target/duckdb && target/duckdb/bin/pip install duckdb==2.0.1";
 
 /// Returns the command with the feature `parquet`.
-fn program() -> PathBuf {
+pub fn program() -> PathBuf {
     target().join("release/perfset-parquet")
 }
 
-/// Builds the command with the feature `parquet`, under a name of its own. It must not run beside other checks, because
-/// Cargo builds the command of both in one place.
-pub fn build() -> Result<()> {
-    let words = ["build", "--release", "--quiet", "-p", "perfset-cli", "--features", "parquet"];
+/// Builds the command with the feature `parquet`, or `object-store` too, under a name of its own. It must not run
+/// beside other checks, because Cargo builds the command of both in one place.
+pub fn build(has_stores: bool) -> Result<()> {
+    let feature = if has_stores { "object-store" } else { "parquet" };
+    let words = ["build", "--release", "--quiet", "-p", "perfset-cli", "--features", feature];
     run_program(Command::new("cargo").args(words).current_dir(root()))?;
     let built = target().join("release/perfset");
     fs::copy(&built, program()).with_context(|| built.display().to_string())?;

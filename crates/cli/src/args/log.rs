@@ -108,7 +108,7 @@ pub struct LogExportArgs {
     /// Machine to export, if the logs contain several [default: all of them]
     #[arg(long, value_name = "NAME")]
     pub machine: Option<String>,
-    /// Directory for the files of all hosts; with --views, the file for the views
+    /// Directory for the files of all hosts, or s3://, az:// or gs://; with --views, the file for the views
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
     /// Overwrite an existing file of views

@@ -20,7 +20,8 @@ pub struct RecordArgs {
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// Record into one new file, with all help texts, to send to another person
-    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["dir", "keep", "min_free", "status", "stop"])]
+    #[arg(long, short, value_name = "FILE")]
+    #[arg(conflicts_with_all = ["dir", "export", "keep", "min_free", "status", "stop"])]
     pub output: Option<PathBuf>,
     /// Keep at most this size or time: 500MB, 2GB, 36h, 7d; give it twice for both [default: 1GB]
     #[arg(long, value_name = "LIMIT", value_parser = keep)]
@@ -48,6 +49,12 @@ pub struct RecordArgs {
     /// Without it, those of this user's processes are recorded, and for root those of all; into a file, none.
     #[arg(long)]
     pub with_command_lines: bool,
+    /// Export new samples to Parquet files each hour and at the end: a directory, or s3://, az:// or gs://
+    ///
+    /// The files are those of perfset log export --to parquet. If an export fails, it is tried again, and no sample is
+    /// late.
+    #[arg(long, value_name = "DIR|URL", conflicts_with_all = ["status", "stop"])]
+    pub export: Option<PathBuf>,
     /// Text that is stored with the recording
     #[arg(long, value_name = "TEXT")]
     pub note: Option<String>,

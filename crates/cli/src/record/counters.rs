@@ -40,6 +40,9 @@ mod published {
         /// Age of the oldest file in the directory.
         #[counter(name = "Oldest File Age", unit = "s")]
         age: Gauge,
+        /// Exports of `--export` that failed and are tried again, since the start.
+        #[counter(name = "Failed Exports")]
+        failed_exports: Gauge,
     }
 
     /// Published counters of one recorder.
@@ -87,6 +90,12 @@ mod published {
         pub fn set_age(&self, age: Duration) {
             self.0.age.set(age.as_secs());
         }
+
+        /// Counts an export that failed.
+        #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "only exports to Parquet fail"))]
+        pub fn export_failed(&self) {
+            self.0.failed_exports.add(1);
+        }
     }
 }
 
@@ -117,5 +126,8 @@ mod unpublished {
         pub fn set_slowed(&self, _: u64) {}
 
         pub fn set_age(&self, _: Duration) {}
+
+        #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "only exports to Parquet fail"))]
+        pub fn export_failed(&self) {}
     }
 }

@@ -3,6 +3,7 @@
 mod budget;
 mod control;
 mod counters;
+mod exports;
 mod groups;
 mod sealer;
 
@@ -27,6 +28,7 @@ use crate::pace::Pace;
 use crate::query_source::QuerySource;
 use budget::{BudgetChange, CpuBudget};
 use counters::RecorderCounters;
+use exports::Exports;
 use groups::Groups;
 use sealer::Sealer;
 
@@ -52,6 +54,7 @@ pub fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     let mut operands = Operands::without_paths(&args.operands)?;
     operands.settle(asked.machine());
     let interval = operands.interval.unwrap_or(DEFAULT_INTERVAL);
+    let mut exports = args.export.as_deref().map(Exports::prepare).transpose()?;
     let groups = Groups::bind(&asked, &operands, interval, args)?;
     let mut about = about(interval);
     if let Some(note) = &args.note {
@@ -87,6 +90,10 @@ pub fn run(args: &RecordArgs) -> Result<Exit, Failure> {
         let left = unsealed(&folder, None).map_err(|error| failed(error, &folder))?;
         sealer.add_left(&folder, left);
     }
+    if let Some(exports) = &mut exports {
+        let slowest = args.every.iter().map(|every| every.interval).max().unwrap_or_default().max(interval);
+        exports.start(&folder, slowest, counters.clone());
+    }
     let with_command_lines = args.with_command_lines;
     let mut recorder = Recorder {
         asked,
@@ -94,11 +101,12 @@ pub fn run(args: &RecordArgs) -> Result<Exit, Failure> {
         writer,
         limits,
         sealer,
+        exports,
         counters,
         budget: CpuBudget::new(args.cpu.0),
         slowed: 0,
         spent: Duration::ZERO,
-        _lock: lock,
+        lock,
         with_command_lines,
         is_warned: false,
     };
@@ -173,13 +181,14 @@ struct Recorder {
     writer: RecordingWriter,
     limits: RingLimits,
     sealer: Sealer,
+    exports: Option<Exports>,
     counters: RecorderCounters,
     budget: CpuBudget,
     /// Number of doubled intervals.
     slowed: u64,
     /// CPU time of the recorder so far.
     spent: Duration,
-    _lock: Option<FolderLock>,
+    lock: Option<FolderLock>,
     /// `true` to record the command lines of all users.
     with_command_lines: bool,
     /// `true` if the user was told that writing fails, until writing works again.
@@ -210,6 +219,11 @@ impl Recorder {
             }
         }
         self.sealer.finish();
+        // Exports only read, so another recorder can begin, however slow a store is.
+        self.lock = None;
+        if let Some(exports) = &mut self.exports {
+            exports.finish();
+        }
         let (ticks, bytes) = (self.writer.ticks_written(), control::human_size(self.writer.bytes_written()));
         control::say(&format!("{ticks} samples of {bytes} are in {}", name_of(&into)));
         Ok(Exit::Ok)
@@ -247,7 +261,10 @@ impl Recorder {
             self.budget.add(counterset, cost);
             took = took.saturating_add(cost);
         }
-        let spent = cpu_time().unwrap_or_else(|| self.spent.saturating_add(took));
+        // Exports go beside, at a low priority: to read less often would not make them cheaper.
+        let exported = self.exports.as_ref().map_or(Duration::ZERO, Exports::cpu);
+        let spent = cpu_time().map(|spent| spent.saturating_sub(exported).max(self.spent));
+        let spent = spent.unwrap_or_else(|| self.spent.saturating_add(took));
         self.counters.used(spent.saturating_sub(self.spent));
         self.spent = spent;
         let Self { budget, groups, asked, .. } = self;

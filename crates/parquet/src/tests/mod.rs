@@ -19,6 +19,8 @@ use perfset_log::recording::{RecordingAbout, RecordingWriter, TableDefinition, T
 
 use super::*;
 
+mod stores;
+
 /// Files of an export without a new sample.
 const NO_FILES: [PathBuf; 0] = [];
 
@@ -152,13 +154,14 @@ impl ScratchFolder {
     }
 
     fn export_with(&self, options: ExportOptions) -> ExportSummary {
-        export(&Logs::open(&[self.recording()]).unwrap(), &self.root(), options, || {}).unwrap()
+        export(&Logs::open(&[self.recording()]).unwrap(), self.root(), options, || {}).unwrap()
     }
 
     /// Returns all files below the root, relative to it.
     fn files(&self) -> Vec<String> {
         let mut files = Vec::new();
         below(&self.root(), &mut files);
+        files.retain(|path| path.file_name() != Some("lock".as_ref()));
         let mut files: Vec<String> = files
             .iter()
             .map(|path| path.strip_prefix(self.root()).unwrap().to_str().unwrap().replace('\\', "/"))
@@ -302,6 +305,43 @@ fn an_export_goes_on() {
 }
 
 #[test]
+fn exports_of_the_newest_samples_have_what_one_export_has() {
+    let scratch = ScratchFolder::new("newest");
+    let mut recorder = TestRecorder::new(&scratch.recording(), "web1", "c6274b68", "run1");
+    let since = |since| Some(CellState::Counted(NonZeroU64::new(since).unwrap(), None));
+    let mut exported_to = None;
+    for second in 1..=30 {
+        let reads = u64::try_from(second).unwrap();
+        // Counts that begin again, also in the first sample of an export, and an instance that is not always there.
+        let state = since(5 + reads / 3);
+        let mut rows = vec![("a".into(), 1, 0, vec![(reads, state), (1, None), (2, None)])];
+        rows.extend((second % 4 != 0).then(|| ("b".to_owned(), 2, 7, cells([reads, 1, 2]))));
+        recorder.tick(at(second), rows);
+        if second % 5 == 0 {
+            let logs = Logs::open(&[scratch.recording()]).unwrap();
+            let last = logs.recording().unwrap().times().last();
+            let begin = exported_to.map(|time: i64| time - 2 * SECOND);
+            let logs = logs.within(perfset_engine::Window { begin, end: None });
+            assert_eq!(
+                export(&logs, scratch.root(), ExportOptions::default(), || {}).unwrap().files.len(),
+                1
+            );
+            exported_to = last;
+        }
+    }
+    let sorted = || {
+        let mut rows: Vec<_> = scratch.rows().iter().map(|row| format!("{row:?}")).collect();
+        rows.sort();
+        rows
+    };
+    let parts = sorted();
+    assert_eq!(scratch.export().files, NO_FILES);
+    fs::remove_dir_all(scratch.root()).unwrap();
+    scratch.export();
+    assert_eq!(parts, sorted());
+}
+
+#[test]
 fn boots_gaps_and_days_are_kept_apart() {
     let scratch = ScratchFolder::new("apart");
     let row = |reads| vec![("a".into(), 1, 0, cells([reads, 0, 0]))];
@@ -386,7 +426,7 @@ fn text_logs_have_formatted_values() {
     let log = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\WEB 1\\Memory\\Pages/sec\",\"\\\\WEB 1\\Memory\\Mine\"\n\
         \"11/05/2026 10:00:00.000\",\"12.5\",\"1\"\n\"11/05/2026 10:00:01.000\",\" \",\"2.5\"\n";
     let logs = Logs::from_bytes(log.as_bytes()).unwrap();
-    let summary = export(&logs, &scratch.root(), ExportOptions::default(), || {}).unwrap();
+    let summary = export(&logs, scratch.root(), ExportOptions::default(), || {}).unwrap();
     assert_eq!((summary.rows, summary.samples), (2, 2));
     let file = "counterset=memory/date=2026-11-05/host=WEB%201/00000000-000000.parquet";
     assert_eq!(scratch.files(), [file]);
@@ -398,7 +438,7 @@ fn text_logs_have_formatted_values() {
     assert_eq!(rows[1]["interval_ns"], Field::Long(1_000_000_000));
     let exported = |log: &str| {
         let logs = Logs::from_bytes(log.as_bytes()).unwrap();
-        export(&logs, &scratch.root(), ExportOptions::default(), || {}).unwrap()
+        export(&logs, scratch.root(), ExportOptions::default(), || {}).unwrap()
     };
     assert_eq!(exported(log).files, NO_FILES);
     // One sample more; and another log of the same time.
@@ -435,7 +475,7 @@ fn a_broken_file_is_named_and_a_failed_export_leaves_none() {
     let broken = folder.join("x.parquet");
     fs::write(&broken, "PAR1").unwrap();
     let logs = Logs::open(&[scratch.recording()]).unwrap();
-    let failed = || export(&logs, &scratch.root(), ExportOptions::default(), || {}).unwrap_err().to_string();
+    let failed = || export(&logs, scratch.root(), ExportOptions::default(), || {}).unwrap_err().to_string();
     assert!(failed().contains("x.parquet"), "{}", failed());
     fs::remove_file(&broken).unwrap();
     // A directory where the file would be.
@@ -450,4 +490,29 @@ fn a_broken_file_is_named_and_a_failed_export_leaves_none() {
     scratch.export();
     fs::remove_file(folder.join(".mine.tmp")).unwrap();
     assert_eq!(scratch.files(), [FOLDER.replace("web1", "%2E.%2Fweb1") + "/00000000-000000.parquet"]);
+}
+
+#[test]
+fn a_second_export_of_a_host_is_refused_with_the_name_of_the_first() {
+    let scratch = ScratchFolder::new("locked");
+    let mut recorder = TestRecorder::new(&scratch.recording(), "web1", "aaaaaaaa", "run1");
+    recorder.tick(at(1), vec![("a".into(), 1, 0, cells([1, 0, 0]))]);
+    let logs = Logs::open(&[scratch.recording()]).unwrap();
+    let opened = perfset_engine::Source::open(&mut logs.clone()).unwrap();
+    let mut query = perfset_engine::path::PathQuery::from_handle(opened);
+    for path in logs.paths() {
+        query.add(&mut logs.clone(), &path).unwrap();
+    }
+    query.collect().unwrap();
+    let first = |host: &str| {
+        let mut exporter = Exporter::new(scratch.root(), host, ExportOptions::default()).unwrap();
+        exporter.sample(query.snapshot(), &SampleOrigin::default()).map(|()| exporter)
+    };
+    let running = first("web1").unwrap();
+    let second = first("web1").unwrap_err().to_string();
+    assert!(second.contains("host web1") && second.contains("process "), "{second}");
+    // Another host goes beside it, and the same one after it.
+    first("web2").unwrap().finish().unwrap();
+    assert_eq!(running.finish().unwrap().rows, 1);
+    assert_eq!(first("web1").unwrap().finish().unwrap().rows, 0);
 }
