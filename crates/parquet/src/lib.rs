@@ -13,6 +13,7 @@
 mod buffer;
 mod export;
 mod file;
+mod info;
 mod layout;
 mod names;
 mod rows;
@@ -22,6 +23,7 @@ mod tests;
 
 pub use export::{ExportOptions, ExportSummary, Exporter, SampleOrigin, export};
 pub use file::ParquetExportError;
+pub use info::{file_info, is_parquet};
 pub use layout::{ColumnKind, CounterColumn, CountersetLayout};
 pub use names::{counterset_slug, host_partition};
 pub use views::{SqlDialect, view};

@@ -27,6 +27,7 @@ mod disks;
 mod facts;
 mod files;
 mod first_answer;
+pub mod fleet;
 mod grafana;
 mod hotplug;
 mod hour;
@@ -40,7 +41,7 @@ mod mpstat;
 mod network;
 mod owned;
 mod page;
-mod parquet;
+pub mod parquet;
 mod proc;
 mod processes;
 mod procps;
@@ -72,6 +73,12 @@ const SIDE_BY_SIDE: usize = 2;
 /// Name of the check that needs the command with another feature.
 const PARQUET: &str = "DuckDB reads exported recordings";
 
+/// Names of the checks of a fleet, which need the same command, and run with `--full` only.
+const FLEET: [&str; 2] = [
+    "values of a fleet are the command's in Spark SQL, DuckDB and ClickHouse, also when a process is lost",
+    "the guide to a fleet works when it is followed literally",
+];
+
 /// Number of slowest checks that are listed at the end.
 const SLOWEST: usize = 10;
 
@@ -96,8 +103,12 @@ pub fn run(args: &Args) -> Result<()> {
         return Ok(());
     }
     let is_wanted = |name: &str| args.only.as_ref().is_none_or(|only| name.contains(only));
-    if is_wanted(PARQUET) {
+    let wants_fleet = args.full && FLEET.iter().any(|name| is_wanted(name));
+    if is_wanted(PARQUET) || wants_fleet {
         parquet::build()?;
+    }
+    if wants_fleet {
+        fleet::build()?;
     }
     // The command, the C library, and a program that harms files as fast as it can.
     let programs =
@@ -209,9 +220,13 @@ pub fn run(args: &Args) -> Result<()> {
         ("such a V1 program names what a machine has", &c::object_names),
     ];
     // What compiles for Windows is checked by `cargo xtask targets`; building and running it takes ten minutes.
-    let with_full: &[Check<'_>] = &[("built for Windows it does under Wine what it does here", &|| {
-        windows::check(&windows::Args { full: true, ..Default::default() })
-    })];
+    let with_full: &[Check<'_>] = &[
+        ("built for Windows it does under Wine what it does here", &|| {
+            windows::check(&windows::Args { full: true, ..Default::default() })
+        }),
+        (FLEET[0], &fleet::check),
+        (FLEET[1], &fleet::guide),
+    ];
     let results = Mutex::new(Vec::new());
     let run = |(name, check): &Check<'_>| {
         let began = Instant::now();
