@@ -19,15 +19,21 @@ pub struct Args {
     /// Number of hosts to make.
     #[arg(long, default_value_t = 24)]
     hosts: u32,
-    /// Length of each recording in seconds, with a sample each ten seconds.
+    /// Length of each recording in seconds.
     #[arg(long, default_value_t = 3_600)]
     seconds: u32,
+    /// Time between two samples in seconds.
+    #[arg(long, default_value_t = 10)]
+    interval: u32,
     /// Seed of the hosts: another one makes other values.
     #[arg(long, default_value_t = 1)]
     seed: u32,
     /// Leave the recordings in DIR/recordings.
     #[arg(long)]
     keep_recordings: bool,
+    /// Begin at 00:00 UTC instead of 10:00, so that a day has one date.
+    #[arg(long)]
+    from_midnight: bool,
     /// Ask DuckDB and Sail questions, and print their times.
     #[arg(long)]
     queries: bool,
@@ -38,8 +44,16 @@ pub fn run(args: &Args) -> Result<()> {
     fleet::build()?;
     let mut make = Command::new(fleet::generator());
     make.arg(&args.folder);
-    for (option, number) in [("--hosts", args.hosts), ("--seconds", args.seconds), ("--seed", args.seed)] {
+    for (option, number) in [
+        ("--hosts", args.hosts),
+        ("--seconds", args.seconds),
+        ("--interval", args.interval),
+        ("--seed", args.seed),
+    ] {
         make.arg(option).arg(number.to_string());
+    }
+    if args.from_midnight {
+        make.args(["--begin", "0"]);
     }
     if args.keep_recordings {
         make.arg("--keep-recordings");

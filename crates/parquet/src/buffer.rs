@@ -95,7 +95,7 @@ pub(crate) struct RowBuffer {
     pub missing: Vec<(u32, u32, u32)>,
     /// Number of missing values before each row.
     missing_before: Vec<u32>,
-    /// Last reason of each column, and its number: reasons seldom change from row to row.
+    /// Last reason of each column, and its number: the next row mostly has the same.
     last_reasons: Vec<Option<(NoValue, u32)>>,
     pub reasons: Interned<String>,
     /// Row and column of each count that began anew, ascending by row.

@@ -72,14 +72,16 @@ pub fn check() -> Result<String> {
 
 /// Checks that everything in the guide works when it is followed literally, in each engine.
 pub fn guide() -> Result<String> {
+    let _ = fs::remove_dir_all(target().join("fleet")); // of an earlier check
     let folder = Folder::new("fleet-guide")?;
     // The guide's commands are found as users have them.
     let programs = folder.0.join("bin");
     fs::create_dir(&programs)?;
     std::os::unix::fs::symlink(program(), programs.join("perfset"))?;
+    std::os::unix::fs::symlink(root(), folder.0.join("perfset"))?;
     let mut follow = Command::new(python()?);
     follow.arg(root().join("xtask/src/live/fleet_guide.py"));
-    follow.arg(root().join("docs/guides/fleet.md")).arg(root()).arg(&programs);
+    follow.arg(root().join("docs/guides/fleet.md")).arg(&folder.0).arg(&programs);
     let printed = finished(limited(follow, &folder.0)?)?;
     Ok(format!(": {}", printed.trim()))
 }

@@ -1,6 +1,6 @@
 """Follows a guide literally: runs its commands, and asks each engine its questions.
 
-Arguments: the guide, the root directory of the repository, and a directory of programs. Blocks of `sh` are run by one
+Arguments: the guide, a directory in which `perfset` is the repository, and a directory of programs. Blocks of `sh` are run by one
 shell, blocks of `python` define the function `ask` of the engine in the heading before, and blocks of `sql` are passed
 to each of them, or to the one that their first line names.
 """
@@ -13,7 +13,7 @@ import sys
 import threading
 import warnings
 
-guide, root, programs = sys.argv[1:]
+guide, work, programs = sys.argv[1:]
 
 # Longest time of the whole guide and of one block, in seconds.
 LIMIT = 1_500
@@ -54,7 +54,7 @@ class Shell:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            cwd=root,
+            cwd=work,
             env=environment,
             start_new_session=True,
             text=True,
@@ -128,7 +128,7 @@ def main():
         assert list(engines) == ["DuckDB", "Sail", "ClickHouse"], list(engines)
         # What the generated hosts are made to do.
         told = list(answers.values())
-        assert told[0][1][0][0] == "web0006", told[0]
+        assert told[0][1][0][0] == "batch0023", told[0]
         growth = [rows for text, (_, rows) in answers.items() if "grown_mib" in text]
         assert all(row[1].startswith("shop:") for row in growth[0]), growth[0]
         assert growth[1][0][0] == "shop" and growth[1][0][1] == 12, growth[1]
