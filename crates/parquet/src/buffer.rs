@@ -171,7 +171,7 @@ impl RowBuffer {
         before(row).and_then(|from| self.missing.get(from..end)).unwrap_or_default()
     }
 
-    /// Returns the counts of a row that began anew.
+    /// Returns the counts of a row that started again.
     pub fn restarted_of(&self, row: u32) -> &[(u32, u32)] {
         let from = self.restarted.partition_point(|(known, _)| *known < row);
         let rest = self.restarted.get(from..).unwrap_or_default();
