@@ -57,7 +57,7 @@ use crate::record::Record;
 
 const USAGE: &str =
     "usage: bench WORD [options], of decode, v1-decode, encode, format, collect, path, c, system, process, thread,
-  machine, overview, cost, log, text, record, shm, scrape, stream, start, screens, all
+  machine, overview, cost, log, text, record, export, shm, scrape, stream, start, screens, all
   --rounds N     how often each variant is measured (default 31)
   --processes N  so many processes more for `process`, `machine`, `overview` and `screens` (default 10000)
   --growth       `process` with 100, 1000, 10000 and 30000 processes more, or as many as there can be
@@ -120,6 +120,8 @@ const BENCHES: &[(&str, Bench)] = &[
     ("text", text::reports),
     #[cfg(target_os = "linux")]
     ("record", recording::reports),
+    #[cfg(target_os = "linux")]
+    ("export", recording::export::reports),
     #[cfg(target_os = "linux")]
     ("shm", shm::reports),
     #[cfg(target_os = "linux")]

@@ -16,6 +16,7 @@ mod counter_type;
 mod symbol;
 mod features;
 mod first_build;
+mod fleet;
 mod fuzz;
 mod install;
 mod live;
@@ -47,6 +48,7 @@ enum Chore {
     Tidy(tidy::Args),
     Features(features::Args),
     FirstBuild(first_build::Args),
+    Fleet(fleet::Args),
     Fuzz(fuzz::Args),
     Live(live::Args),
     Mutants(mutants::Args),
@@ -67,6 +69,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Tidy(args) => tidy::run(&args),
         Chore::Features(args) => features::run(&args),
         Chore::FirstBuild(args) => first_build::run(&args),
+        Chore::Fleet(args) => fleet::run(&args),
         Chore::Fuzz(args) => fuzz::run(&args),
         Chore::Live(args) => live::run(&args),
         Chore::Mutants(args) => mutants::run(&args),

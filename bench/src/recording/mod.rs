@@ -2,6 +2,7 @@
 //! rows, DuckDB and atop.
 
 mod duckdb;
+pub mod export;
 mod folder;
 mod parquet;
 mod recorder;

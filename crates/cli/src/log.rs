@@ -25,7 +25,7 @@ pub fn info(args: &LogInfoArgs) -> Result<Exit, Failure> {
     let mut out = io::stdout().lock();
     let mut exit = Exit::Ok;
     for (position, file) in args.files.iter().enumerate() {
-        let (info, written_by) = open(file)?;
+        let (info, written_by) = contents(file)?;
         if !info.damages.is_empty() {
             exit = Exit::InvalidData;
         }
@@ -98,6 +98,16 @@ pub fn quoted(word: &str) -> String {
         true => word.to_owned(),
         false => format!("'{}'", escaped(&word.replace('\'', r"'\''"))),
     }
+}
+
+/// Returns the contents of a log or of an exported file, and a text about its writer.
+fn contents(file: &Path) -> Result<(Info, String), Failure> {
+    #[cfg(feature = "parquet")]
+    if perfset_parquet::is_parquet(file) {
+        let failed = |error| Failure::escaped(Exit::SourceFailed, anyhow!("{}: {error}", file.display()));
+        return perfset_parquet::file_info(file).map_err(failed);
+    }
+    open(file)
 }
 
 /// Reads a log to its end. Returns its contents, and a text about its writer.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use parquet::data_type::ByteArray;
+use perfset_core::NoValue;
 use perfset_core::sample::Clocks;
 
 /// Identity of an instance, with the types of the columns.
@@ -62,8 +63,10 @@ pub(crate) struct ColumnCells {
 
 impl ColumnCells {
     fn set(&mut self, row: usize, value: i64) {
-        self.values.resize(row, 0);
-        self.has_value.resize(row, false);
+        if self.values.len() < row {
+            self.values.resize(row, 0);
+            self.has_value.resize(row, false);
+        }
         self.values.push(value);
         self.has_value.push(true);
     }
@@ -90,6 +93,10 @@ pub(crate) struct RowBuffer {
     pub columns: Vec<ColumnCells>,
     /// Row, column, and number of the reason of each missing value, ascending by row.
     pub missing: Vec<(u32, u32, u32)>,
+    /// Number of missing values before each row.
+    missing_before: Vec<u32>,
+    /// Last reason of each column, and its number: the next row mostly has the same.
+    last_reasons: Vec<Option<(NoValue, u32)>>,
     pub reasons: Interned<String>,
     /// Row and column of each count that began anew, ascending by row.
     pub restarted: Vec<(u32, u32)>,
@@ -127,7 +134,8 @@ impl RowBuffer {
             }
         };
         self.rows.push(RowHead { identity, head });
-        self.bytes = self.bytes.saturating_add(size_of::<RowHead>());
+        self.missing_before.push(position(self.missing.len()));
+        self.bytes = self.bytes.saturating_add(size_of::<RowHead>().saturating_add(size_of::<u32>()));
         BufferedRow { row: self.rows.len().saturating_sub(1), buffer: self }
     }
 
@@ -155,11 +163,19 @@ impl RowBuffer {
         self.identities.all.iter().map(|identity| ByteArray::from(&*identity.name)).collect()
     }
 
-    /// Returns the entries of a list that belong to a row.
-    pub fn of_row<T>(list: &[T], row: u32, row_of: impl Fn(&T) -> u32) -> &[T] {
-        let from = list.partition_point(|entry| row_of(entry) < row);
-        let rest = list.get(from..).unwrap_or_default();
-        rest.get(..rest.partition_point(|entry| row_of(entry) == row)).unwrap_or_default()
+    /// Returns the missing values of a row.
+    pub fn missing_of(&self, row: u32) -> &[(u32, u32, u32)] {
+        let row = index(row);
+        let before = |row: usize| self.missing_before.get(row).map(|before| index(*before));
+        let end = before(row.saturating_add(1)).unwrap_or(self.missing.len());
+        before(row).and_then(|from| self.missing.get(from..end)).unwrap_or_default()
+    }
+
+    /// Returns the counts of a row that started again.
+    pub fn restarted_of(&self, row: u32) -> &[(u32, u32)] {
+        let from = self.restarted.partition_point(|(known, _)| *known < row);
+        let rest = self.restarted.get(from..).unwrap_or_default();
+        rest.get(..rest.partition_point(|(known, _)| *known == row)).unwrap_or_default()
     }
 }
 
@@ -181,6 +197,23 @@ impl BufferedRow<'_> {
         self.buffer.bytes = self.buffer.bytes.saturating_add(added.saturating_mul(9));
     }
 
+    /// Sets a missing value with the reason that it has none.
+    pub fn set_no_value(&mut self, column: usize, reason: &NoValue) {
+        let known = self.buffer.last_reasons.get(column).and_then(Option::as_ref);
+        if let Some((_, number)) = known.filter(|(known, _)| known == reason) {
+            let number = *number;
+            return self.push_missing(column, number);
+        }
+        self.set_missing(column, &reason.to_string());
+        let number = self.buffer.missing.last().map_or(0, |(_, _, number)| *number);
+        if self.buffer.last_reasons.len() <= column {
+            self.buffer.last_reasons.resize(column.saturating_add(1), None);
+        }
+        if let Some(last) = self.buffer.last_reasons.get_mut(column) {
+            *last = Some((reason.clone(), number));
+        }
+    }
+
     pub fn set_missing(&mut self, column: usize, reason: &str) {
         let number = match self.buffer.reasons.numbers.get(reason) {
             Some(number) => *number,
@@ -189,6 +222,10 @@ impl BufferedRow<'_> {
                 self.buffer.reasons.number(reason.to_owned()).0
             }
         };
+        self.push_missing(column, number);
+    }
+
+    fn push_missing(&mut self, column: usize, number: u32) {
         self.buffer.missing.push((position(self.row), position(column), number));
         self.buffer.bytes = self.buffer.bytes.saturating_add(size_of::<(u32, u32, u32)>());
     }

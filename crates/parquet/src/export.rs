@@ -357,7 +357,7 @@ impl SetExport {
                     None => {
                         let reason = metadata.and_then(|metadata| metadata.reason(number, at));
                         if let Some(reason) = row_reason(&column.counter, reason) {
-                            row.set_missing(target, &reason);
+                            row.set_no_value(target, reason);
                         }
                     }
                 }

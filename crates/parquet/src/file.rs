@@ -130,10 +130,10 @@ impl RowGroup<'_> {
             columns.iter().map(|column| ByteArray::from(&*column.name)).collect();
         let reasons: Vec<ByteArray> =
             buffer.reasons.all.iter().map(|reason| ByteArray::from(&**reason)).collect();
-        let missing = |row: u32| RowBuffer::of_row(&buffer.missing, row, |(row, ..)| *row);
+        let missing = |row: u32| buffer.missing_of(row);
         self.list(missing, |(_, column, _)| column_names.get(index(*column)).cloned())?;
         self.list(missing, |(_, _, reason)| reasons.get(index(*reason)).cloned())?;
-        let restarted = |row: u32| RowBuffer::of_row(&buffer.restarted, row, |(row, _)| *row);
+        let restarted = |row: u32| buffer.restarted_of(row);
         self.list(restarted, |(_, column)| column_names.get(index(*column)).cloned())?;
         self.group.close().map(drop)
     }

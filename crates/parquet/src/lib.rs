@@ -15,6 +15,7 @@ mod error;
 mod export;
 mod file;
 mod folder;
+mod info;
 mod layout;
 mod names;
 mod place;
@@ -29,6 +30,7 @@ mod tests;
 
 pub use error::{ParquetExportError, RootError};
 pub use export::{ExportOptions, ExportSummary, Exporter, SampleOrigin, export};
+pub use info::{file_info, is_parquet};
 pub use layout::{ColumnKind, CounterColumn, CountersetLayout};
 pub use names::{counterset_slug, host_partition};
 pub use root::ExportRoot;

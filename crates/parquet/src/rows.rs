@@ -126,12 +126,12 @@ fn single(identity: &mut ExportedIdentity, metadata: Option<&EntryMetadata>, bir
 
 /// Returns the reason for a missing value that belongs into its row; `None` if the counter never has a value here, or
 /// was not asked for at that time.
-pub(crate) fn row_reason(counter: &Counter, reason: Option<&NoValue>) -> Option<String> {
+pub(crate) fn row_reason<'a>(counter: &Counter, reason: Option<&'a NoValue>) -> Option<&'a NoValue> {
     match reason {
         // The catalogue and the metadata of the file have this reason, which would be in each row.
         Some(NoValue::Unavailable(_)) if counter.is_never_there() => None,
         Some(NoValue::Unavailable(text)) if &**text == OTHER_TIMES => None,
-        Some(reason) => Some(reason.to_string()),
-        None => Some(NoValue::NotGiven.to_string()),
+        Some(reason) => Some(reason),
+        None => Some(&NoValue::NotGiven),
     }
 }

@@ -27,6 +27,7 @@ mod disks;
 mod facts;
 mod files;
 mod first_answer;
+pub mod fleet;
 mod grafana;
 mod hotplug;
 mod hour;
@@ -41,7 +42,7 @@ mod network;
 mod owned;
 mod page;
 mod packages;
-mod parquet;
+pub mod parquet;
 mod proc;
 mod processes;
 mod procps;
@@ -76,6 +77,12 @@ const PARQUET: &str = "DuckDB reads exported recordings";
 /// Name of the check that needs object stores.
 const STORES: &str = "exports reach object stores";
 
+/// Names of the checks of a fleet, which need the same command, and run with `--full` only.
+const FLEET: [&str; 2] = [
+    "values of a fleet are the command's in Spark SQL, DuckDB and ClickHouse, also when a process is lost",
+    "the guide to a fleet works when it is followed literally",
+];
+
 /// Number of slowest checks that are listed at the end.
 const SLOWEST: usize = 10;
 
@@ -101,8 +108,12 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let is_wanted = |name: &str| args.only.as_ref().is_none_or(|only| name.contains(only));
     let has_stores = args.full && is_wanted(STORES);
-    if has_stores || is_wanted(PARQUET) {
+    let wants_fleet = args.full && FLEET.iter().any(|name| is_wanted(name));
+    if has_stores || wants_fleet || is_wanted(PARQUET) {
         parquet::build(has_stores)?;
+    }
+    if wants_fleet {
+        fleet::build()?;
     }
     // The command, the C library, and a program that harms files as fast as it can.
     let programs =
@@ -222,6 +233,8 @@ pub fn run(args: &Args) -> Result<()> {
             windows::check(&windows::Args { full: true, ..Default::default() })
         }),
         (STORES, &stores::check),
+        (FLEET[0], &fleet::check),
+        (FLEET[1], &fleet::guide),
     ];
     let results = Mutex::new(Vec::new());
     let run = |(name, check): &Check<'_>| {

@@ -1,7 +1,7 @@
 //! Exported recordings of three hosts, and their views, read by DuckDB.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -34,16 +34,8 @@ pub fn build(has_stores: bool) -> Result<()> {
 pub fn check() -> Result<String> {
     let folder = Folder::new("parquet")?;
     let (first, second) = (folder.0.join("first"), folder.0.join("second"));
-    // Two runs of a recorder, so that samples are missing between them, and a host with another name.
-    for _ in 0..2 {
-        let mut recorder = Command::new(program());
-        recorder.args(["record", "--dir"]).arg(&first).args(["200ms", "8"]);
-        finished(recorder.output().context("cannot start perfset record")?)?;
-    }
-    let mut other = Command::new("unshare");
-    other.args(["--uts", "sh", "-c", "hostname web2 && exec \"$0\" record --dir \"$1\" 200ms 8"]);
-    other.arg(program()).arg(&second);
-    finished(other.output().context("cannot start unshare (Debian package util-linux)")?)?;
+    record_twice(&first)?;
+    record_another(&second)?;
     let mut compare = Command::new(python()?);
     compare.arg(root().join("xtask/src/live/parquet.py")).arg(program());
     compare.arg(target().join("debug/examples/formula_vectors"));
@@ -51,6 +43,25 @@ pub fn check() -> Result<String> {
     compare.arg(first).arg(second).arg(root().join("testdata/logs/BasicPerfCounters.blg"));
     let printed = finished(compare.output().context("cannot start Python")?)?;
     Ok(format!(": {}", printed.trim()))
+}
+
+/// Records this machine: two runs of a recorder, so that samples are missing between them.
+pub fn record_twice(folder: &Path) -> Result<()> {
+    for _ in 0..2 {
+        let mut recorder = Command::new(program());
+        recorder.args(["record", "--dir"]).arg(folder).args(["200ms", "8"]);
+        finished(recorder.output().context("cannot start perfset record")?)?;
+    }
+    Ok(())
+}
+
+/// Records this machine under the name `web2`.
+pub fn record_another(folder: &Path) -> Result<()> {
+    let mut other = Command::new("unshare");
+    other.args(["--uts", "sh", "-c", "hostname web2 && exec \"$0\" record --dir \"$1\" 200ms 8"]);
+    other.arg(program()).arg(folder);
+    finished(other.output().context("cannot start unshare (Debian package util-linux)")?)?;
+    Ok(())
 }
 
 /// Returns a Python that has DuckDB.

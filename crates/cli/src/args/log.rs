@@ -27,7 +27,7 @@ pub enum LogCommand {
 /// Show machine, time span, interval, counters, gaps and damage of logs
 ///
 /// Reads recordings, binary logs of Windows (.blg), PDH-CSV, PDH-TSV, and perfset's CSV, JSON and SQLite, complete or
-/// damaged.
+/// damaged; and Parquet files of perfset log export, if built with the feature parquet.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::LOG_INFO)]
 pub struct LogInfoArgs {

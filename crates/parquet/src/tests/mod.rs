@@ -516,3 +516,39 @@ fn a_second_export_of_a_host_is_refused_with_the_name_of_the_first() {
     assert_eq!(running.finish().unwrap().rows, 1);
     assert_eq!(first("web1").unwrap().finish().unwrap().rows, 0);
 }
+
+#[test]
+fn a_file_is_described_and_its_damage_named() {
+    let scratch = ScratchFolder::new("described");
+    let mut recorder = TestRecorder::new(&scratch.recording(), "web1", "aaaaaaaa", "run1");
+    for second in 1..=40 {
+        recorder.tick(
+            at(second),
+            vec![("a".into(), 1, 0, cells([1, 2, 3])), ("b".into(), 2, 0, cells([4, 5, 6]))],
+        );
+    }
+    scratch.export();
+    let path = scratch.root().join(&scratch.files()[0]);
+    assert!(is_parquet(&path) && !is_parquet(&scratch.root()));
+    let (info, about) = file_info(&path).unwrap();
+    assert_eq!(about, "exported My I/O: 80 rows of the run run1 after the boot aaaaaaaa");
+    assert_eq!((info.samples, info.span), (40, Some((BEGIN + SECOND, BEGIN + 40 * SECOND))));
+    assert!(info.machines.contains(r"\\web1") && info.damages.is_empty(), "{info:?}");
+    let paths: Vec<_> = info.counters.iter().map(|counter| &*counter.path).collect();
+    assert_eq!(paths, [r"\My I/O(*)\Reads/sec", r"\My I/O(*)\% Mean"]);
+    // Cut anywhere, it is damaged. A changed byte is no panic.
+    let whole = fs::read(&path).unwrap();
+    let changed = scratch.0.join("changed.parquet");
+    for len in (4..whole.len()).step_by(97).chain(whole.len() - 20..whole.len()) {
+        fs::write(&changed, &whole[..len]).unwrap();
+        assert_eq!(file_info(&changed).unwrap().0.damages.count(), 1, "cut at {len}");
+    }
+    for at in (whole.len().saturating_sub(3_000)..whole.len()).step_by(7) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x55;
+        fs::write(&changed, &bytes).unwrap();
+        let _ = file_info(&changed).unwrap();
+    }
+    fs::write(&changed, "PAR").unwrap();
+    assert!(!is_parquet(&changed));
+}

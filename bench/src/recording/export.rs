@@ -1,0 +1,273 @@
+//! Export as Parquet: its cost and its bytes, beside the parquet crate that writes the same columns.
+
+use std::cell::RefCell;
+use std::fmt::{self, Display};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Error, Result, bail, ensure};
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::column::writer::ColumnWriterImpl;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{ColumnPath, TypePtr};
+use perfset_engine::Snapshot;
+use perfset_log::Logs;
+use perfset_log::recording::{Recording, seal};
+use perfset_parquet::{ExportOptions, Exporter, SampleOrigin, export};
+
+use super::folder::{TemporaryFolder, record};
+use super::parquet::SetRows;
+use super::synthetic::{Checksum, Size, SyntheticMachine};
+use super::{FEW_ROUNDS, Hour, TICKS, samples};
+use crate::measure::{Comparison, Report};
+use crate::{Options, Out};
+
+/// Goals: the cost of an export in multiples of the parquet crate's, and its bytes in multiples of the best layout.
+const COST_GOAL: f64 = 1.4;
+const SIZE_GOAL: f64 = 1.05;
+
+/// Measures exports of synthetic data.
+pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
+    out(&cost(options.rounds.min(FEW_ROUNDS))?)?;
+    let hour = Hour::record()?;
+    out(&ExportedBytes::of(hour.path())?)
+}
+
+/// Measures the export of samples that are in memory, and of their recording.
+fn cost(rounds: usize) -> Result<Report> {
+    let machine = SyntheticMachine::new(Size::Whole);
+    let mut query = machine.query();
+    let (mut snapshots, mut checksum) = (Vec::new(), Checksum::default());
+    for _ in 0..TICKS {
+        let mut snapshot = Snapshot::default();
+        machine.collect(&mut query, &mut snapshot)?;
+        checksum.add_all(machine.checksum());
+        snapshots.push(snapshot);
+    }
+    let folder = TemporaryFolder::new("export")?;
+    let lake = folder.path().join("lake");
+    write(&snapshots, &lake)?;
+    let mut files = Vec::new();
+    for path in files_below(&lake)? {
+        files.push(RawFile::read(&path)?);
+    }
+    let peer = TemporaryFolder::new("export-peer")?;
+    // The same samples, as a recorder has written them.
+    let recorded = TemporaryFolder::new("export-recording")?;
+    record(&SyntheticMachine::new(Size::Whole), recorded.path(), samples(1), |journal| {
+        seal(journal)?;
+        Ok(())
+    })?;
+    let logs = Logs::open(&[recorded.path().to_owned()])?;
+    let failures: RefCell<Vec<Error>> = RefCell::default();
+    let done = |result: Result<u64>| {
+        result.unwrap_or_else(|error| {
+            failures.borrow_mut().push(error);
+            0
+        })
+    };
+    let title = format!("export: {TICKS} samples of {} countersets", files.len());
+    let report = Comparison::new(title, usize::try_from(checksum.values)?)
+        .variant("parquet crate, the same columns in memory (peer)", || {
+            done(files.iter().map(|file| file.write(peer.path())).sum())
+        })
+        .reference("parquet")
+        .variant("Exporter, samples in memory", || done(write(&snapshots, &lake)))
+        .before(|| drop(fs::remove_dir_all(&lake)))
+        .goal("parquet", COST_GOAL)
+        .variant("export of the recording, reading included", || {
+            let exported = export(&logs, lake.as_path(), ExportOptions::default(), || {});
+            done(exported.map(|exported| exported.rows).map_err(Error::from))
+        })
+        .before(|| drop(fs::remove_dir_all(&lake)))
+        .run(rounds);
+    failures.into_inner().pop().map_or(Ok(report), Err)
+}
+
+/// Exports samples. Returns the number of rows.
+fn write(snapshots: &[Snapshot], lake: &Path) -> Result<u64> {
+    let mut exporter = Exporter::new(lake, "synthetic", ExportOptions::default())?;
+    let origin = SampleOrigin { run: "1".to_owned(), boot: "01234567".to_owned(), sequence: 0 };
+    for snapshot in snapshots {
+        exporter.sample(snapshot, &origin)?;
+    }
+    Ok(exporter.finish()?.rows)
+}
+
+fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() { files.extend(files_below(&path)?) } else { files.push(path) }
+    }
+    Ok(files)
+}
+
+/// Column of a row group with its levels.
+#[derive(Debug)]
+enum RawColumn {
+    Ints(RawValues<i64>),
+    Ids(RawValues<i32>),
+    Doubles(RawValues<f64>),
+    Texts(RawValues<ByteArray>),
+}
+
+/// Values of a column, and the levels that mark rows without one.
+#[derive(Debug)]
+struct RawValues<T> {
+    values: Vec<T>,
+    levels: Vec<i16>,
+    repeated: Vec<i16>,
+}
+
+impl<T> RawValues<T> {
+    fn read<D: DataType<T = T>>(mut column: ColumnReaderImpl<D>) -> Result<Self> {
+        let (mut values, mut levels, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
+        loop {
+            let read = column.read_records(1 << 16, Some(&mut levels), Some(&mut repeated), &mut values)?;
+            if read.0 == 0 {
+                return Ok(Self { values, levels, repeated });
+            }
+        }
+    }
+
+    fn write<D: DataType<T = T>>(&self, column: &mut ColumnWriterImpl<'_, D>) -> Result<()> {
+        let some = |levels: &'_ Vec<i16>| !levels.is_empty();
+        let levels = some(&self.levels).then_some(&*self.levels);
+        let repeated = some(&self.repeated).then_some(&*self.repeated);
+        column.write_batch(&self.values, levels, repeated)?;
+        Ok(())
+    }
+}
+
+/// Exported file in memory, ready to be written by the parquet crate alone.
+#[derive(Debug)]
+struct RawFile {
+    name: String,
+    schema: TypePtr,
+    properties: WriterPropertiesPtr,
+    groups: Vec<Vec<RawColumn>>,
+}
+
+impl RawFile {
+    fn read(path: &Path) -> Result<Self> {
+        let reader = SerializedFileReader::new(File::open(path)?)?;
+        let metadata = reader.metadata().file_metadata();
+        let schema = metadata.schema_descr().root_schema_ptr();
+        let mut groups = Vec::new();
+        for number in 0..reader.num_row_groups() {
+            let group = reader.get_row_group(number)?;
+            let mut columns = Vec::new();
+            for column in 0..group.num_columns() {
+                columns.push(match group.get_column_reader(column)? {
+                    ColumnReader::Int64ColumnReader(column) => RawColumn::Ints(RawValues::read(column)?),
+                    ColumnReader::Int32ColumnReader(column) => RawColumn::Ids(RawValues::read(column)?),
+                    ColumnReader::DoubleColumnReader(column) => RawColumn::Doubles(RawValues::read(column)?),
+                    ColumnReader::ByteArrayColumnReader(column) => RawColumn::Texts(RawValues::read(column)?),
+                    _ => bail!("{}: a column of another type", path.display()),
+                });
+            }
+            groups.push(columns);
+        }
+        // As the export has them.
+        let texts: [&[&str]; 4] = [
+            &["instance"],
+            &["missing", "list", "element", "counter"],
+            &["missing", "list", "element", "reason"],
+            &["restarted", "list", "element"],
+        ];
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
+            .set_dictionary_enabled(false)
+            .set_statistics_enabled(EnabledStatistics::Page)
+            .set_data_page_size_limit(1 << 20)
+            .set_data_page_row_count_limit(20_000)
+            .set_max_row_group_row_count(None)
+            .set_key_value_metadata(metadata.key_value_metadata().cloned());
+        let properties = texts.iter().fold(properties, |properties, parts| {
+            let path = ColumnPath::new(parts.iter().map(|part| (*part).to_owned()).collect());
+            properties.set_column_dictionary_enabled(path, true)
+        });
+        let part = path.iter().find(|part| part.to_string_lossy().starts_with("counterset="));
+        let name = part.context("a file without its counterset")?.to_string_lossy().into_owned();
+        Ok(Self { name, schema, properties: Arc::new(properties.build()), groups })
+    }
+
+    /// Writes the file. Returns its length in bytes.
+    fn write(&self, folder: &Path) -> Result<u64> {
+        const MISSING: &str = "a column is missing";
+        let path = folder.join(&self.name);
+        let file = std::io::BufWriter::new(File::create(&path)?);
+        let mut writer =
+            SerializedFileWriter::new(file, Arc::clone(&self.schema), Arc::clone(&self.properties))?;
+        for columns in &self.groups {
+            let mut group = writer.next_row_group()?;
+            for column in columns {
+                let mut target = group.next_column()?.context(MISSING)?;
+                match column {
+                    RawColumn::Ints(values) => values.write(target.typed::<Int64Type>())?,
+                    RawColumn::Ids(values) => values.write(target.typed::<Int32Type>())?,
+                    RawColumn::Doubles(values) => values.write(target.typed::<DoubleType>())?,
+                    RawColumn::Texts(values) => values.write(target.typed::<ByteArrayType>())?,
+                }
+                target.close()?;
+            }
+            group.close()?;
+        }
+        writer.close()?;
+        Ok(path.metadata()?.len())
+    }
+}
+
+/// Bytes of an export of an hour, and of Parquet files that have times, instances and counters only.
+#[derive(Debug)]
+struct ExportedBytes {
+    values: u64,
+    exported: u64,
+    best: u64,
+}
+
+impl ExportedBytes {
+    fn of(recorded: &Path) -> Result<Self> {
+        let folder = TemporaryFolder::new("export-bytes")?;
+        let lake = folder.path().join("lake");
+        let logs = Logs::open(&[recorded.to_owned()])?;
+        export(&logs, lake.as_path(), ExportOptions::default(), || {})?;
+        let mut bytes = Self { values: 0, exported: 0, best: 0 };
+        for file in files_below(&lake)? {
+            bytes.exported += file.metadata()?.len();
+        }
+        let recording = Recording::open(recorded)?;
+        for set in recording.countersets() {
+            let rows = SetRows::read(&recording, set)?;
+            bytes.values += rows.checksum.values;
+            bytes.best += rows.file(folder.path())?.write()?;
+        }
+        ensure!(bytes.best > 0, "the recording has no value");
+        Ok(bytes)
+    }
+}
+
+impl Display for ExportedBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { values, exported, best } = self;
+        let of_value = |bytes: &u64| *bytes as f64 / *values as f64;
+        let ratio = *exported as f64 / *best as f64;
+        let met = if ratio <= SIZE_GOAL { "met" } else { "MISSED" };
+        writeln!(
+            f,
+            "export: bytes a value of an hour, beside the layout with times, instances and counters only"
+        )?;
+        writeln!(
+            f,
+            "  {values} values: {:.4} exported, {:.4} of that layout  {ratio:.3} (goal {SIZE_GOAL}: {met})",
+            of_value(exported),
+            of_value(best)
+        )
+    }
+}
