@@ -17,7 +17,7 @@ use tokio::runtime::Builder;
 use super::*;
 use crate::store::StoreRoot;
 
-/// What a store does wrong.
+/// Fault of a store.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     No,
