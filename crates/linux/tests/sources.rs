@@ -9,10 +9,12 @@
     reason = "a test may panic"
 )]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::thread;
 
 use perfset_catalogue::ALL;
 use perfset_core::{Counter, CounterId, CounterSource, Counterset, Guid, InstanceId, RawValue};
@@ -268,72 +270,101 @@ fn mentions(text: &str, name: &str) -> bool {
         })
 }
 
+/// Fields of counters, as text that names them.
+#[derive(Default)]
+struct Fields {
+    /// Those that the catalogue names.
+    checked: BTreeSet<String>,
+    /// Those whose counter changed with them.
+    proven: BTreeSet<String>,
+    /// What is wrong with others.
+    wrong: BTreeSet<String>,
+    /// Numbers of files that have been changed on some machine.
+    known: BTreeSet<(&'static str, FieldName)>,
+}
+
+/// Added to each number: more than a page in KiB, so that no unit rounds it away.
+const STEP: u64 = 1_024;
+
 #[test]
 fn counters_change_with_the_fields_that_the_catalogue_names() {
-    /// Added to each number: more than a page in KiB, so that no unit rounds it away.
-    const STEP: u64 = 1_024;
-    let is_of = |source: &CounterSource, file: &str, (prefix, name): &FieldName| {
-        source.file == file && mentions(&source.field, prefix) && mentions(&source.field, name)
-    };
-    let (mut checked, mut proven, mut wrong) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    let mut known: BTreeSet<(&str, FieldName)> = BTreeSet::new();
-    for machine in MACHINES {
-        let copy = Copy::new(machine);
-        // Some values change by themselves, because they are times.
-        let again = copy.values();
-        let mut values = copy.values();
-        values.retain(|key, value| value.is_some() && again.get(key) == Some(value));
-        for (file, form) in NAMED {
-            let paths: Vec<PathBuf> = copy
-                .files
-                .iter()
-                .filter(|path| is_named(path, file))
-                .map(|path| copy.root.join("at").join(path))
-                .collect();
-            let texts: Vec<String> = paths.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
-            let mut names = BTreeSet::new();
-            for text in &texts {
-                form.changed(text, |name, number| {
-                    names.insert(name);
-                    number
-                });
-            }
-            for name in names {
-                let counters = values.keys().map(counter);
-                let of = |(set, counter): (&Counterset, &Counter)| {
-                    format!("{}, {}: {}: {name:?}", set.name, counter.shown_name(), counter.source)
-                };
-                let named = counters.filter(|(_, counter)| is_of(&counter.source, file, &name));
-                let due: BTreeSet<String> = named.map(of).collect();
-                checked.extend(due.iter().cloned());
-                // A number that no counter names is changed once, to see that none has it.
-                let is_new = known.insert((file, name.clone()));
-                if !is_new && due.is_subset(&proven) {
-                    continue;
+    let (machines, fields) = (Mutex::new(VecDeque::from(MACHINES)), Mutex::new(Fields::default()));
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                let next = || machines.lock().unwrap().pop_front();
+                while let Some(machine) = next() {
+                    change_each_number(machine, &fields);
                 }
-                for (path, text) in paths.iter().zip(&texts) {
-                    let step = |field: FieldName, number: u64| number + if field == name { STEP } else { 0 };
-                    fs::write(path, form.changed(text, step)).unwrap();
-                }
-                let now = copy.values();
-                for (path, text) in paths.iter().zip(&texts) {
-                    fs::write(path, text).unwrap();
-                }
-                for (key, _) in values.iter().filter(|(key, value)| now.get(key) != Some(*value)) {
-                    let place = of(counter(key));
-                    if is_of(&counter(key).1.source, file, &name) {
-                        proven.insert(place);
-                    } else {
-                        wrong.insert(format!("{place} of {file} changes it"));
-                    }
-                }
-            }
+            });
         }
-    }
+    });
+    let Fields { checked, proven, mut wrong, .. } = fields.into_inner().unwrap();
     println!("{} fields of counters are checked", checked.len());
     wrong.extend(checked.difference(&proven).map(|place| format!("{place} does not change it")));
     assert!(wrong.is_empty(), "{}", wrong.into_iter().collect::<Vec<_>>().join("\n"));
     assert!(checked.len() >= 700, "{}", checked.len());
+}
+
+/// Changes each number of a machine's files alone, and compares the values with those before.
+fn change_each_number(machine: &str, fields: &Mutex<Fields>) {
+    let copy = Copy::new(machine);
+    // Some values change by themselves, because they are times.
+    let again = copy.values();
+    let mut values = copy.values();
+    values.retain(|key, value| value.is_some() && again.get(key) == Some(value));
+    for (file, form) in NAMED {
+        let paths: Vec<PathBuf> = copy
+            .files
+            .iter()
+            .filter(|path| is_named(path, file))
+            .map(|path| copy.root.join("at").join(path))
+            .collect();
+        let texts: Vec<String> = paths.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+        let mut names = BTreeSet::new();
+        for text in &texts {
+            form.changed(text, |name, number| {
+                names.insert(name);
+                number
+            });
+        }
+        for name in names {
+            let is_named_by = |source: &CounterSource| {
+                source.file == file && mentions(&source.field, &name.0) && mentions(&source.field, &name.1)
+            };
+            let of = |(set, counter): (&Counterset, &Counter)| {
+                format!("{}, {}: {}: {name:?}", set.name, counter.shown_name(), counter.source)
+            };
+            let named = values.keys().map(counter).filter(|(_, counter)| is_named_by(&counter.source));
+            let due: BTreeSet<String> = named.map(of).collect();
+            {
+                let mut fields = fields.lock().unwrap();
+                fields.checked.extend(due.iter().cloned());
+                // A number that no counter names is changed once, to see that none has it.
+                let is_new = fields.known.insert((file, name.clone()));
+                if !is_new && due.is_subset(&fields.proven) {
+                    continue;
+                }
+            }
+            for (path, text) in paths.iter().zip(&texts) {
+                let step = |field: FieldName, number: u64| number + if field == name { STEP } else { 0 };
+                fs::write(path, form.changed(text, step)).unwrap();
+            }
+            let now = copy.values();
+            for (path, text) in paths.iter().zip(&texts) {
+                fs::write(path, text).unwrap();
+            }
+            let mut fields = fields.lock().unwrap();
+            for (key, _) in values.iter().filter(|(key, value)| now.get(key) != Some(*value)) {
+                let place = of(counter(key));
+                if is_named_by(&counter(key).1.source) {
+                    fields.proven.insert(place);
+                } else {
+                    fields.wrong.insert(format!("{place} of {file} changes it"));
+                }
+            }
+        }
+    }
 }
 
 /// Returns `true` if a source may have no value without `file`: its text names the file, or a process is not there.

@@ -10,6 +10,7 @@ mod fixture;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use fixture::{FIXTURES, machine, machine_at, tree_of};
 use perfset::v1::{Contents, TitleNames, Values, read};
@@ -38,6 +39,15 @@ impl Checked {
         *self.relations.entry(relation).or_default() += 1;
         if Some(found) != want {
             self.broken.entry(relation).or_default().push(format!("{}: {found}, not {want:?}", place()));
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        for (relation, count) in other.relations {
+            *self.relations.entry(relation).or_default() += count;
+        }
+        for (relation, places) in other.broken {
+            self.broken.entry(relation).or_default().extend(places);
         }
     }
 
@@ -359,25 +369,33 @@ fn copy(from: &Path, to: &Path) {
 
 #[test]
 fn relations_hold_while_numbers_change() {
+    let mut checked = Checked::default();
+    thread::scope(|scope| {
+        let fixtures = ["small-vm", "two-nodes", "many-disks", "old-disks", "processes"];
+        let threads = fixtures.map(|fixture| scope.spawn(move || while_numbers_change(fixture)));
+        threads.into_iter().for_each(|thread| checked.add(thread.join().unwrap()));
+    });
+    checked.assert_all(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+}
+
+fn while_numbers_change(fixture: &str) -> Checked {
     let (mut checked, mut random) = (Checked::default(), Random(20));
-    for fixture in ["small-vm", "two-nodes", "many-disks", "old-disks", "processes"] {
-        let tree = Copy::of(fixture);
-        let machine = machine_at(&tree.0);
-        let mut before: Option<[Objects; 2]> = None;
-        for round in 0..25 {
-            check_both(&format!("{fixture} {round}"), &machine, &mut checked);
-            let now = [v1_objects(&machine), v2_objects(&machine)];
-            for (before, now) in before.iter().flatten().zip(&now) {
-                check_totals(&format!("{fixture} {round}"), before, now, &mut checked);
-            }
-            before = Some(now);
-            let of_processes = fs::read_dir(tree.0.join("proc")).unwrap().map(|entry| entry.unwrap().path());
-            let files = FILES.iter().map(|(file, names)| (tree.0.join("proc").join(file), *names));
-            for (path, names) in files.chain(of_processes.map(|folder| (folder.join("io"), 1))) {
-                let Ok(text) = fs::read_to_string(&path) else { continue };
-                fs::write(path, change(&text, names, &mut random)).unwrap();
-            }
+    let tree = Copy::of(fixture);
+    let machine = machine_at(&tree.0);
+    let mut before: Option<[Objects; 2]> = None;
+    for round in 0..25 {
+        check_both(&format!("{fixture} {round}"), &machine, &mut checked);
+        let now = [v1_objects(&machine), v2_objects(&machine)];
+        for (before, now) in before.iter().flatten().zip(&now) {
+            check_totals(&format!("{fixture} {round}"), before, now, &mut checked);
+        }
+        before = Some(now);
+        let of_processes = fs::read_dir(tree.0.join("proc")).unwrap().map(|entry| entry.unwrap().path());
+        let files = FILES.iter().map(|(file, names)| (tree.0.join("proc").join(file), *names));
+        for (path, names) in files.chain(of_processes.map(|folder| (folder.join("io"), 1))) {
+            let Ok(text) = fs::read_to_string(&path) else { continue };
+            fs::write(path, change(&text, names, &mut random)).unwrap();
         }
     }
-    checked.assert_all(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+    checked
 }
