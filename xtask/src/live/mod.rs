@@ -95,6 +95,9 @@ pub struct Args {
     /// Only the checks whose names contain this.
     #[arg(long, value_name = "WORDS")]
     only: Option<String>,
+    /// Only build what the checks need.
+    #[arg(long)]
+    build: bool,
     /// Touch so much memory and hold it until the input ends: checks of memory start themselves with this.
     #[arg(long, hide = true)]
     touch_mib: Option<usize>,
@@ -107,22 +110,11 @@ pub fn run(args: &Args) -> Result<()> {
         return Ok(());
     }
     let is_wanted = |name: &str| args.only.as_ref().is_none_or(|only| name.contains(only));
-    let has_stores = args.full && is_wanted(STORES);
-    let wants_fleet = args.full && FLEET.iter().any(|name| is_wanted(name));
-    if has_stores || wants_fleet || is_wanted(PARQUET) {
-        parquet::build(has_stores)?;
+    build(args, &is_wanted)?;
+    if args.build {
+        return Ok(());
     }
-    if wants_fleet {
-        fleet::build()?;
-    }
-    // The command, the C library, and a program that harms files as fast as it can.
-    let programs =
-        ["build", "--release", "--quiet", "-p", "perfset-cli", "-p", "perflib", "-p", "faults-test"];
-    run_program(Command::new("cargo").args(programs).current_dir(root()))?;
     c::IS_SHIPPED.store(args.full, Relaxed);
-    // As `cargo test --workspace` has built them, so that they are not compiled again.
-    let examples = ["build", "--workspace", "--examples", "--quiet"];
-    run_program(Command::new("cargo").args(examples).current_dir(root()))?;
     let rounds = if args.full { 12 } else { 3 };
     let alone: &[Check<'_>] = &[
         ("agrees with mpstat, one core loaded", &|| mpstat::check(rounds)),
@@ -274,6 +266,25 @@ pub fn run(args: &Args) -> Result<()> {
     ensure!(passed > 0, "no check has such a name");
     println!("{passed} passed, 0 failed");
     Ok(())
+}
+
+/// Builds what the checks need.
+fn build(args: &Args, is_wanted: &dyn Fn(&str) -> bool) -> Result<()> {
+    let has_stores = args.full && is_wanted(STORES);
+    let wants_fleet = args.full && FLEET.iter().any(|name| is_wanted(name));
+    if has_stores || wants_fleet || is_wanted(PARQUET) {
+        parquet::build(has_stores)?;
+    }
+    if wants_fleet {
+        fleet::build()?;
+    }
+    // The command, the C library, and a program that harms files as fast as it can.
+    let programs =
+        ["build", "--release", "--quiet", "-p", "perfset-cli", "-p", "perflib", "-p", "faults-test"];
+    run_program(Command::new("cargo").args(programs).current_dir(root()))?;
+    // As `cargo test --workspace` has built them, so that they are not compiled again.
+    let examples = ["build", "--workspace", "--examples", "--quiet"];
+    run_program(Command::new("cargo").args(examples).current_dir(root()))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
