@@ -1,4 +1,4 @@
-//! Archive for any Linux: the command, manual pages, completions, units for systemd.
+//! Archive for any Linux: the command, manual pages, completions, units for systemd, descriptions of containers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,10 +38,11 @@ pub fn pack(release: &Release) -> Result<PathBuf> {
         stage::copy_own(text, &top.join("share/doc/perfset").join(text))?;
     }
     let mut git = Command::new("git");
-    git.args(["-c", "safe.directory=*", "ls-files", "packaging/systemd"]).current_dir(root());
-    for unit in output_of(&mut git)?.lines() {
-        let below = unit.strip_prefix("packaging/").context("it is in packaging")?;
-        stage::copy_own(unit, &top.join("share/perfset").join(below))?;
+    git.args(["-c", "safe.directory=*", "ls-files", "packaging/container", "packaging/kubernetes"]);
+    git.arg("packaging/systemd").current_dir(root());
+    for file in output_of(&mut git)?.lines() {
+        let below = file.strip_prefix("packaging/").context("it is in packaging")?;
+        stage::copy_own(file, &top.join("share/perfset").join(below))?;
     }
     stage::open_folders(&top)?;
     let archive = release.out.join(format!("{name}.tar.gz"));

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::owned::Folder;
 use crate::dist::{Args, Format, processor, run as pack};
 use crate::install::version;
-use crate::repository::{output_of, run as run_program, target};
+use crate::repository::{output_of, root as root_of_repository, run as run_program, target};
 
 /// Archive of a minimal Debian 12, made once.
 pub const DEBIAN: &str = "debian-root.tar";
@@ -129,6 +129,18 @@ fn image(folder: &Path, new: &Path) -> Result<()> {
     }
     let said = output_of(&mut inside)?;
     ensure!(said.contains("\ncpu "), "the image's command shows {said:?}");
+    let repository = root_of_repository();
+    let version = version()?;
+    for file in ["container/compose.yaml", "kubernetes/perfset.yaml"] {
+        let text = fs::read_to_string(repository.join("packaging").join(file))?;
+        let names =
+            [format!("image: perfset:{version}\n"), format!("image: perfset:${{VERSION:-{version}}}\n")];
+        ensure!(names.iter().any(|name| text.contains(name)), "{file} names another version than {version}");
+        let mut python = Command::new("/usr/bin/python3");
+        python.arg(repository.join("xtask/src/live/container.py"));
+        python.arg(repository.join("packaging").join(file)).arg(&root);
+        output_of(&mut python).with_context(|| file.to_owned())?;
+    }
     Ok(())
 }
 
