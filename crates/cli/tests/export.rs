@@ -97,7 +97,10 @@ fn a_recorder_exports_what_it_records() {
     let other = format!("{lake}/x");
     std::fs::write(&other, "").unwrap();
     let (code, _, err) = run("small-vm", &["record", "--dir", rec, "--export", &other, "mem", "10ms", "3"]);
-    assert!(code == 0 && err.contains("warning: the export to") && err.contains("3 samples"), "{code} {err}");
+    assert!(
+        code == 0 && err.contains("warning: the last export to") && err.contains("3 samples"),
+        "{code} {err}"
+    );
 }
 
 #[cfg(feature = "parquet")]
@@ -115,6 +118,18 @@ fn logs_of_several_machines_are_exported() {
         let folder = format!("{lake}/counterset=memory/date=2026-11-05/host={host}");
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "{folder}");
     }
+    // `log info` tells what a file has, and where it is damaged.
+    let a = format!("{lake}/counterset=memory/date=2026-11-05/host=A");
+    let file = std::fs::read_dir(&a).unwrap().next().unwrap().unwrap().path();
+    let info = ["log", "info", file.to_str().unwrap()];
+    let (code, out, err) = run("small-vm", &info);
+    assert!(code == 0 && out.contains("Memory") && out.contains("2026-11-05"), "{code} {out} {err}");
+    let bytes = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
+    let (code, out, err) = run("small-vm", &info);
+    let said = out + &err;
+    assert!(code != 0 && said.contains("no description at the end of the file"), "{code} {said}");
+    std::fs::write(&file, bytes).unwrap();
     let (code, out, err) = run("small-vm", &["log", "export", "--views", "duckdb", lake]);
     assert_eq!((code, err.as_str()), (0, ""));
     assert_eq!(out.matches("CREATE OR REPLACE VIEW").count(), 1, "{out}");

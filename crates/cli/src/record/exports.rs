@@ -161,7 +161,7 @@ mod with_parquet {
             let mut wait = times.first;
             loop {
                 let is_last = stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout);
-                let has_failed = self.export();
+                let has_failed = self.export(is_last);
                 if is_last {
                     return;
                 }
@@ -173,8 +173,9 @@ mod with_parquet {
             }
         }
 
-        /// Exports the samples that are new. Returns `true` if that failed.
-        fn export(&mut self) -> bool {
+        /// Exports the samples that are new. Returns `true` if that failed. The user hears of the first failure in a
+        /// row, and of the recorder's last export.
+        fn export(&mut self, is_last: bool) -> bool {
             let exported = self.export_new();
             self.cpu.update();
             match exported {
@@ -186,7 +187,14 @@ mod with_parquet {
                 }
                 Err(error) => {
                     self.counters.export_failed();
-                    if !std::mem::replace(&mut self.is_warned, true) {
+                    let is_known = std::mem::replace(&mut self.is_warned, true);
+                    if is_last {
+                        say(&format!(
+                            "warning: the last export to {} fails: {error}; \
+                             the next recorder of this directory exports what is missing",
+                            self.name
+                        ));
+                    } else if !is_known {
                         say(&format!(
                             "warning: the export to {} fails, and is tried again: {error}",
                             self.name
