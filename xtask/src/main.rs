@@ -22,6 +22,7 @@ mod install;
 mod live;
 mod mutants;
 mod oldest;
+mod pictures;
 mod progress;
 mod standard_library;
 mod static_binary;
@@ -53,6 +54,7 @@ enum Chore {
     Live(live::Args),
     Mutants(mutants::Args),
     Oldest(oldest::Args),
+    Pictures(pictures::Args),
     Vectors(vectors::Args),
     Windows(windows::Args),
     Static(static_binary::Args),
@@ -74,6 +76,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Live(args) => live::run(&args),
         Chore::Mutants(args) => mutants::run(&args),
         Chore::Oldest(args) => oldest::run(&args),
+        Chore::Pictures(args) => pictures::run(&args),
         Chore::Vectors(args) => vectors::run(&args),
         Chore::Windows(args) => windows::run(&args),
         Chore::Static(args) => static_binary::run(&args),

@@ -500,9 +500,17 @@ fn commands_in_helps_and_documents_work() {
     fs::write(settings.join("perfset/config.toml"), shown).unwrap();
     let mut texts = helps();
     let guides = fs::read_dir(repository("docs/guides")).unwrap().map(|entry| entry.unwrap().path());
-    for path in guides.chain(["docs/output.md", "docs/v1.md", "docs/manifests.md"].map(repository)) {
+    for path in guides
+        .chain(["docs/commands.md", "docs/output.md", "docs/v1.md", "docs/manifests.md"].map(repository))
+    {
         texts.push((path.display().to_string(), fs::read_to_string(&path).unwrap()));
     }
+    // The jobs of the front page are a table, with the command in the last cell.
+    let front = fs::read_to_string(repository("README.md")).unwrap();
+    let jobs: Vec<_> =
+        front.lines().filter_map(|line| line.strip_suffix("` |")?.split_once("| `perfset")).collect();
+    assert_eq!(jobs.len(), 5);
+    texts.push(("README.md".into(), jobs.iter().map(|(_, words)| format!("$ perfset{words}\n")).collect()));
     let mut count = 0;
     for (name, text) in &texts {
         for Shown { words, fails } in commands(text) {

@@ -27,6 +27,7 @@ pub struct Args {
     check: bool,
 }
 
+const SUMMARY: &str = "docs/SUMMARY.md";
 const TABLES: &str = "crates/catalogue/src/tables";
 const PAGES: &str = "docs/countersets";
 const HEADER: &str = "include/perflib_symbols.h";
@@ -66,6 +67,8 @@ fn generate(root: &Path) -> Result<BTreeMap<PathBuf, String>> {
     }
     files.insert(Path::new(TABLES).join("mod.rs"), rustfmt(root, &rust::index(namespace, &sets))?);
     files.insert(Path::new(PAGES).join("README.md"), pages::index(&sets));
+    let summary = std::fs::read_to_string(root.join(SUMMARY)).context(SUMMARY)?;
+    files.insert(PathBuf::from(SUMMARY), pages::summary(&summary, &sets));
     files.insert(PathBuf::from(MEANING), meaning::page(&sets));
     files.insert(PathBuf::from(HEADER), header::symbols(&sets));
     files.insert(PathBuf::from(EXPORTED), rustfmt(root, &export::table(&sets))?);

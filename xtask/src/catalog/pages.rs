@@ -81,6 +81,22 @@ What is built in: each page says what is counted, where the numbers come from, a
     )
 }
 
+/// Returns the summary of the book with the pages of all countersets below their index. Its other lines stay.
+pub fn summary(text: &str, sets: &[Set]) -> String {
+    let index = "](countersets/README.md)";
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        if line.contains(index) {
+            lines.push(line.to_owned());
+            let pages = sets.iter().map(|Set { stem, entry, .. }| (stem, &*entry.name));
+            lines.extend(pages.map(|(stem, name)| format!("  - [{name}](countersets/{stem}.md)")));
+        } else if !line.contains("](countersets/") {
+            lines.push(line.to_owned());
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
 /// Returns the title index of a counterset, and its title indexes in earlier versions.
 fn title_index(entry: &Entry) -> String {
     let former: Vec<_> = entry.former_v1_indexes.iter().map(u32::to_string).collect();

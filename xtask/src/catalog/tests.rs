@@ -476,3 +476,12 @@ fn committed_files_are_fresh() {
     assert!(files.len() >= 7);
     assert!(stale(&root(), &files).unwrap().is_empty(), "refresh with: {}", super::REFRESH);
 }
+
+#[test]
+fn summary_of_the_book() {
+    let sets = [demo(GOOD).unwrap()];
+    let text = "- [A](a.md)\n- [Sets](countersets/README.md)\n  - [Old](countersets/old.md)\n- [B](b.md)\n";
+    let want = "- [A](a.md)\n- [Sets](countersets/README.md)\n  - [Demo Set](countersets/demo-set.md)\n- [B](b.md)\n";
+    assert_eq!(pages::summary(text, &sets), want);
+    assert_eq!(pages::summary(want, &sets), want);
+}

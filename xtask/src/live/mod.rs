@@ -59,7 +59,7 @@ mod services;
 mod stores;
 mod system;
 mod tables;
-mod tmux;
+pub mod tmux;
 mod totals;
 mod v1;
 mod vmstat;

@@ -1,6 +1,7 @@
 //! Terminal whose screen a check reads.
 
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
 
@@ -15,10 +16,16 @@ pub struct Terminal {
 impl Terminal {
     /// Starts a command, for which this build's programs come first in the `PATH`.
     pub fn start(command: &str) -> Result<Self> {
-        let terminal = Self { server: format!("perfset-live-{}", std::process::id()) };
         let path = format!("{}:{}", target().join("release").display(), std::env::var("PATH")?);
-        let command = format!("PATH={path} LC_ALL=C.UTF-8 exec {command}");
-        terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", &command])?;
+        Self::open(&format!("PATH={path} LC_ALL=C.UTF-8 exec {command}"))
+    }
+
+    /// Starts a command of a shell.
+    pub fn open(command: &str) -> Result<Self> {
+        static STARTED: AtomicUsize = AtomicUsize::new(0);
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let terminal = Self { server: format!("perfset-live-{}-{number}", std::process::id()) };
+        terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", command])?;
         Ok(terminal)
     }
 
@@ -36,6 +43,11 @@ impl Terminal {
     /// Returns the lines of the screen.
     pub fn screen(&self) -> Result<String> {
         self.tmux(&["capture-pane", "-p"])
+    }
+
+    /// Returns the lines of the screen with the sequences of their colours.
+    pub fn coloured_screen(&self) -> Result<String> {
+        self.tmux(&["capture-pane", "-e", "-p"])
     }
 }
 

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::repository::{output_of, root};
 
+mod book;
 mod circles;
 mod examples;
 mod forks;
@@ -20,7 +21,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-/// Check what no compiler checks: the map, circles of modules, manifests, origins of test data, texts, their language
+/// Check what no compiler checks: the map, the book, circles of modules, manifests, origins of test data, texts
 #[derive(clap::Args)]
 pub struct Args {}
 
@@ -59,6 +60,7 @@ pub fn run(_: &Args) -> Result<()> {
     let cargo_files = files.iter().filter(|path| path.ends_with("Cargo.toml"));
     problems.extend(cargo_files.flat_map(|path| manifests::check(path, &read(path))));
     problems.extend(origins(&files, &read));
+    problems.extend(book::check(&files, &read(Path::new(book::SUMMARY))));
     let (mut sources, mut pages, mut documents) = (Vec::new(), Vec::new(), Vec::new());
     for path in &files {
         let bytes =

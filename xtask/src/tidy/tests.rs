@@ -22,6 +22,27 @@ fn test_data_have_an_origin() {
 }
 
 #[test]
+fn pages_are_in_the_summary() {
+    let files = paths(&[
+        "README.md",
+        "docs/SUMMARY.md",
+        "docs/a.md",
+        "docs/b/README.md",
+        "docs/b/c.md",
+        "docs/x.svg",
+    ]);
+    let summary = "# Summary\n\n[A](a.md)\n\n- [B](b/README.md)\n  - [Gone](b/gone.md)\n";
+    let problems: Vec<String> = book::check(&files, summary).iter().map(Problem::to_string).collect();
+    assert_eq!(
+        problems,
+        [
+            "docs/b/c.md: docs/SUMMARY.md does not link to it",
+            "docs/SUMMARY.md:6: links to docs/b/gone.md, which does not exist"
+        ]
+    );
+}
+
+#[test]
 fn texts() {
     let private = |folder: &str| ["see `", folder, "x`"].join("/"); // joined here: this file is checked, too
     let long = format!("{}\n", "é".repeat(121));
