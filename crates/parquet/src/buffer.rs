@@ -101,12 +101,16 @@ pub(crate) struct ColumnCells {
 }
 
 impl ColumnCells {
+    /// Sets the value of a row, unless it has one: two registered counters can share a column.
     #[inline]
-    fn set(&mut self, row: usize, value: i64) {
+    pub fn set(&mut self, row: usize, value: u64) {
+        if self.values.len() > row {
+            return;
+        }
         if self.values.len() < row {
             self.leave_out(row);
         }
-        self.values.push(value);
+        self.values.push(value.cast_signed());
     }
 
     /// Adds rows without a value, until `end`.
@@ -197,8 +201,16 @@ impl RowBuffer {
         self.last_sample = self.rows.len();
     }
 
-    /// Ends a sample: counts the memory of its cells.
-    pub fn end_sample(&mut self) {
+    /// Ends a sample with its missing values: row, column, and number of the reason, ascending by row.
+    pub fn end_sample(&mut self, missing: impl IntoIterator<Item = (usize, usize, u32)>) {
+        let mut missing = missing.into_iter().peekable();
+        for row in self.missing_before.len()..self.rows.len() {
+            self.missing_before.push(position(self.missing.len()));
+            while let Some((row, column, number)) = missing.next_if(|(of, ..)| *of <= row) {
+                self.missing.push((position(row), position(column), number));
+                self.bytes = self.bytes.saturating_add(size_of::<(u32, u32, u32)>());
+            }
+        }
         /// Bytes of a value, and of the bit that tells if there is one.
         const CELL: usize = 9;
         let cells = self.columns.iter().map(|cells| cells.values.len()).fold(0, usize::saturating_add);
@@ -207,7 +219,7 @@ impl RowBuffer {
 
     /// Begins the row of an instance.
     #[inline]
-    pub fn row(&mut self, identity: &RowIdentity<'_>, head: &SampleHead) -> BufferedRow<'_> {
+    pub fn row(&mut self, identity: &RowIdentity<'_>, head: &SampleHead) {
         if self.heads.last() != Some(head) {
             self.heads.push(*head);
             self.bytes = self.bytes.saturating_add(size_of::<SampleHead>());
@@ -218,9 +230,7 @@ impl RowBuffer {
             None => self.looked_up(&identity.exported()),
         };
         self.rows.push(RowHead { identity, head });
-        self.missing_before.push(position(self.missing.len()));
         self.bytes = self.bytes.saturating_add(size_of::<RowHead>().saturating_add(size_of::<u32>()));
-        BufferedRow { row: self.rows.len().saturating_sub(1), buffer: self }
     }
 
     /// Returns the number of an identity that comes next in the sample before, except for a few rows that have ended.
@@ -247,6 +257,39 @@ impl RowBuffer {
                 self.identities.number(identity.clone())
             }
         }
+    }
+
+    /// Returns the number of the reason for a missing value of a column.
+    pub fn reason(&mut self, column: usize, reason: &NoValue) -> u32 {
+        let known = self.last_reasons.get(column).and_then(Option::as_ref);
+        if let Some((_, number)) = known.filter(|(known, _)| known == reason) {
+            return *number;
+        }
+        let number = self.reason_text(&reason.to_string());
+        if self.last_reasons.len() <= column {
+            self.last_reasons.resize(column.saturating_add(1), None);
+        }
+        if let Some(last) = self.last_reasons.get_mut(column) {
+            *last = Some((reason.clone(), number));
+        }
+        number
+    }
+
+    /// Returns the number of a reason that is a text.
+    pub fn reason_text(&mut self, reason: &str) -> u32 {
+        match self.reasons.numbers.get(reason) {
+            Some(number) => *number,
+            None => {
+                self.bytes = self.bytes.saturating_add(reason.len().saturating_mul(2));
+                self.reasons.number(reason.to_owned())
+            }
+        }
+    }
+
+    /// Adds a count of the last row that started again.
+    pub fn add_restarted(&mut self, column: usize) {
+        self.restarted.push((position(self.rows.len().saturating_sub(1)), position(column)));
+        self.bytes = self.bytes.saturating_add(size_of::<(u32, u32)>());
     }
 
     /// Returns the rows sorted by (instance, id, birth, time).
@@ -304,62 +347,6 @@ impl RowBuffer {
         let from = self.restarted.partition_point(|(known, _)| *known < row);
         let rest = self.restarted.get(from..).unwrap_or_default();
         rest.get(..rest.partition_point(|(known, _)| *known == row)).unwrap_or_default()
-    }
-}
-
-/// Writer of the cells of one row.
-pub(crate) struct BufferedRow<'a> {
-    buffer: &'a mut RowBuffer,
-    row: usize,
-}
-
-impl BufferedRow<'_> {
-    #[inline]
-    pub fn set(&mut self, column: usize, value: u64) {
-        let Some(cells) = self.buffer.columns.get_mut(column) else { return };
-        // Two registered counters can share a column; the first one has it.
-        if cells.values.len() > self.row {
-            return;
-        }
-        cells.set(self.row, value.cast_signed());
-    }
-
-    /// Sets a missing value with the reason that it has none.
-    pub fn set_no_value(&mut self, column: usize, reason: &NoValue) {
-        let known = self.buffer.last_reasons.get(column).and_then(Option::as_ref);
-        if let Some((_, number)) = known.filter(|(known, _)| known == reason) {
-            let number = *number;
-            return self.push_missing(column, number);
-        }
-        self.set_missing(column, &reason.to_string());
-        let number = self.buffer.missing.last().map_or(0, |(_, _, number)| *number);
-        if self.buffer.last_reasons.len() <= column {
-            self.buffer.last_reasons.resize(column.saturating_add(1), None);
-        }
-        if let Some(last) = self.buffer.last_reasons.get_mut(column) {
-            *last = Some((reason.clone(), number));
-        }
-    }
-
-    pub fn set_missing(&mut self, column: usize, reason: &str) {
-        let number = match self.buffer.reasons.numbers.get(reason) {
-            Some(number) => *number,
-            None => {
-                self.buffer.bytes = self.buffer.bytes.saturating_add(reason.len().saturating_mul(2));
-                self.buffer.reasons.number(reason.to_owned())
-            }
-        };
-        self.push_missing(column, number);
-    }
-
-    fn push_missing(&mut self, column: usize, number: u32) {
-        self.buffer.missing.push((position(self.row), position(column), number));
-        self.buffer.bytes = self.buffer.bytes.saturating_add(size_of::<(u32, u32, u32)>());
-    }
-
-    pub fn set_restarted(&mut self, column: usize) {
-        self.buffer.restarted.push((position(self.row), position(column)));
-        self.buffer.bytes = self.buffer.bytes.saturating_add(size_of::<(u32, u32)>());
     }
 }
 

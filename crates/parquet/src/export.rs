@@ -22,7 +22,7 @@ use crate::names::{digest, host_partition};
 use crate::place::ExportPlace;
 use crate::range::{ExportedRange, key};
 use crate::root::ExportRoot;
-use crate::rows::{EntryColumns, MissingReasons, each_row};
+use crate::rows::{CellNotes, EntryColumns, MissingReasons, RowValues, each_row};
 
 /// Length of a day.
 const DAY_100NS: i64 = 864_000_000_000;
@@ -351,15 +351,16 @@ impl SetExport {
         let time_us = clocks.utc_100ns().saturating_sub(UNIX_EPOCH_100NS).div_euclid(10);
         let metadata = sample.metadata;
         let mut counted: HashMap<ExportedIdentity, Vec<CountStart>> = HashMap::new();
-        let mut notes = metadata.map(EntryMetadata::notes).unwrap_or_default();
-        let mut reasons = MissingReasons::new(metadata);
+        let notes = metadata.map(EntryMetadata::notes).unwrap_or_default();
+        let mut notes_left = notes;
         let Self { buffer, columns, before, .. } = self;
-        let mut left_out = Vec::new();
+        let (mut rows, mut left_out) = (Vec::new(), Vec::new());
+        let first = buffer.rows.len();
         buffer.begin_sample();
         each_row(&result.body, metadata, |number, identity, values| {
-            let of_row = notes.iter().take_while(|((row, _), _)| *row <= number).count();
-            let (of_row, rest) = notes.split_at(of_row);
-            notes = rest;
+            let of_row = notes_left.iter().take_while(|((row, _), _)| *row <= number).count();
+            let (of_row, rest) = notes_left.split_at(of_row);
+            notes_left = rest;
             let starts =
                 of_row.iter().filter_map(|((_, column), note)| Some((*column, note.counted_since()?.get())));
             let starts: Vec<CountStart> = starts.collect();
@@ -370,30 +371,17 @@ impl SetExport {
             if is_known {
                 return;
             }
-            let clocks = columns.clocks(values, own, &mut left_out);
-            let head = SampleHead { time_us, perf_time_ns: now, interval_ns, clocks };
-            let mut row = buffer.row(&identity, &head);
-            values.each(&columns.columns, |at, column, value| {
-                let Some(target) = column.target else { return };
-                match value {
-                    _ if left_out.contains(&at) => {
-                        row.set_missing(target, "its clock is not that of the row's other counters");
-                    }
-                    Some(value) => row.set(target, value),
-                    None => {
-                        if let Some(reason) = reasons.of((number, at), column, of_row) {
-                            row.set_no_value(target, reason);
-                        }
-                    }
-                }
-            });
+            let clocks = columns.clocks(number, values, own, &mut left_out);
+            buffer.row(&identity, &SampleHead { time_us, perf_time_ns: now, interval_ns, clocks });
+            rows.push(values);
             for column in restarted.into_iter().flatten() {
                 if let Some(target) = columns.columns.get(column).and_then(|column| column.target) {
-                    row.set_restarted(target);
+                    buffer.add_restarted(target);
                 }
             }
         });
-        buffer.end_sample();
+        let cells = SampleCells { first, rows, left_out, notes };
+        cells.add_to(buffer, columns, &mut MissingReasons::new(metadata));
         self.before = Some(ComparedSample { clocks: *clocks, counted });
     }
 
@@ -438,6 +426,51 @@ impl SetExport {
         let range = ExportedRange { run: origin.run, first, last };
         self.known.entry(folder).or_default().push(range);
         Ok(())
+    }
+}
+
+/// Cells of a sample.
+struct SampleCells<'a> {
+    /// Number of the first row in the buffer.
+    first: usize,
+    rows: Vec<RowValues<'a>>,
+    /// Row and column of each value with another clock, ascending.
+    left_out: Vec<(usize, usize)>,
+    notes: &'a CellNotes,
+}
+
+impl<'a> SampleCells<'a> {
+    /// Adds the cells to a buffer, column by column: going along the rows would write to all columns in turn.
+    fn add_to(&self, buffer: &mut RowBuffer, columns: &EntryColumns, reasons: &mut MissingReasons<'a>) {
+        let Self { first, rows, left_out, notes } = self;
+        let mut missing: Vec<(usize, usize, usize, u32)> = Vec::new();
+        for (target, sources) in &columns.targets {
+            let Some(mut cells) = buffer.columns.get_mut(*target).map(std::mem::take) else { continue };
+            let sources = sources.iter().filter_map(|at| Some((*at, columns.columns.get(*at)?)));
+            for (number, values) in rows.iter().enumerate() {
+                let row = first.saturating_add(number);
+                for (at, column) in sources.clone() {
+                    match values.number(at) {
+                        _ if !left_out.is_empty() && left_out.binary_search(&(number, at)).is_ok() => {
+                            let reason = "its clock is not that of the row's other counters";
+                            missing.push((row, at, *target, buffer.reason_text(reason)));
+                        }
+                        Some(value) => cells.set(row, value),
+                        None => {
+                            if let Some(reason) = reasons.of((number, at), column, notes) {
+                                missing.push((row, at, *target, buffer.reason(*target, reason)));
+                            }
+                        }
+                    }
+                }
+            }
+            if let Some(column) = buffer.columns.get_mut(*target) {
+                *column = cells;
+            }
+        }
+        // Lists have the columns of a row in their order.
+        missing.sort_unstable();
+        buffer.end_sample(missing.into_iter().map(|(row, _, target, number)| (row, target, number)));
     }
 }
 

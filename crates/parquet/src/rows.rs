@@ -14,6 +14,8 @@ use crate::layout::CountersetLayout;
 #[derive(Debug)]
 pub(crate) struct EntryColumns {
     pub columns: Vec<EntryColumn>,
+    /// Columns of the layout, each with the columns of the result that go to it: mostly one.
+    pub targets: Vec<(usize, Vec<usize>)>,
     has_clocks: bool,
 }
 
@@ -37,24 +39,33 @@ impl EntryColumns {
             clock: place(counter.perf_time).map(|time| (time, place(counter.perf_freq))),
         };
         let columns: Vec<EntryColumn> = counters.iter().map(column).collect();
-        Self { has_clocks: columns.iter().any(|column| column.clock.is_some()), columns }
+        let mut targets: Vec<(usize, Vec<usize>)> = Vec::new();
+        for (at, target) in columns.iter().enumerate().filter_map(|(at, column)| Some((at, column.target?))) {
+            match targets.iter_mut().find(|(known, _)| *known == target) {
+                Some((_, sources)) => sources.push(at),
+                None => targets.push((target, vec![at])),
+            }
+        }
+        Self { has_clocks: columns.iter().any(|column| column.clock.is_some()), columns, targets }
     }
 
     /// Returns the clocks of a row: those of its sample, or those that its counters bring. Counters with other clocks
-    /// than an earlier counter of the row are added to `left_out`.
-    pub fn clocks(&self, row: RowValues<'_>, of_sample: Clocks, left_out: &mut Vec<usize>) -> Clocks {
-        left_out.clear();
+    /// than an earlier counter of the row are added to `left_out`, with the number of the row.
+    pub fn clocks(
+        &self,
+        number: usize,
+        row: RowValues<'_>,
+        of_sample: Clocks,
+        left_out: &mut Vec<(usize, usize)>,
+    ) -> Clocks {
         let mut clocks = of_sample;
         if !self.has_clocks {
             return clocks;
         }
-        let mut values = Vec::with_capacity(self.columns.len());
-        row.each(&self.columns, |_, _, value| values.push(value));
         let mut own: Vec<(Clock, i64, i64)> = Vec::new();
         for (at, column) in self.columns.iter().enumerate() {
             let Some((time, freq)) = column.clock else { continue };
-            let value =
-                |at: usize| values.get(at).copied().flatten().and_then(|value| i64::try_from(value).ok());
+            let value = |at: usize| row.number(at).and_then(|value| i64::try_from(value).ok());
             let Some(ticks) = value(time) else { continue };
             let clock = column.counter.counter_type.decode().clock;
             let freq =
@@ -65,7 +76,7 @@ impl EntryColumns {
                     clocks = clocks.with(clock, ticks, freq);
                 }
                 Some((_, known, known_freq)) if (*known, *known_freq) == (ticks, freq) => {}
-                Some(_) => left_out.push(at),
+                Some(_) => left_out.push((number, at)),
             }
         }
         clocks
@@ -80,32 +91,22 @@ pub(crate) enum RowValues<'a> {
 }
 
 impl RowValues<'_> {
-    /// Calls `each` with each column, its number and its value.
+    /// Returns the number of a column: a row of a foreign block can have fewer columns.
     #[inline]
-    pub fn each(self, columns: &[EntryColumn], mut each: impl FnMut(usize, &EntryColumn, Option<u64>)) {
-        let mut left = columns.iter().enumerate();
-        let cell = |value: BlockValue<'_>| {
-            if let Some((at, column)) = left.next() {
-                each(at, column, value.number().map(RawValue::get));
-            }
+    pub fn number(&self, column: usize) -> Option<u64> {
+        let value = match self {
+            Self::One(value) => (column == 0).then_some(*value),
+            Self::Several(values) => values.get(column),
         };
-        match self {
-            Self::One(value) => std::iter::once(value).for_each(cell),
-            // Not a `for` loop: this way there is one loop for each layout of the cells.
-            Self::Several(values) => values.iter().for_each(cell),
-        }
-        // A row of a foreign block can have fewer.
-        for (at, column) in left {
-            each(at, column, None);
-        }
+        value.and_then(BlockValue::number).map(RawValue::get)
     }
 }
 
 /// Calls `each` with the number, the identity and the values of each row of a result.
-pub(crate) fn each_row(
-    body: &Body<'_>,
-    metadata: Option<&EntryMetadata>,
-    mut each: impl FnMut(usize, RowIdentity<'_>, RowValues<'_>),
+pub(crate) fn each_row<'a>(
+    body: &Body<'a>,
+    metadata: Option<&'a EntryMetadata>,
+    mut each: impl FnMut(usize, RowIdentity<'a>, RowValues<'a>),
 ) {
     let birth = |row: usize| {
         let birth = metadata.and_then(|metadata| metadata.birth(row));
