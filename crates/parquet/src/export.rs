@@ -442,30 +442,35 @@ struct SampleCells<'a> {
 impl<'a> SampleCells<'a> {
     /// Adds the cells to a buffer, column by column: going along the rows would write to all columns in turn.
     fn add_to(&self, buffer: &mut RowBuffer, columns: &EntryColumns, reasons: &mut MissingReasons<'a>) {
+        /// Number of rows whose cells stay in the first cache while each column takes its own.
+        const TILE: usize = 32;
         let Self { first, rows, left_out, notes } = self;
         let mut missing: Vec<(usize, usize, usize, u32)> = Vec::new();
-        for (target, sources) in &columns.targets {
-            let Some(mut cells) = buffer.columns.get_mut(*target).map(std::mem::take) else { continue };
-            let sources = sources.iter().filter_map(|at| Some((*at, columns.columns.get(*at)?)));
-            for (number, values) in rows.iter().enumerate() {
-                let row = first.saturating_add(number);
-                for (at, column) in sources.clone() {
-                    match values.number(at) {
-                        _ if !left_out.is_empty() && left_out.binary_search(&(number, at)).is_ok() => {
-                            let reason = "its clock is not that of the row's other counters";
-                            missing.push((row, at, *target, buffer.reason_text(reason)));
-                        }
-                        Some(value) => cells.set(row, value),
-                        None => {
-                            if let Some(reason) = reasons.of((number, at), column, notes) {
-                                missing.push((row, at, *target, buffer.reason(*target, reason)));
+        for tile in (0..rows.len()).step_by(TILE) {
+            let tile = rows.iter().enumerate().skip(tile).take(TILE);
+            for (target, sources) in &columns.targets {
+                let Some(mut cells) = buffer.columns.get_mut(*target).map(std::mem::take) else { continue };
+                let sources = sources.iter().filter_map(|at| Some((*at, columns.columns.get(*at)?)));
+                for (number, values) in tile.clone() {
+                    let row = first.saturating_add(number);
+                    for (at, column) in sources.clone() {
+                        match values.number(at) {
+                            _ if !left_out.is_empty() && left_out.binary_search(&(number, at)).is_ok() => {
+                                let reason = "its clock is not that of the row's other counters";
+                                missing.push((row, at, *target, buffer.reason_text(reason)));
+                            }
+                            Some(value) => cells.set(row, value),
+                            None => {
+                                if let Some(reason) = reasons.of((number, at), column, notes) {
+                                    missing.push((row, at, *target, buffer.reason(*target, reason)));
+                                }
                             }
                         }
                     }
                 }
-            }
-            if let Some(column) = buffer.columns.get_mut(*target) {
-                *column = cells;
+                if let Some(column) = buffer.columns.get_mut(*target) {
+                    *column = cells;
+                }
             }
         }
         // Lists have the columns of a row in their order.
