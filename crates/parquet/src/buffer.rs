@@ -20,14 +20,14 @@ pub(crate) struct ExportedIdentity {
 
 /// Identity of a row as its block has it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RowIdentity<'a> {
+pub(crate) struct ReadIdentity<'a> {
     pub name: Name<'a>,
     pub id: i32,
     /// Birth; 0 = unknown.
     pub birth: i64,
 }
 
-impl RowIdentity<'_> {
+impl ReadIdentity<'_> {
     /// Returns `true` if the exported identity is that of this row.
     #[inline]
     pub fn is(&self, known: &ExportedIdentity) -> bool {
@@ -195,7 +195,7 @@ impl RowBuffer {
         self.rows.is_empty()
     }
 
-    /// Begins a sample.
+    /// Begins the rows of a sample.
     pub fn begin_sample(&mut self) {
         self.expected = self.last_sample..self.rows.len();
         self.last_sample = self.rows.len();
@@ -219,7 +219,7 @@ impl RowBuffer {
 
     /// Begins the row of an instance.
     #[inline]
-    pub fn row(&mut self, identity: &RowIdentity<'_>, head: &SampleHead) {
+    pub fn row(&mut self, identity: &ReadIdentity<'_>, head: &SampleHead) {
         if self.heads.last() != Some(head) {
             self.heads.push(*head);
             self.bytes = self.bytes.saturating_add(size_of::<SampleHead>());
@@ -235,7 +235,7 @@ impl RowBuffer {
 
     /// Returns the number of an identity that comes next in the sample before, except for a few rows that have ended.
     #[inline]
-    fn expected_identity(&mut self, identity: &RowIdentity<'_>) -> Option<u32> {
+    fn expected_identity(&mut self, identity: &ReadIdentity<'_>) -> Option<u32> {
         const ENDED: usize = 8;
         for row in self.expected.clone().take(ENDED) {
             let number = self.rows.get(row)?.identity;

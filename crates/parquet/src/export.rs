@@ -14,7 +14,7 @@ use perfset_engine::{EntryMetadata, NextOutcome, ResolvedEntry, Snapshot, Source
 use perfset_log::Logs;
 use perfset_log::recording::{RecordedTick, RecordingAbout};
 
-use crate::buffer::{ExportedIdentity, RowBuffer, RowIdentity, SampleHead};
+use crate::buffer::{ExportedIdentity, ReadIdentity, RowBuffer, SampleHead};
 use crate::error::ParquetExportError;
 use crate::file::{FileAbout, PartFile};
 use crate::layout::CountersetLayout;
@@ -24,7 +24,7 @@ use crate::range::{ExportedRange, key};
 use crate::root::ExportRoot;
 use crate::rows::{CellNotes, EntryColumns, MissingReasons, RowValues, each_row};
 
-/// Length of a day.
+/// Length of a day, in 100 ns.
 const DAY_100NS: i64 = 864_000_000_000;
 
 /// Options of an export.
@@ -139,7 +139,7 @@ struct ComparedSample {
 
 impl ComparedSample {
     /// Returns the starts of the counts of a row.
-    fn starts(&self, identity: &RowIdentity<'_>) -> &[CountStart] {
+    fn starts(&self, identity: &ReadIdentity<'_>) -> &[CountStart] {
         /// Number of rows up to which comparing them costs less than a copy of the name and a look-up: most
         /// countersets have counts of their total alone.
         const FEW: usize = 8;
@@ -429,7 +429,7 @@ impl SetExport {
     }
 }
 
-/// Cells of a sample.
+/// Cells of the rows of a sample.
 struct SampleCells<'a> {
     /// Number of the first row in the buffer.
     first: usize,

@@ -7,7 +7,7 @@ use perfset_core::{Counter, InstanceId, NoValue, RawValue};
 use perfset_engine::{CellState, EntryMetadata, ResolvedEntry};
 use perfset_log::recording::OTHER_TIMES;
 
-use crate::buffer::RowIdentity;
+use crate::buffer::ReadIdentity;
 use crate::layout::CountersetLayout;
 
 /// Columns of an entry's result: the place of each counter in a file, and its own clock.
@@ -83,7 +83,7 @@ impl EntryColumns {
     }
 }
 
-/// Values of a row.
+/// Values of a row, as its block has them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RowValues<'a> {
     One(BlockValue<'a>),
@@ -106,7 +106,7 @@ impl RowValues<'_> {
 pub(crate) fn each_row<'a>(
     body: &Body<'a>,
     metadata: Option<&'a EntryMetadata>,
-    mut each: impl FnMut(usize, RowIdentity<'a>, RowValues<'a>),
+    mut each: impl FnMut(usize, ReadIdentity<'a>, RowValues<'a>),
 ) {
     let birth = |row: usize| {
         let birth = metadata.and_then(|metadata| metadata.birth(row));
@@ -115,7 +115,7 @@ pub(crate) fn each_row<'a>(
     let single = || {
         let name = metadata.and_then(EntryMetadata::instance).unwrap_or_default();
         let id = metadata.and_then(EntryMetadata::instance_id);
-        RowIdentity { name, id: id.map_or(0, |InstanceId(id)| id.cast_signed()), birth: birth(0) }
+        ReadIdentity { name, id: id.map_or(0, |InstanceId(id)| id.cast_signed()), birth: birth(0) }
     };
     let table = match body {
         Body::Error => return,
@@ -125,7 +125,7 @@ pub(crate) fn each_row<'a>(
     };
     for (number, instance) in table.rows().map_while(Result::ok).enumerate() {
         let InstanceId(id) = instance.id();
-        let identity = RowIdentity { name: instance.name(), id: id.cast_signed(), birth: birth(number) };
+        let identity = ReadIdentity { name: instance.name(), id: id.cast_signed(), birth: birth(number) };
         each(number, identity, RowValues::Several(instance.values()));
     }
 }
