@@ -1,9 +1,11 @@
 //! Export as Parquet: its cost and its bytes, beside the parquet crate that writes the same columns.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::env;
 use std::fmt::{self, Display};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context, Error, Result, bail, ensure};
@@ -15,55 +17,114 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPrope
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, TypePtr};
-use perfset_engine::Snapshot;
+use perfset_core::v2::{Block, Body, Values};
+use perfset_engine::path::PathQuery;
+use perfset_engine::{NextOutcome, Snapshot, Source};
 use perfset_log::Logs;
 use perfset_log::recording::{Recording, seal};
 use perfset_parquet::{ExportOptions, Exporter, SampleOrigin, export};
 
 use super::folder::{TemporaryFolder, record};
 use super::parquet::SetRows;
-use super::synthetic::{Checksum, Size, SyntheticMachine};
+use super::synthetic::{Size, SyntheticMachine};
 use super::{FEW_ROUNDS, Hour, TICKS, samples};
 use crate::measure::{Comparison, Report};
-use crate::{Options, Out};
+use crate::{Options, Out, command};
 
 /// Goals: the cost of an export in multiples of the parquet crate's, and its bytes in multiples of the best layout.
 const COST_GOAL: f64 = 1.4;
 const SIZE_GOAL: f64 = 1.05;
 
-/// Measures exports of synthetic data.
-pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
-    out(&cost(options.rounds.min(FEW_ROUNDS))?)?;
-    let hour = Hour::record()?;
-    out(&ExportedBytes::of(hour.path())?)
-}
+/// Variable with the directory of a recording, which is exported instead of a minute of this machine.
+const VARIABLE: &str = "PERFSET_RECORDING";
+/// Number of samples of this machine, one a second.
+const OF_THIS_MACHINE: u32 = 60;
 
-/// Measures the export of samples that are in memory, and of their recording.
-fn cost(rounds: usize) -> Result<Report> {
-    let machine = SyntheticMachine::new(Size::Whole);
-    let mut query = machine.query();
-    let (mut snapshots, mut checksum) = (Vec::new(), Checksum::default());
-    for _ in 0..TICKS {
-        let mut snapshot = Snapshot::default();
-        machine.collect(&mut query, &mut snapshot)?;
-        checksum.add_all(machine.checksum());
-        snapshots.push(snapshot);
-    }
-    let folder = TemporaryFolder::new("export")?;
-    let lake = folder.path().join("lake");
-    write(&snapshots, &lake)?;
-    let mut files = Vec::new();
-    for path in files_below(&lake)? {
-        files.push(RawFile::read(&path)?);
-    }
-    let peer = TemporaryFolder::new("export-peer")?;
-    // The same samples, as a recorder has written them.
+/// Measures exports of synthetic data, and of a recording of this machine.
+pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
+    let rounds = options.rounds.min(FEW_ROUNDS);
     let recorded = TemporaryFolder::new("export-recording")?;
     record(&SyntheticMachine::new(Size::Whole), recorded.path(), samples(1), |journal| {
         seal(journal)?;
         Ok(())
     })?;
-    let logs = Logs::open(&[recorded.path().to_owned()])?;
+    out(&cost("the synthetic machine", &synthetic()?, recorded.path(), rounds)?)?;
+    let program = command::path();
+    if let Some(folder) = env::var_os(VARIABLE).map(PathBuf::from) {
+        out(&of_recording("a recording", &folder, rounds)?)?;
+    } else if program.exists() {
+        let folder = TemporaryFolder::new("export-machine")?;
+        let mut recorder = Command::new(program);
+        recorder.arg("record").arg("--dir").arg(folder.path()).arg("1").arg(OF_THIS_MACHINE.to_string());
+        let output = recorder.stdin(Stdio::null()).output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        out(&of_recording("this machine", folder.path(), rounds)?)?;
+    }
+    let hour = Hour::record()?;
+    out(&ExportedBytes::of(hour.path())?)
+}
+
+/// Returns samples of the synthetic machine.
+fn synthetic() -> Result<Vec<Snapshot>> {
+    let machine = SyntheticMachine::new(Size::Whole);
+    let mut query = machine.query();
+    let mut snapshots = Vec::new();
+    for _ in 0..TICKS {
+        let mut snapshot = Snapshot::default();
+        machine.collect(&mut query, &mut snapshot)?;
+        snapshots.push(snapshot);
+    }
+    Ok(snapshots)
+}
+
+/// Measures the export of a recording, and of its samples in memory.
+fn of_recording(what: &str, folder: &Path, rounds: usize) -> Result<Report> {
+    let mut logs = Logs::open(&[folder.to_owned()])?;
+    let mut query = PathQuery::from_handle(logs.open()?);
+    for path in logs.paths() {
+        query.add(&mut logs, &path)?;
+    }
+    let mut snapshots = Vec::new();
+    while query.collect()? == NextOutcome::Sample {
+        snapshots.push(query.snapshot().clone());
+    }
+    cost(what, &snapshots, folder, rounds)
+}
+
+/// Returns the number of values in samples.
+fn values(snapshots: &[Snapshot]) -> Result<usize> {
+    let mut values = 0;
+    let numbers = |cells: Values<'_>| cells.iter().filter(|value| value.number().is_some()).count();
+    for snapshot in snapshots {
+        for result in Block::parse(snapshot.block())?.results() {
+            values += match result?.body {
+                Body::Error => 0,
+                Body::SingleCounter(value) => usize::from(value.number().is_some()),
+                Body::MultipleCounters(_, cells) => numbers(cells),
+                Body::MultipleInstances(table) | Body::Counterset(_, table) => {
+                    table.rows().map_while(Result::ok).map(|row| numbers(row.values())).sum()
+                }
+            };
+        }
+    }
+    Ok(values)
+}
+
+/// Measures the export of samples that are in memory, and of their recording.
+fn cost(what: &str, snapshots: &[Snapshot], recorded: &Path, rounds: usize) -> Result<Report> {
+    let folder = TemporaryFolder::new("export")?;
+    let lake = folder.path().join("first");
+    write(snapshots, &lake)?;
+    let mut files = Vec::new();
+    for path in files_below(&lake)? {
+        files.push(RawFile::read(&path)?);
+    }
+    let peer = TemporaryFolder::new("export-peer")?;
+    let logs = Logs::open(&[recorded.to_owned()])?;
+    // A directory for each round: ext4 goes around inodes that were removed in the last seconds.
+    let rounds_made = Cell::new(0_u32);
+    let next = || rounds_made.set(rounds_made.get().wrapping_add(1));
+    let lake = || folder.path().join(rounds_made.get().to_string());
     let failures: RefCell<Vec<Error>> = RefCell::default();
     let done = |result: Result<u64>| {
         result.unwrap_or_else(|error| {
@@ -71,20 +132,20 @@ fn cost(rounds: usize) -> Result<Report> {
             0
         })
     };
-    let title = format!("export: {TICKS} samples of {} countersets", files.len());
-    let report = Comparison::new(title, usize::try_from(checksum.values)?)
+    let title = format!("export: {} samples of {what}, {} files", snapshots.len(), files.len());
+    let report = Comparison::new(title, values(snapshots)?)
         .variant("parquet crate, the same columns in memory (peer)", || {
             done(files.iter().map(|file| file.write(peer.path())).sum())
         })
         .reference("parquet")
-        .variant("Exporter, samples in memory", || done(write(&snapshots, &lake)))
-        .before(|| drop(fs::remove_dir_all(&lake)))
+        .variant("Exporter, samples in memory", || done(write(snapshots, &lake())))
+        .before(next)
         .goal("parquet", COST_GOAL)
         .variant("export of the recording, reading included", || {
-            let exported = export(&logs, lake.as_path(), ExportOptions::default(), || {});
+            let exported = export(&logs, lake(), ExportOptions::default(), || {});
             done(exported.map(|exported| exported.rows).map_err(Error::from))
         })
-        .before(|| drop(fs::remove_dir_all(&lake)))
+        .before(next)
         .run(rounds);
     failures.into_inner().pop().map_or(Ok(report), Err)
 }
@@ -103,7 +164,12 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        if path.is_dir() { files.extend(files_below(&path)?) } else { files.push(path) }
+        if path.is_dir() {
+            files.extend(files_below(&path)?);
+        } else if path.extension().is_some_and(|extension| extension == "parquet") {
+            // The other file is the lock of the host.
+            files.push(path);
+        }
     }
     Ok(files)
 }

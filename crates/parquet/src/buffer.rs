@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::ops::Range;
 
 use parquet::data_type::ByteArray;
-use perfset_core::NoValue;
 use perfset_core::sample::Clocks;
+use perfset_core::{Name, NoValue};
 
 /// Identity of an instance, with the types of the columns.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -15,6 +16,43 @@ pub(crate) struct ExportedIdentity {
     pub id: i32,
     /// Birth; 0 = unknown.
     pub birth: i64,
+}
+
+/// Identity of a row as its block has it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReadIdentity<'a> {
+    pub name: Name<'a>,
+    pub id: i32,
+    /// Birth; 0 = unknown.
+    pub birth: i64,
+}
+
+impl ReadIdentity<'_> {
+    /// Returns `true` if the exported identity is that of this row.
+    #[inline]
+    pub fn is(&self, known: &ExportedIdentity) -> bool {
+        (self.id, self.birth) == (known.id, known.birth) && is_text(self.name, &known.name)
+    }
+
+    pub fn exported(&self) -> ExportedIdentity {
+        let mut name = String::new();
+        name.extend(exported_chars(self.name));
+        ExportedIdentity { name, id: self.id, birth: self.birth }
+    }
+}
+
+/// Returns the characters of a name, of which an unpaired surrogate is none.
+fn exported_chars(name: Name<'_>) -> impl Iterator<Item = char> {
+    char::decode_utf16(name.units()).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
+}
+
+/// Returns `true` if a name is exported as this text.
+fn is_text(name: Name<'_>, text: &str) -> bool {
+    if text.is_ascii() {
+        let units = name.units();
+        return units.len() == text.len() && units.eq(text.bytes().map(u16::from));
+    }
+    exported_chars(name).eq(text.chars())
 }
 
 /// Values that all instances of a sample have in common.
@@ -42,15 +80,15 @@ impl<T> Default for Interned<T> {
 }
 
 impl<T: Clone + Eq + Hash> Interned<T> {
-    /// Returns the number of a value, which is added if it is new, and `true` then.
-    fn number(&mut self, value: T) -> (u32, bool) {
+    /// Returns the number of a value, which is added if it is new.
+    fn number(&mut self, value: T) -> u32 {
         if let Some(number) = self.numbers.get(&value) {
-            return (*number, false);
+            return *number;
         }
-        let number = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
+        let number = position(self.all.len());
         self.all.push(value.clone());
         self.numbers.insert(value, number);
-        (number, true)
+        number
     }
 }
 
@@ -58,27 +96,54 @@ impl<T: Clone + Eq + Hash> Interned<T> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ColumnCells {
     values: Vec<i64>,
-    has_value: Vec<bool>,
+    /// Bits of the rows that have no value, until the last of them that a value follows: most columns have none.
+    gaps: Vec<u64>,
 }
 
 impl ColumnCells {
-    fn set(&mut self, row: usize, value: i64) {
-        if self.values.len() < row {
-            self.values.resize(row, 0);
-            self.has_value.resize(row, false);
+    /// Sets the value of a row, unless it has one: two registered counters can share a column.
+    #[inline]
+    pub fn set(&mut self, row: usize, value: u64) {
+        if self.values.len() > row {
+            return;
         }
-        self.values.push(value);
-        self.has_value.push(true);
+        if self.values.len() < row {
+            self.leave_out(row);
+        }
+        self.values.push(value.cast_signed());
+    }
+
+    /// Adds rows without a value, until `end`.
+    fn leave_out(&mut self, end: usize) {
+        self.gaps.resize(end.div_ceil(64), 0);
+        for row in self.values.len()..end {
+            if let Some(word) = self.gaps.get_mut(row.wrapping_div(64)) {
+                *word |= 1_u64.wrapping_shl(position(row));
+            }
+        }
+        self.values.resize(end, 0);
     }
 
     /// Returns the value of a row.
+    #[inline]
     pub fn get(&self, row: usize) -> Option<i64> {
-        self.values.get(row).copied().filter(|_| self.has_value.get(row) == Some(&true))
+        let gaps = self.gaps.get(row.wrapping_div(64)).copied().unwrap_or(0);
+        let is_gap = gaps.wrapping_shr(position(row)) & 1 == 1;
+        self.values.get(row).copied().filter(|_| !is_gap)
+    }
+
+    /// Returns the values of all rows, if each of `rows` has one.
+    pub fn of_all(&self, rows: usize) -> Option<&[i64]> {
+        (self.gaps.is_empty() && self.values.len() == rows).then_some(&*self.values)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
     }
 }
 
 /// Row: numbers of its identity and of its sample.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RowHead {
     pub identity: u32,
     pub head: u32,
@@ -100,7 +165,20 @@ pub(crate) struct RowBuffer {
     pub reasons: Interned<String>,
     /// Row and column of each count that began anew, ascending by row.
     pub restarted: Vec<(u32, u32)>,
+    /// First row of the last sample.
+    last_sample: usize,
+    /// Row of the sample before that is expected to have the identity of the next row, and the end of that sample.
+    expected: Range<usize>,
     bytes: usize,
+    bytes_of_cells: usize,
+}
+
+/// Rows in the order of a file, with the numbers of their samples and identities.
+#[derive(Debug, Default)]
+pub(crate) struct SortedRows {
+    pub rows: Vec<u32>,
+    pub heads: Vec<u32>,
+    pub identities: Vec<u32>,
 }
 
 impl RowBuffer {
@@ -110,52 +188,145 @@ impl RowBuffer {
 
     /// Returns the memory of the rows in bytes, approximately.
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.bytes.saturating_add(self.bytes_of_cells)
     }
 
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
+    /// Begins the rows of a sample.
+    pub fn begin_sample(&mut self) {
+        self.expected = self.last_sample..self.rows.len();
+        self.last_sample = self.rows.len();
+    }
+
+    /// Ends a sample with its missing values: row, column, and number of the reason, ascending by row.
+    pub fn end_sample(&mut self, missing: impl IntoIterator<Item = (usize, usize, u32)>) {
+        let mut missing = missing.into_iter().peekable();
+        for row in self.missing_before.len()..self.rows.len() {
+            self.missing_before.push(position(self.missing.len()));
+            while let Some((row, column, number)) = missing.next_if(|(of, ..)| *of <= row) {
+                self.missing.push((position(row), position(column), number));
+                self.bytes = self.bytes.saturating_add(size_of::<(u32, u32, u32)>());
+            }
+        }
+        /// Bytes of a value, and of the bit that tells if there is one.
+        const CELL: usize = 9;
+        let cells = self.columns.iter().map(|cells| cells.values.len()).fold(0, usize::saturating_add);
+        self.bytes_of_cells = cells.saturating_mul(CELL);
+    }
+
     /// Begins the row of an instance.
-    pub fn row(&mut self, identity: &ExportedIdentity, head: &SampleHead) -> BufferedRow<'_> {
+    #[inline]
+    pub fn row(&mut self, identity: &ReadIdentity<'_>, head: &SampleHead) {
         if self.heads.last() != Some(head) {
             self.heads.push(*head);
             self.bytes = self.bytes.saturating_add(size_of::<SampleHead>());
         }
-        let head = u32::try_from(self.heads.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        let head = position(self.heads.len().saturating_sub(1));
+        let identity = match self.expected_identity(identity) {
+            Some(known) => known,
+            None => self.looked_up(&identity.exported()),
+        };
+        self.rows.push(RowHead { identity, head });
+        self.bytes = self.bytes.saturating_add(size_of::<RowHead>().saturating_add(size_of::<u32>()));
+    }
+
+    /// Returns the number of an identity that comes next in the sample before, except for a few rows that have ended.
+    #[inline]
+    fn expected_identity(&mut self, identity: &ReadIdentity<'_>) -> Option<u32> {
+        const ENDED: usize = 8;
+        for row in self.expected.clone().take(ENDED) {
+            let number = self.rows.get(row)?.identity;
+            if identity.is(self.identities.all.get(index(number))?) {
+                self.expected.start = row.saturating_add(1);
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    fn looked_up(&mut self, identity: &ExportedIdentity) -> u32 {
         // Mostly known, so it is not cloned before it is looked up.
-        let identity = match self.identities.numbers.get(identity) {
+        match self.identities.numbers.get(identity) {
             Some(number) => *number,
             None => {
                 let len = identity.name.len().saturating_add(size_of::<ExportedIdentity>());
                 self.bytes = self.bytes.saturating_add(len.saturating_mul(2));
-                self.identities.number(identity.clone()).0
+                self.identities.number(identity.clone())
             }
-        };
-        self.rows.push(RowHead { identity, head });
-        self.missing_before.push(position(self.missing.len()));
-        self.bytes = self.bytes.saturating_add(size_of::<RowHead>().saturating_add(size_of::<u32>()));
-        BufferedRow { row: self.rows.len().saturating_sub(1), buffer: self }
+        }
+    }
+
+    /// Returns the number of the reason for a missing value of a column.
+    pub fn reason(&mut self, column: usize, reason: &NoValue) -> u32 {
+        let known = self.last_reasons.get(column).and_then(Option::as_ref);
+        if let Some((_, number)) = known.filter(|(known, _)| known == reason) {
+            return *number;
+        }
+        let number = self.reason_text(&reason.to_string());
+        if self.last_reasons.len() <= column {
+            self.last_reasons.resize(column.saturating_add(1), None);
+        }
+        if let Some(last) = self.last_reasons.get_mut(column) {
+            *last = Some((reason.clone(), number));
+        }
+        number
+    }
+
+    /// Returns the number of a reason that is a text.
+    pub fn reason_text(&mut self, reason: &str) -> u32 {
+        match self.reasons.numbers.get(reason) {
+            Some(number) => *number,
+            None => {
+                self.bytes = self.bytes.saturating_add(reason.len().saturating_mul(2));
+                self.reasons.number(reason.to_owned())
+            }
+        }
+    }
+
+    /// Adds a count of the last row that started again.
+    pub fn add_restarted(&mut self, column: usize) {
+        self.restarted.push((position(self.rows.len().saturating_sub(1)), position(column)));
+        self.bytes = self.bytes.saturating_add(size_of::<(u32, u32)>());
     }
 
     /// Returns the rows sorted by (instance, id, birth, time).
-    pub fn sorted(&self) -> Vec<u32> {
+    pub fn sorted(&self) -> SortedRows {
         let mut identities: Vec<(&ExportedIdentity, u32)> = self.identities.all.iter().zip(0..).collect();
         identities.sort_unstable();
-        let mut ranks = vec![0_u32; identities.len()];
-        for ((_, identity), rank) in identities.iter().zip(0..) {
-            if let Some(place) = ranks.get_mut(index(*identity)) {
-                *place = rank;
+        // Rows of an identity are next to each other: they are counted, and then put into their places.
+        let mut places = vec![0_usize; identities.len()];
+        for row in &self.rows {
+            if let Some(count) = places.get_mut(index(row.identity)) {
+                *count = count.saturating_add(1);
             }
         }
-        let rank = |row: &RowHead| ranks.get(index(row.identity)).copied().unwrap_or(0);
-        let time = |row: &RowHead| self.heads.get(index(row.head)).map_or(0, |head| head.time_us);
-        let mut rows: Vec<(u32, i64, u32)> =
-            self.rows.iter().zip(0..).map(|(row, at)| (rank(row), time(row), at)).collect();
-        // A wall clock that was set back puts samples out of their order, which the last field keeps otherwise.
-        rows.sort_unstable();
-        rows.into_iter().map(|(_, _, at)| at).collect()
+        let mut end: usize = 0;
+        for (_, identity) in &identities {
+            if let Some(place) = places.get_mut(index(*identity)) {
+                end = end.saturating_add(std::mem::replace(place, end));
+            }
+        }
+        let mut rows = vec![0_u32; self.rows.len()];
+        for (row, at) in self.rows.iter().zip(0..) {
+            let Some(place) = places.get_mut(index(row.identity)) else { continue };
+            if let Some(sorted) = rows.get_mut(*place) {
+                *sorted = at;
+            }
+            *place = place.saturating_add(1);
+        }
+        let row = |row: &u32| self.rows.get(index(*row)).copied().unwrap_or_default();
+        let time = |at: &u32| self.heads.get(index(row(at).head)).map_or(0, |head| head.time_us);
+        // A wall clock that was set back puts samples out of their order.
+        if !self.heads.is_sorted_by_key(|head| head.time_us) {
+            rows.chunk_by_mut(|a, b| row(a).identity == row(b).identity)
+                .for_each(|rows| rows.sort_by_key(time));
+        }
+        let heads = rows.iter().map(|at| row(at).head).collect();
+        let identities = rows.iter().map(|at| row(at).identity).collect();
+        SortedRows { rows, heads, identities }
     }
 
     /// Returns the names of all identities as values of a column.
@@ -176,63 +347,6 @@ impl RowBuffer {
         let from = self.restarted.partition_point(|(known, _)| *known < row);
         let rest = self.restarted.get(from..).unwrap_or_default();
         rest.get(..rest.partition_point(|(known, _)| *known == row)).unwrap_or_default()
-    }
-}
-
-/// Writer of the cells of one row.
-pub(crate) struct BufferedRow<'a> {
-    buffer: &'a mut RowBuffer,
-    row: usize,
-}
-
-impl BufferedRow<'_> {
-    pub fn set(&mut self, column: usize, value: u64) {
-        let Some(cells) = self.buffer.columns.get_mut(column) else { return };
-        // Two registered counters can share a column; the first one has it.
-        if cells.values.len() > self.row {
-            return;
-        }
-        let added = self.row.saturating_add(1).saturating_sub(cells.values.len());
-        cells.set(self.row, value.cast_signed());
-        self.buffer.bytes = self.buffer.bytes.saturating_add(added.saturating_mul(9));
-    }
-
-    /// Sets a missing value with the reason that it has none.
-    pub fn set_no_value(&mut self, column: usize, reason: &NoValue) {
-        let known = self.buffer.last_reasons.get(column).and_then(Option::as_ref);
-        if let Some((_, number)) = known.filter(|(known, _)| known == reason) {
-            let number = *number;
-            return self.push_missing(column, number);
-        }
-        self.set_missing(column, &reason.to_string());
-        let number = self.buffer.missing.last().map_or(0, |(_, _, number)| *number);
-        if self.buffer.last_reasons.len() <= column {
-            self.buffer.last_reasons.resize(column.saturating_add(1), None);
-        }
-        if let Some(last) = self.buffer.last_reasons.get_mut(column) {
-            *last = Some((reason.clone(), number));
-        }
-    }
-
-    pub fn set_missing(&mut self, column: usize, reason: &str) {
-        let number = match self.buffer.reasons.numbers.get(reason) {
-            Some(number) => *number,
-            None => {
-                self.buffer.bytes = self.buffer.bytes.saturating_add(reason.len().saturating_mul(2));
-                self.buffer.reasons.number(reason.to_owned()).0
-            }
-        };
-        self.push_missing(column, number);
-    }
-
-    fn push_missing(&mut self, column: usize, number: u32) {
-        self.buffer.missing.push((position(self.row), position(column), number));
-        self.buffer.bytes = self.buffer.bytes.saturating_add(size_of::<(u32, u32, u32)>());
-    }
-
-    pub fn set_restarted(&mut self, column: usize) {
-        self.buffer.restarted.push((position(self.row), position(column)));
-        self.buffer.bytes = self.buffer.bytes.saturating_add(size_of::<(u32, u32)>());
     }
 }
 

@@ -14,7 +14,7 @@ use perfset_engine::{EntryMetadata, NextOutcome, ResolvedEntry, Snapshot, Source
 use perfset_log::Logs;
 use perfset_log::recording::{RecordedTick, RecordingAbout};
 
-use crate::buffer::{ExportedIdentity, RowBuffer, SampleHead};
+use crate::buffer::{ExportedIdentity, ReadIdentity, RowBuffer, SampleHead};
 use crate::error::ParquetExportError;
 use crate::file::{FileAbout, PartFile};
 use crate::layout::CountersetLayout;
@@ -22,7 +22,10 @@ use crate::names::{digest, host_partition};
 use crate::place::ExportPlace;
 use crate::range::{ExportedRange, key};
 use crate::root::ExportRoot;
-use crate::rows::{EntryColumns, each_row, row_reason};
+use crate::rows::{CellNotes, EntryColumns, MissingReasons, RowValues, each_row};
+
+/// Length of a day, in 100 ns.
+const DAY_100NS: i64 = 864_000_000_000;
 
 /// Options of an export.
 #[derive(Clone, Debug)]
@@ -123,6 +126,8 @@ struct SetExport {
     before: Option<ComparedSample>,
     /// Clocks of the last collection.
     last: Option<Clocks>,
+    /// Day of the last sample, and its directory.
+    day: Option<(i64, String)>,
 }
 
 /// Sample that the next one is compared with.
@@ -130,6 +135,21 @@ struct ComparedSample {
     clocks: ClockReading,
     /// Counts that did not begin with their row: columns of the result and starts, by instance.
     counted: HashMap<ExportedIdentity, Vec<CountStart>>,
+}
+
+impl ComparedSample {
+    /// Returns the starts of the counts of a row.
+    fn starts(&self, identity: &ReadIdentity<'_>) -> &[CountStart] {
+        /// Number of rows up to which comparing them costs less than a copy of the name and a look-up: most
+        /// countersets have counts of their total alone.
+        const FEW: usize = 8;
+        let starts = match self.counted.len() {
+            0 => None,
+            1..=FEW => self.counted.iter().find(|(known, _)| identity.is(known)).map(|(_, starts)| starts),
+            _ => self.counted.get(&identity.exported()),
+        };
+        starts.map(Vec::as_slice).unwrap_or_default()
+    }
 }
 
 /// Column of a count, and the time at which it began.
@@ -215,9 +235,9 @@ impl Exporter {
         let layout = CountersetLayout::of(counterset);
         let columns = EntryColumns::new(entry, &layout);
         let buffer = RowBuffer::new(layout.columns.len());
-        let (open, known, before, last) = Default::default();
+        let (open, known, before, last, day) = Default::default();
         let counterset = Arc::clone(counterset);
-        let set = SetExport { counterset, layout, columns, buffer, open, known, before, last };
+        let set = SetExport { counterset, layout, columns, buffer, open, known, before, last, day };
         self.sets.insert(set.layout.guid, set);
         Ok(())
     }
@@ -236,18 +256,23 @@ impl Exporter {
         if set.last.replace(own) == Some(own) {
             return Ok(());
         }
-        let folder = folder(&set.layout.slug, &self.host, clocks);
+        let day = clocks.utc_100ns().div_euclid(DAY_100NS);
+        let folder = match set.day.take() {
+            Some((known, folder)) if known == day => folder,
+            _ => folder(&set.layout.slug, &self.host, clocks),
+        };
+        let (_, folder) = set.day.insert((day, folder));
         let key = key_of(clocks, origin);
-        let known = match set.known.get(&folder) {
+        let known = match set.known.get(folder) {
             Some(known) => known,
-            None => set.known.entry(folder.clone()).or_insert(self.place.exported(&folder)?),
+            None => set.known.entry(folder.clone()).or_insert(self.place.exported(folder)?),
         };
         let is_known =
             known.iter().any(|known| known.run == origin.run && (known.first..=known.last).contains(&key));
-        let is_of_file = set.open.as_ref().is_some_and(|open| open.takes(&folder, origin));
+        let is_of_file = set.open.as_ref().is_some_and(|open| open.takes(folder, origin));
         if !is_known && !is_of_file {
+            let (folder, origin) = (folder.clone(), origin.clone());
             set.finish(&mut *self.place, &self.host, &mut self.summary)?;
-            let origin = origin.clone();
             set.open =
                 Some(OpenDayFile { part: None, folder, origin, first: key, last: key, samples: 0, rows: 0 });
         }
@@ -326,48 +351,37 @@ impl SetExport {
         let time_us = clocks.utc_100ns().saturating_sub(UNIX_EPOCH_100NS).div_euclid(10);
         let metadata = sample.metadata;
         let mut counted: HashMap<ExportedIdentity, Vec<CountStart>> = HashMap::new();
-        let mut counts = metadata.into_iter().flat_map(EntryMetadata::counts).peekable();
-        let before = self.before.as_ref().map(|before| &before.counted);
-        let Self { buffer, columns, .. } = self;
-        let mut left_out = Vec::new();
-        each_row(&result.body, metadata, columns.columns.len(), &mut |number, identity, values| {
-            let mut starts: Vec<CountStart> = Vec::new();
-            while let Some((_, column, since)) = counts.next_if(|(row, ..)| *row <= number) {
-                starts.push((column, since.get()));
-            }
-            let restarted = before.map(|before| {
-                restarted(before.get(identity).map(Vec::as_slice).unwrap_or_default(), &starts)
-            });
+        let notes = metadata.map(EntryMetadata::notes).unwrap_or_default();
+        let mut notes_left = notes;
+        let Self { buffer, columns, before, .. } = self;
+        let (mut rows, mut left_out) = (Vec::new(), Vec::new());
+        let first = buffer.rows.len();
+        buffer.begin_sample();
+        each_row(&result.body, metadata, |number, identity, values| {
+            let of_row = notes_left.iter().take_while(|((row, _), _)| *row <= number).count();
+            let (of_row, rest) = notes_left.split_at(of_row);
+            notes_left = rest;
+            let starts =
+                of_row.iter().filter_map(|((_, column), note)| Some((*column, note.counted_since()?.get())));
+            let starts: Vec<CountStart> = starts.collect();
+            let restarted = before.as_ref().map(|before| restarted(before.starts(&identity), &starts));
             if !starts.is_empty() {
-                counted.insert(identity.clone(), starts);
+                counted.insert(identity.exported(), starts);
             }
             if is_known {
                 return;
             }
-            let clocks = columns.clocks(values, own, &mut left_out);
-            let head = SampleHead { time_us, perf_time_ns: now, interval_ns, clocks };
-            let mut row = buffer.row(identity, &head);
-            for (at, (column, value)) in columns.columns.iter().zip(values).enumerate() {
-                let Some(target) = column.target else { continue };
-                match value {
-                    _ if left_out.contains(&at) => {
-                        row.set_missing(target, "its clock is not that of the row's other counters");
-                    }
-                    Some(value) => row.set(target, *value),
-                    None => {
-                        let reason = metadata.and_then(|metadata| metadata.reason(number, at));
-                        if let Some(reason) = row_reason(&column.counter, reason) {
-                            row.set_no_value(target, reason);
-                        }
-                    }
-                }
-            }
+            let clocks = columns.clocks(number, values, own, &mut left_out);
+            buffer.row(&identity, &SampleHead { time_us, perf_time_ns: now, interval_ns, clocks });
+            rows.push(values);
             for column in restarted.into_iter().flatten() {
                 if let Some(target) = columns.columns.get(column).and_then(|column| column.target) {
-                    row.set_restarted(target);
+                    buffer.add_restarted(target);
                 }
             }
         });
+        let cells = SampleCells { first, rows, left_out, notes };
+        cells.add_to(buffer, columns, &mut MissingReasons::new(metadata));
         self.before = Some(ComparedSample { clocks: *clocks, counted });
     }
 
@@ -412,6 +426,56 @@ impl SetExport {
         let range = ExportedRange { run: origin.run, first, last };
         self.known.entry(folder).or_default().push(range);
         Ok(())
+    }
+}
+
+/// Cells of the rows of a sample.
+struct SampleCells<'a> {
+    /// Number of the first row in the buffer.
+    first: usize,
+    rows: Vec<RowValues<'a>>,
+    /// Row and column of each value with another clock, ascending.
+    left_out: Vec<(usize, usize)>,
+    notes: &'a CellNotes,
+}
+
+impl<'a> SampleCells<'a> {
+    /// Adds the cells to a buffer, column by column: going along the rows would write to all columns in turn.
+    fn add_to(&self, buffer: &mut RowBuffer, columns: &EntryColumns, reasons: &mut MissingReasons<'a>) {
+        /// Number of rows whose cells stay in the first cache while each column takes its own.
+        const TILE: usize = 32;
+        let Self { first, rows, left_out, notes } = self;
+        let mut missing: Vec<(usize, usize, usize, u32)> = Vec::new();
+        for tile in (0..rows.len()).step_by(TILE) {
+            let tile = rows.iter().enumerate().skip(tile).take(TILE);
+            for (target, sources) in &columns.targets {
+                let Some(mut cells) = buffer.columns.get_mut(*target).map(std::mem::take) else { continue };
+                let sources = sources.iter().filter_map(|at| Some((*at, columns.columns.get(*at)?)));
+                for (number, values) in tile.clone() {
+                    let row = first.saturating_add(number);
+                    for (at, column) in sources.clone() {
+                        match values.number(at) {
+                            _ if !left_out.is_empty() && left_out.binary_search(&(number, at)).is_ok() => {
+                                let reason = "its clock is not that of the row's other counters";
+                                missing.push((row, at, *target, buffer.reason_text(reason)));
+                            }
+                            Some(value) => cells.set(row, value),
+                            None => {
+                                if let Some(reason) = reasons.of((number, at), column, notes) {
+                                    missing.push((row, at, *target, buffer.reason(*target, reason)));
+                                }
+                            }
+                        }
+                    }
+                }
+                if let Some(column) = buffer.columns.get_mut(*target) {
+                    *column = cells;
+                }
+            }
+        }
+        // Lists have the columns of a row in their order.
+        missing.sort_unstable();
+        buffer.end_sample(missing.into_iter().map(|(row, _, target, number)| (row, target, number)));
     }
 }
 

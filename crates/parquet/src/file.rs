@@ -14,7 +14,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type};
 use serde_json::json;
 
-use crate::buffer::{RowBuffer, SampleHead, index};
+use crate::buffer::{ColumnCells, RowBuffer, SampleHead, SortedRows, index};
 use crate::error::ParquetExportError;
 use crate::layout::{ColumnKind, CounterColumn, CountersetLayout};
 use crate::place::{ExportPlace, PendingFile, TemporaryPath};
@@ -94,35 +94,39 @@ impl PartFile {
 struct RowGroup<'a> {
     group: SerializedRowGroupWriter<'a, BufWriter<File>>,
     buffer: &'a RowBuffer,
-    sorted: &'a [u32],
+    sorted: &'a SortedRows,
 }
 
 type Written = Result<(), ParquetError>;
 
 impl RowGroup<'_> {
     fn write(mut self, columns: &[CounterColumn]) -> Written {
-        let buffer = self.buffer;
-        let row = |row: &u32| buffer.rows.get(index(*row)).copied();
-        let head = |at: &u32| row(at).and_then(|row| buffer.heads.get(index(row.head)));
-        let of_head = |read: fn(&SampleHead) -> i64| move |at: &u32| head(at).map(read);
-        self.all::<Int64Type>(of_head(|head| head.time_us))?;
-        self.all::<Int64Type>(of_head(|head| head.perf_time_ns))?;
-        self.optional::<Int64Type>(|at| head(at)?.interval_ns)?;
-        self.all::<Int64Type>(of_head(|head| head.clocks.perf_time))?;
-        self.all::<Int64Type>(of_head(|head| head.clocks.perf_freq))?;
-        self.all::<Int64Type>(of_head(|head| head.clocks.time_100ns))?;
-        self.all::<Int64Type>(of_head(|head| head.clocks.object_time))?;
-        self.all::<Int64Type>(of_head(|head| head.clocks.object_freq))?;
-        let names = buffer.instance_names();
-        let identity = |at: &u32| buffer.identities.all.get(index(row(at)?.identity));
-        self.all::<ByteArrayType>(|at| names.get(index(row(at)?.identity)).cloned())?;
-        self.all::<Int32Type>(|at| Some(identity(at)?.id))?;
-        self.optional::<Int64Type>(|at| Some(identity(at)?.birth).filter(|birth| *birth != 0))?;
+        let (buffer, sorted) = (self.buffer, self.sorted);
+        let heads = |group: &mut Self, read: fn(&SampleHead) -> i64| {
+            let values: Vec<i64> = buffer.heads.iter().map(read).collect();
+            group.all::<Int64Type>(&sorted.heads, &values)
+        };
+        heads(&mut self, |head| head.time_us)?;
+        heads(&mut self, |head| head.perf_time_ns)?;
+        let intervals: Vec<Option<i64>> = buffer.heads.iter().map(|head| head.interval_ns).collect();
+        self.optional::<Int64Type>(&sorted.heads, |head| intervals.get(head).copied().flatten())?;
+        heads(&mut self, |head| head.clocks.perf_time)?;
+        heads(&mut self, |head| head.clocks.perf_freq)?;
+        heads(&mut self, |head| head.clocks.time_100ns)?;
+        heads(&mut self, |head| head.clocks.object_time)?;
+        heads(&mut self, |head| head.clocks.object_freq)?;
+        let identities = &buffer.identities.all;
+        self.all::<ByteArrayType>(&sorted.identities, &buffer.instance_names())?;
+        let ids: Vec<i32> = identities.iter().map(|identity| identity.id).collect();
+        self.all::<Int32Type>(&sorted.identities, &ids)?;
+        let births: Vec<i64> = identities.iter().map(|identity| identity.birth).collect();
+        let birth = |identity: usize| births.get(identity).copied().filter(|birth| *birth != 0);
+        self.optional::<Int64Type>(&sorted.identities, birth)?;
         for (column, cells) in columns.iter().zip(&buffer.columns) {
             match column.kind {
-                ColumnKind::Raw => self.optional::<Int64Type>(|at| cells.get(index(*at)))?,
-                ColumnKind::Formatted => self.optional::<DoubleType>(|at| {
-                    Some(f64::from_bits(cells.get(index(*at))?.cast_unsigned()))
+                ColumnKind::Raw => self.cells(cells)?,
+                ColumnKind::Formatted => self.optional::<DoubleType>(&sorted.rows, |row| {
+                    Some(f64::from_bits(cells.get(row)?.cast_unsigned()))
                 })?,
             }
         }
@@ -130,31 +134,35 @@ impl RowGroup<'_> {
             columns.iter().map(|column| ByteArray::from(&*column.name)).collect();
         let reasons: Vec<ByteArray> =
             buffer.reasons.all.iter().map(|reason| ByteArray::from(&**reason)).collect();
+        let has_missing = !buffer.missing.is_empty();
         let missing = |row: u32| buffer.missing_of(row);
-        self.list(missing, |(_, column, _)| column_names.get(index(*column)).cloned())?;
-        self.list(missing, |(_, _, reason)| reasons.get(index(*reason)).cloned())?;
+        self.list(has_missing, missing, |(_, column, _)| column_names.get(index(*column)).cloned())?;
+        self.list(has_missing, missing, |(_, _, reason)| reasons.get(index(*reason)).cloned())?;
         let restarted = |row: u32| buffer.restarted_of(row);
-        self.list(restarted, |(_, column)| column_names.get(index(*column)).cloned())?;
+        let has_restarted = !buffer.restarted.is_empty();
+        self.list(has_restarted, restarted, |(_, column)| column_names.get(index(*column)).cloned())?;
         self.group.close().map(drop)
     }
 
-    /// Writes a column that has a value in each row.
-    fn all<T: DataType>(&mut self, read: impl Fn(&u32) -> Option<T::T>) -> Written {
+    /// Writes a column that has a value in each row: that at the row's position in `values`.
+    fn all<T: DataType>(&mut self, positions: &[u32], values: &[T::T]) -> Written {
         let Some(mut column) = self.group.next_column()? else { return Ok(()) };
-        for rows in self.sorted.chunks(BATCH) {
-            let values: Vec<T::T> = rows.iter().map(|row| read(row).unwrap_or_default()).collect();
+        for positions in positions.chunks(BATCH) {
+            let of_row = |position: &u32| values.get(index(*position)).cloned().unwrap_or_default();
+            let values: Vec<T::T> = positions.iter().map(of_row).collect();
             column.typed::<T>().write_batch(&values, None, None)?;
         }
         column.close()
     }
 
     /// Writes a column that has a value in some rows.
-    fn optional<T: DataType>(&mut self, read: impl Fn(&u32) -> Option<T::T>) -> Written {
+    fn optional<T: DataType>(&mut self, positions: &[u32], read: impl Fn(usize) -> Option<T::T>) -> Written {
         let Some(mut column) = self.group.next_column()? else { return Ok(()) };
-        for rows in self.sorted.chunks(BATCH) {
-            let (mut values, mut levels) = (Vec::new(), Vec::with_capacity(rows.len()));
-            for row in rows {
-                let value = read(row);
+        for positions in positions.chunks(BATCH) {
+            let (mut values, mut levels) =
+                (Vec::with_capacity(positions.len()), Vec::with_capacity(positions.len()));
+            for position in positions {
+                let value = read(index(*position));
                 levels.push(i16::from(value.is_some()));
                 values.extend(value);
             }
@@ -163,20 +171,44 @@ impl RowGroup<'_> {
         column.close()
     }
 
-    /// Writes a field of a list.
+    /// Writes the column of a counter. Most have a value in all rows, or in none.
+    fn cells(&mut self, cells: &ColumnCells) -> Written {
+        let sorted = self.sorted;
+        let Some(all) = cells.of_all(sorted.rows.len()).or(cells.is_empty().then_some(&[])) else {
+            return self.optional::<Int64Type>(&sorted.rows, |row| cells.get(row));
+        };
+        let Some(mut column) = self.group.next_column()? else { return Ok(()) };
+        let level = vec![i16::from(!all.is_empty()); sorted.rows.len().min(BATCH)];
+        let mut values = Vec::with_capacity(level.len());
+        for rows in sorted.rows.chunks(BATCH) {
+            values.clear();
+            if !all.is_empty() {
+                values.extend(rows.iter().map(|row| all.get(index(*row)).copied().unwrap_or(0)));
+            }
+            column.typed::<Int64Type>().write_batch(&values, level.get(..rows.len()), None)?;
+        }
+        column.close()
+    }
+
+    /// Writes a field of a list, which some rows have if `has_entries`.
     fn list<'b, E: 'b>(
         &mut self,
+        has_entries: bool,
         entries: impl Fn(u32) -> &'b [E],
         read: impl Fn(&E) -> Option<ByteArray>,
     ) -> Written {
         const IN_LIST: i16 = 2;
         let Some(mut column) = self.group.next_column()? else { return Ok(()) };
-        for rows in self.sorted.chunks(BATCH) {
+        for rows in self.sorted.rows.chunks(BATCH) {
             let (mut values, mut levels, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
-            for row in rows {
+            if !has_entries {
+                levels.resize(rows.len(), 0); // no list
+                repeated.resize(rows.len(), 0);
+            }
+            for row in rows.iter().filter(|_| has_entries) {
                 let entries = entries(*row);
                 if entries.is_empty() {
-                    levels.push(0); // no list
+                    levels.push(0);
                     repeated.push(0);
                 }
                 for (at, entry) in entries.iter().enumerate() {

@@ -2,18 +2,20 @@
 
 use perfset_core::counter_type::Clock;
 use perfset_core::sample::Clocks;
-use perfset_core::v2::{BlockValue, Body};
+use perfset_core::v2::{BlockValue, Body, Values};
 use perfset_core::{Counter, InstanceId, NoValue, RawValue};
-use perfset_engine::{EntryMetadata, ResolvedEntry};
+use perfset_engine::{CellState, EntryMetadata, ResolvedEntry};
 use perfset_log::recording::OTHER_TIMES;
 
-use crate::buffer::ExportedIdentity;
+use crate::buffer::ReadIdentity;
 use crate::layout::CountersetLayout;
 
 /// Columns of an entry's result: the place of each counter in a file, and its own clock.
 #[derive(Debug)]
 pub(crate) struct EntryColumns {
     pub columns: Vec<EntryColumn>,
+    /// Columns of the layout, each with the columns of the result that go to it: mostly one.
+    pub targets: Vec<(usize, Vec<usize>)>,
     has_clocks: bool,
 }
 
@@ -37,13 +39,25 @@ impl EntryColumns {
             clock: place(counter.perf_time).map(|time| (time, place(counter.perf_freq))),
         };
         let columns: Vec<EntryColumn> = counters.iter().map(column).collect();
-        Self { has_clocks: columns.iter().any(|column| column.clock.is_some()), columns }
+        let mut targets: Vec<(usize, Vec<usize>)> = Vec::new();
+        for (at, target) in columns.iter().enumerate().filter_map(|(at, column)| Some((at, column.target?))) {
+            match targets.iter_mut().find(|(known, _)| *known == target) {
+                Some((_, sources)) => sources.push(at),
+                None => targets.push((target, vec![at])),
+            }
+        }
+        Self { has_clocks: columns.iter().any(|column| column.clock.is_some()), columns, targets }
     }
 
     /// Returns the clocks of a row: those of its sample, or those that its counters bring. Counters with other clocks
-    /// than an earlier counter of the row are added to `left_out`.
-    pub fn clocks(&self, values: &[Option<u64>], of_sample: Clocks, left_out: &mut Vec<usize>) -> Clocks {
-        left_out.clear();
+    /// than an earlier counter of the row are added to `left_out`, with the number of the row.
+    pub fn clocks(
+        &self,
+        number: usize,
+        row: RowValues<'_>,
+        of_sample: Clocks,
+        left_out: &mut Vec<(usize, usize)>,
+    ) -> Clocks {
         let mut clocks = of_sample;
         if !self.has_clocks {
             return clocks;
@@ -51,8 +65,7 @@ impl EntryColumns {
         let mut own: Vec<(Clock, i64, i64)> = Vec::new();
         for (at, column) in self.columns.iter().enumerate() {
             let Some((time, freq)) = column.clock else { continue };
-            let value =
-                |at: usize| values.get(at).copied().flatten().and_then(|value| i64::try_from(value).ok());
+            let value = |at: usize| row.number(at).and_then(|value| i64::try_from(value).ok());
             let Some(ticks) = value(time) else { continue };
             let clock = column.counter.counter_type.decode().clock;
             let freq =
@@ -63,70 +76,100 @@ impl EntryColumns {
                     clocks = clocks.with(clock, ticks, freq);
                 }
                 Some((_, known, known_freq)) if (*known, *known_freq) == (ticks, freq) => {}
-                Some(_) => left_out.push(at),
+                Some(_) => left_out.push((number, at)),
             }
         }
         clocks
     }
 }
 
-/// Function that takes the number, the identity and the values of a row.
-type EachRow<'a> = dyn FnMut(usize, &ExportedIdentity, &[Option<u64>]) + 'a;
+/// Values of a row, as its block has them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RowValues<'a> {
+    One(BlockValue<'a>),
+    Several(Values<'a>),
+}
 
-/// Calls `each` with the identity and the values of each row of a result.
-pub(crate) fn each_row(
-    body: &Body<'_>,
-    metadata: Option<&EntryMetadata>,
-    columns: usize,
-    each: &mut EachRow<'_>,
+impl RowValues<'_> {
+    /// Returns the number of a column: a row of a foreign block can have fewer columns.
+    #[inline]
+    pub fn number(&self, column: usize) -> Option<u64> {
+        let value = match self {
+            Self::One(value) => (column == 0).then_some(*value),
+            Self::Several(values) => values.get(column),
+        };
+        value.and_then(BlockValue::number).map(RawValue::get)
+    }
+}
+
+/// Calls `each` with the number, the identity and the values of each row of a result.
+pub(crate) fn each_row<'a>(
+    body: &Body<'a>,
+    metadata: Option<&'a EntryMetadata>,
+    mut each: impl FnMut(usize, ReadIdentity<'a>, RowValues<'a>),
 ) {
-    let mut values: Vec<Option<u64>> = Vec::with_capacity(columns);
-    let mut identity = ExportedIdentity { name: String::new(), id: 0, birth: 0 };
     let birth = |row: usize| {
         let birth = metadata.and_then(|metadata| metadata.birth(row));
         birth.map_or(0, |birth| birth.get().cast_signed())
     };
-    let mut row =
-        |number: usize, identity: &ExportedIdentity, cells: &mut dyn Iterator<Item = BlockValue<'_>>| {
-            values.clear();
-            values.extend(cells.take(columns).map(|value| value.number().map(RawValue::get)));
-            values.resize(columns, None); // a row of a foreign block can have fewer
-            each(number, identity, &values);
-        };
+    let single = || {
+        let name = metadata.and_then(EntryMetadata::instance).unwrap_or_default();
+        let id = metadata.and_then(EntryMetadata::instance_id);
+        ReadIdentity { name, id: id.map_or(0, |InstanceId(id)| id.cast_signed()), birth: birth(0) }
+    };
     let table = match body {
         Body::Error => return,
-        Body::SingleCounter(value) => {
-            single(&mut identity, metadata, birth(0));
-            return row(0, &identity, &mut std::iter::once(*value));
-        }
-        Body::MultipleCounters(_, cells) => {
-            single(&mut identity, metadata, birth(0));
-            return row(0, &identity, &mut cells.iter());
-        }
+        Body::SingleCounter(value) => return each(0, single(), RowValues::One(*value)),
+        Body::MultipleCounters(_, cells) => return each(0, single(), RowValues::Several(*cells)),
         Body::MultipleInstances(table) | Body::Counterset(_, table) => table,
     };
     for (number, instance) in table.rows().map_while(Result::ok).enumerate() {
         let InstanceId(id) = instance.id();
-        identity.name.clear();
-        identity.name.extend(
-            char::decode_utf16(instance.name().units())
-                .map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)),
-        );
-        (identity.id, identity.birth) = (id.cast_signed(), birth(number));
-        row(number, &identity, &mut instance.values().iter());
+        let identity = ReadIdentity { name: instance.name(), id: id.cast_signed(), birth: birth(number) };
+        each(number, identity, RowValues::Several(instance.values()));
     }
 }
 
-fn single(identity: &mut ExportedIdentity, metadata: Option<&EntryMetadata>, birth: i64) {
-    let name = metadata.and_then(EntryMetadata::instance);
-    identity.name = name.map(|name| name.to_string()).unwrap_or_default();
-    let id = metadata.and_then(EntryMetadata::instance_id);
-    (identity.id, identity.birth) = (id.map_or(0, |InstanceId(id)| id.cast_signed()), birth);
+/// Notes about single cells, by row and column.
+pub(crate) type CellNotes = [((usize, usize), CellState)];
+
+/// Reasons for the missing values of a sample.
+pub(crate) struct MissingReasons<'a> {
+    metadata: Option<&'a EntryMetadata>,
+    /// Reason of each column, for cells without a note; `None` until it is asked for.
+    of_columns: Vec<Option<Option<&'a NoValue>>>,
+}
+
+impl<'a> MissingReasons<'a> {
+    pub fn new(metadata: Option<&'a EntryMetadata>) -> Self {
+        Self { metadata, of_columns: Vec::new() }
+    }
+
+    /// Returns the reason for a missing value of a row with these notes; `None` if it does not belong into the row.
+    pub fn of(
+        &mut self,
+        (row, at): (usize, usize),
+        column: &EntryColumn,
+        notes: &'a CellNotes,
+    ) -> Option<&'a NoValue> {
+        let note = notes.binary_search_by_key(&(row, at), |(cell, _)| *cell).ok();
+        if let Some((_, CellState::Missing(reason))) = note.and_then(|note| notes.get(note)) {
+            return row_reason(&column.counter, Some(reason));
+        }
+        if self.of_columns.len() <= at {
+            self.of_columns.resize(at.saturating_add(1), None);
+        }
+        let metadata = self.metadata;
+        // No row has this number, so no note applies.
+        let find =
+            || row_reason(&column.counter, metadata.and_then(|metadata| metadata.reason(usize::MAX, at)));
+        self.of_columns.get_mut(at).and_then(|known| *known.get_or_insert_with(find))
+    }
 }
 
 /// Returns the reason for a missing value that belongs into its row; `None` if the counter never has a value here, or
 /// was not asked for at that time.
-pub(crate) fn row_reason<'a>(counter: &Counter, reason: Option<&'a NoValue>) -> Option<&'a NoValue> {
+fn row_reason<'a>(counter: &Counter, reason: Option<&'a NoValue>) -> Option<&'a NoValue> {
     match reason {
         // The catalogue and the metadata of the file have this reason, which would be in each row.
         Some(NoValue::Unavailable(_)) if counter.is_never_there() => None,
