@@ -14,9 +14,19 @@ use running::{outcome, perfset, repository, run, scratch, testdata};
 
 const SECRET: &str = "a-secret-of-enough-letters";
 
+/// A process that does not outlive a failed test.
+struct Started(Child);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.0.kill(); // has ended, if the test is right
+        let _ = self.0.wait();
+    }
+}
+
 /// A server that was started, and the addresses that it printed.
 struct Served {
-    child: Child,
+    child: Started,
     err: BufReader<ChildStderr>,
     lines: Vec<String>,
 }
@@ -30,13 +40,17 @@ impl Served {
     fn run(mut command: Command, args: &[&str], lines: usize) -> Self {
         let mut child = command.args(args).stderr(Stdio::piped()).spawn().unwrap();
         let mut err = BufReader::new(child.stderr.take().unwrap());
-        let mut read = || {
+        let shows_past = args.iter().any(|word| word.starts_with("--record"));
+        let mut read = || loop {
             let mut line = String::new();
             err.read_line(&mut line).unwrap();
-            line.trim_end().to_owned()
+            // This user may have a recorder of the machine.
+            if shows_past || !line.starts_with("past ") {
+                break line.trim_end().to_owned();
+            }
         };
         let lines = (0..lines).map(|_| read()).collect();
-        Self { child, err, lines }
+        Self { child: Started(child), err, lines }
     }
 
     /// What it answers.
@@ -53,11 +67,11 @@ impl Served {
 
     /// Its exit code after a signal, and what it said after it listened.
     fn end(mut self, signal: &str) -> (i32, String) {
-        let id = self.child.id().to_string();
+        let id = self.child.0.id().to_string();
         assert!(Command::new("sh").args(["-c", &format!("kill -{signal} {id}")]).status().unwrap().success());
         let mut rest = String::new();
         self.err.read_to_string(&mut rest).unwrap();
-        (self.child.wait().unwrap().code().unwrap(), rest)
+        (self.child.0.wait().unwrap().code().unwrap(), rest)
     }
 }
 
@@ -221,11 +235,11 @@ fn capabilities(pid: &str) -> [u64; 2] {
 fn the_right_to_walk_over_tasks_is_given_up_and_no_other() {
     const PERFMON_AND_BPF: u64 = 1 << 38 | 1 << 39;
     let served = Served::start(&["--insecure"], if capabilities("self")[0] == 0 { 2 } else { 3 });
-    let tasks = fs::read_dir(format!("/proc/{}/task", served.child.id())).unwrap();
+    let tasks = fs::read_dir(format!("/proc/{}/task", served.child.0.id())).unwrap();
     let tasks: Vec<_> = tasks.map(|task| task.unwrap().file_name().into_string().unwrap()).collect();
     assert!(tasks.len() > 1, "{tasks:?}");
     for task in &tasks {
-        let has = capabilities(&format!("{}/task/{task}", served.child.id()));
+        let has = capabilities(&format!("{}/task/{task}", served.child.0.id()));
         assert_eq!(has, capabilities("self").map(|all| all & !PERFMON_AND_BPF), "{task}");
     }
     assert!(served.get("/api/countersets", "").contains("Process V2"));
@@ -338,7 +352,7 @@ fn each_machine_of_a_log_is_compared() {
 
 /// Memory of a process in bytes.
 fn resident(served: &Served) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", served.child.id())).unwrap();
+    let status = fs::read_to_string(format!("/proc/{}/status", served.child.0.id())).unwrap();
     let size = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     size.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
 }

@@ -1,7 +1,7 @@
 """Runs the image as a container's description says, without a container engine.
 
 Arguments: the description (of Compose or of Kubernetes), and the directory of the image's files. The command gets the
-user and the capabilities of the description, the machine's processes, a network of its own, and a token if it asks for
+user of the description and no capabilities, the machine's processes, a network of its own, and a token if it asks for
 one.
 """
 
@@ -18,13 +18,13 @@ import yaml
 ENVIRONMENT = {"PATH": "/usr/bin", "PERFSET_PROC": "/host/proc", "PERFSET_SYS": "/host/sys"}
 ADDRESS = "http://127.0.0.1:9182/metrics"
 TOKEN = "a-token-of-a-test-0123456789abcdef"
-CAPABILITIES = {"SYS_PTRACE": 19}
+NODE = "192.0.2.7"
 LAST_CAPABILITY = 63
 PR_CAPBSET_DROP = 24
 
 
 def described(path):
-    """Arguments of the command, directories that are mounted, user and group, and capabilities."""
+    """Arguments of the command, directories that are mounted, user and group."""
     with open(path, encoding="utf-8") as file:
         document = yaml.safe_load(file)
     if "services" in document:
@@ -32,7 +32,7 @@ def described(path):
         assert service["network_mode"] == service["pid"] == "host", service
         assert service["cap_drop"] == ["ALL"], service
         user, group = service["user"].split(":")
-        return service["command"], [mount.split(":")[1] for mount in service["volumes"]], int(user), int(group), []
+        return service["command"], [mount.split(":")[1] for mount in service["volumes"]], int(user), int(group)
     pod = document["spec"]["template"]["spec"]
     assert pod["hostNetwork"] and pod["hostPID"], pod
     (container,) = pod["containers"]
@@ -40,17 +40,17 @@ def described(path):
     rights = container["securityContext"]
     assert rights["capabilities"]["drop"] == ["ALL"], rights
     mounts = [mount["mountPath"] for mount in container["volumeMounts"]]
-    return container["args"], mounts, rights["runAsUser"], 0, rights["capabilities"]["add"]
+    assert not rights["allowPrivilegeEscalation"], rights
+    return container["args"], mounts, rights["runAsUser"], 0
 
 
-def enter(root, user, group, capabilities):
-    """Makes this process the container's."""
+def enter(root, user, group):
+    """Makes this process the container's, which has no capabilities."""
     libc = ctypes.CDLL(None, use_errno=True)
     os.chroot(root)
     os.chdir("/")
     os.setgroups([])
-    kept = {CAPABILITIES[name] for name in capabilities}
-    for capability in set(range(LAST_CAPABILITY + 1)) - kept:
+    for capability in range(LAST_CAPABILITY + 1):
         libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # fails for those that the kernel does not know
     os.setgid(group)
     os.setuid(user)
@@ -77,6 +77,7 @@ def first_metrics(token, server):
 
 def inside(path, root):
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    subprocess.run(["ip", "address", "add", f"{NODE}/32", "dev", "lo"], check=True)
     arguments, mounts, *rights = described(path)
     assert {"/host/proc", "/host/sys"} <= set(mounts), mounts
     # Engines give each container /proc and /dev.
@@ -103,6 +104,9 @@ def inside(path, root):
                     raise AssertionError("the metrics are there without the token")
                 except urllib.error.HTTPError as error:
                     assert error.code == 401, error
+                # As the node asks a pod whether it is ready.
+                with urllib.request.urlopen(f"http://{NODE}:9182/healthz", timeout=20) as answer:
+                    assert answer.status == 200, answer.status
         finally:
             server.terminate()
     assert server.returncode == 0, server.returncode

@@ -134,7 +134,7 @@ fn image(folder: &Path, new: &Path) -> Result<()> {
     for file in ["container/compose.yaml", "kubernetes/perfset.yaml"] {
         let text = fs::read_to_string(repository.join("packaging").join(file))?;
         let names =
-            [format!("image: perfset:{version}\n"), format!("image: perfset:${{VERSION:-{version}}}\n")];
+            [format!("image: perfset:{version} #"), format!("image: perfset:${{VERSION:-{version}}}\n")];
         ensure!(names.iter().any(|name| text.contains(name)), "{file} names another version than {version}");
         let mut python = Command::new("/usr/bin/python3");
         python.arg(repository.join("xtask/src/live/container.py"));
