@@ -179,11 +179,12 @@ pub fn run(args: &Args) -> Result<()> {
         ("answers at once", &at_once),
         ("the first screen answers ten questions", &|| first_answer::check(args.full)),
         ("draws in place on a terminal", &terminal),
+        // Beside compilers, much of the processors' time is that of processes that no sample sees.
+        ("the page shows, finds, zooms, pauses and is restored in a browser", &page::check),
         ("ends quietly on Ctrl+C", &interrupt),
         ("ends quietly when its reader goes away", &closed_pipe),
     ];
     let beside: &[Check<'_>] = &[
-        ("the page shows, finds, zooms, pauses and is restored in a browser", &page::check),
         ("sensors have the lines that node_exporter prints", &sensors::check),
         ("a report opens from disk without a network", &report::check),
         ("its suites pass under sanitizers and valgrind", &|| c::suites(args.full)),
