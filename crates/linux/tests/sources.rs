@@ -270,20 +270,20 @@ fn mentions(text: &str, name: &str) -> bool {
         })
 }
 
-/// Fields of counters, as text that names them.
+/// Results of changing numbers of files, as text that names counter and field.
 #[derive(Default)]
 struct Fields {
-    /// Those that the catalogue names.
+    /// Fields that the catalogue names for a counter.
     checked: BTreeSet<String>,
-    /// Those whose counter changed with them.
+    /// Fields with which their counter has changed.
     proven: BTreeSet<String>,
-    /// What is wrong with others.
+    /// Counters that changed with a field that is not theirs.
     wrong: BTreeSet<String>,
-    /// Numbers of files that have been changed on some machine.
+    /// Numbers that have been changed on some machine, by file and name.
     known: BTreeSet<(&'static str, FieldName)>,
 }
 
-/// Added to each number: more than a page in KiB, so that no unit rounds it away.
+/// Amount of each change: more than a page in KiB, so that no unit rounds it away.
 const STEP: u64 = 1_024;
 
 #[test]
