@@ -119,11 +119,7 @@ const QUESTIONS: [Question; 10] = [
         text: "is the disk slow or only busy",
         load: writer,
         answers: [
-            |line| {
-                line.contains(" % ")
-                    && (line.contains(" ms") || line.contains(" µs"))
-                    && !line.contains("process")
-            },
+            |line| has_latency(line) && !line.contains("process"),
             |line| line.starts_with("DSK") && line.contains("busy") && line.contains("avio"),
             NONE,
             NONE,
@@ -236,12 +232,12 @@ pub fn check(full: bool) -> Result<String> {
     for question in &QUESTIONS {
         let mut results = Vec::new();
         for (at, (name, command)) in tools.iter().enumerate() {
-            let seconds = ask(question, at, command).with_context(|| format!("{}: {name}", question.text))?;
-            results.push(seconds.map(|seconds| (question.keys[at].len(), seconds)));
+            let answer = ask(question, at, command).with_context(|| format!("{}: {name}", question.text))?;
+            results.push(answer.map(|seconds| (question.keys[at].len(), seconds)));
         }
         let cells = results.iter().zip(tools).map(|(result, (name, _))| match result {
-            Some((keys, seconds)) => format!("{name} {keys} keys {seconds:.1} s"),
-            None => format!("{name} -"),
+            Ok((keys, seconds)) => format!("{name} {keys} keys {seconds:.1} s"),
+            Err(_) => format!("{name} -"),
         });
         table.push_str(&format!("\n        {}: {}", question.text, cells.collect::<Vec<_>>().join(", ")));
         // Tools redraw once a second, so a second decides nothing.
@@ -249,16 +245,18 @@ pub fn check(full: bool) -> Result<String> {
             let peers = results.iter().take(TABLES).flatten();
             peers.into_iter().all(|(keys, seconds)| (ours.0, ours.1 - 1.0) <= (*keys, *seconds))
         };
-        if !results[0].as_ref().is_some_and(is_first) {
-            failed.push(question.text);
+        match &results[0] {
+            Ok(ours) if is_first(ours) => {}
+            Ok(_) => failed.push(question.text.to_owned()),
+            Err(screen) => failed.push(format!("{} (its screen:\n{screen})", question.text)),
         }
     }
-    ensure!(failed.is_empty(), "perfset is not first in {failed:?}:{table}");
+    ensure!(failed.is_empty(), "perfset is not first in {}:{table}", failed.join("; "));
     Ok(format!(": {} questions{table}", QUESTIONS.len()))
 }
 
-/// Returns the seconds until the screen of a tool shows the answer; `None` if it does not.
-fn ask(question: &Question, tool: usize, command: &str) -> Result<Option<f64>> {
+/// Returns the seconds until the screen of a tool shows the answer; the last screen if it does not.
+fn ask(question: &Question, tool: usize, command: &str) -> Result<Result<f64, String>> {
     let place = Folder::new("first-answer")?;
     let mut load = if question.is_change { Vec::new() } else { (question.load)(&place)? };
     sleep(SETTLED);
@@ -272,13 +270,16 @@ fn ask(question: &Question, tool: usize, command: &str) -> Result<Option<f64>> {
         sleep(Duration::from_millis(500));
         terminal.press(question.keys[tool])?;
     }
-    let mut answer = None;
-    while answer.is_none() && start.elapsed() < PATIENCE {
+    let answer = loop {
         sleep(Duration::from_millis(50));
-        if terminal.screen()?.lines().any(question.answers[tool]) {
-            answer = Some(start.elapsed().as_secs_f64());
+        let screen = terminal.screen()?;
+        if screen.lines().any(question.answers[tool]) {
+            break Ok(start.elapsed().as_secs_f64());
         }
-    }
+        if start.elapsed() >= PATIENCE {
+            break Err(screen);
+        }
+    };
     drop(load);
     Ok(answer)
 }
@@ -287,6 +288,12 @@ fn ask(question: &Question, tool: usize, command: &str) -> Result<Option<f64>> {
 fn list(line: &str, number: usize) -> &str {
     const BEGINNINGS: [usize; 3] = [0, 24, 50];
     line.char_indices().nth(BEGINNINGS[number]).and_then(|(at, _)| line.get(at..)).unwrap_or_default()
+}
+
+/// Returns `true` if a time follows a percentage in the line: how long requests of a disk took, and how busy it was.
+fn has_latency(line: &str) -> bool {
+    let times = line.split_once(" % ").map(|(_, rest)| rest.split_whitespace());
+    times.is_some_and(|mut words| words.any(|word| ["s", "ms", "µs"].contains(&word)))
 }
 
 /// Returns the number that follows a word in a line.
