@@ -179,13 +179,13 @@ pub fn run(args: &Args) -> Result<()> {
         ("answers at once", &at_once),
         ("the first screen answers ten questions", &|| first_answer::check(args.full)),
         ("draws in place on a terminal", &terminal),
-        // Beside compilers, much of the processors' time is that of processes that no sample sees.
-        ("the page shows, finds, zooms, pauses and is restored in a browser", &page::check),
+        ("the page's processes are as much as the processors are busy", &page::alone),
         ("ends quietly on Ctrl+C", &interrupt),
         ("ends quietly when its reader goes away", &closed_pipe),
     ];
     let beside: &[Check<'_>] = &[
         ("sensors have the lines that node_exporter prints", &sensors::check),
+        ("the page shows, finds, zooms, pauses and is restored in a browser", &page::busy),
         ("a report opens from disk without a network", &report::check),
         ("its suites pass under sanitizers and valgrind", &|| c::suites(args.full)),
         ("values of a file that is cut, punched and grown are whole", &|| cut::torn(rounds)),
