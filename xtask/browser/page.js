@@ -123,6 +123,12 @@ const samples = (page, count) => until(() => page.evaluate(async count =>
 
 const numbers = cells => cells.every(text => /\d/.test(text));
 
+/** Waits until the first line of a chart has values. Charts that are far below the window are not drawn. */
+async function hasValues(page, title, what = `${title} has no values`) {
+  await card(page, title).first().scrollIntoViewIfNeeded();
+  await until(async () => numbers((await legend(page, title))[0]?.cells ?? [""]), what);
+}
+
 const checks = {
   async "the overview has values and pictures at once"() {
     const page = await open();
@@ -198,7 +204,7 @@ const checks = {
 
   async "zoom and pause hold all charts, and let go"() {
     const page = await open("#w=60");
-    await until(async () => numbers((await legend(page, "Memory"))[0]?.cells ?? [""]), "no values");
+    await hasValues(page, "Memory");
     await samples(page, 6);
     const box = await card(page, "Memory").locator(".u-over").boundingBox();
     await page.mouse.move(box.x + box.width - 40, box.y + 40);
@@ -231,7 +237,7 @@ const checks = {
 
   async "the cursor of one chart shows values in all"() {
     const page = await open("#w=60");
-    await until(async () => numbers((await legend(page, "Memory"))[0]?.cells ?? [""]), "no values");
+    await hasValues(page, "Memory");
     await samples(page, 6);
     const box = await card(page, "Memory").locator(".u-over").boundingBox();
     await page.mouse.move(box.x + box.width - 20, box.y + 30);
@@ -246,7 +252,7 @@ const checks = {
 
   async "an address restores charts, lines, time and theme in another browser"() {
     const page = await open("#w=60");
-    await until(async () => numbers((await legend(page, "Memory"))[0]?.cells ?? [""]), "no values");
+    await hasValues(page, "Memory");
     await page.keyboard.press("t");
     await page.keyboard.press("t");
     await card(page, "Memory").locator(".name").nth(1).click();
@@ -268,7 +274,7 @@ const checks = {
     const want = await seen(page);
     same([want.theme[0], want.memory[1].off, want.wide], ["dark", true, ["Memory"]], "what was chosen");
     const other = await open(new URL(link).hash, { colorScheme: "light" });
-    await until(async () => numbers((await legend(other, "Memory"))[0]?.cells ?? [""]), "nothing is restored");
+    await hasValues(other, "Memory", "nothing is restored");
     await until(async () => JSON.stringify(await seen(other)) === JSON.stringify(want), "another view", 4000).catch(async () => {
       same(await seen(other), want, "the restored view");
     });
@@ -299,7 +305,7 @@ const checks = {
 
   async "the keyboard reaches everything, and one sees where it is"() {
     const page = await open();
-    await until(async () => numbers((await legend(page, "Memory"))[0]?.cells ?? [""]), "no values");
+    await hasValues(page, "Memory");
     const stops = [];
     for (let tab = 0; tab < 24; tab++) {
       await page.keyboard.press("Tab");
@@ -326,7 +332,7 @@ const checks = {
 
   async "at phone width nothing is wider than the screen"() {
     const page = await open("", { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
-    await until(async () => numbers((await legend(page, "Memory"))[0]?.cells ?? [""]), "no values");
+    await hasValues(page, "Memory");
     const widths = () => page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
     same(await widths(), [390, 390], "the page");
     await page.locator("#add").click();
@@ -367,7 +373,7 @@ const checks = {
       ["path", "\\Processor Information(_Total)\\Parking Status"], ["path", "\\Nonsense\\Nothing"],
       ["chart", "<b>Other</b>"], ["path", "\\System\\Processes"]]);
     const page = await open(`#${query}`);
-    await until(async () => numbers((await legend(page, "Mixed"))[0]?.cells ?? [""]), "the good one has no values");
+    await hasValues(page, "Mixed");
     await until(async () => (await legend(page, "Mixed")).length === 3, "not three rows");
     const notes = await card(page, "Mixed").locator(".note").allTextContents();
     ensure(notes.some(note => /Parking.*does not park/.test(note)), `of a counter that Linux does not have: ${notes}`);
@@ -456,7 +462,7 @@ const checks = {
       const origin = `http://127.0.0.1:${proxy.address().port}`;
       const page = await open("#w=60", { base: `${origin}/perf/${search}` });
       await until(async () => (await state(page).textContent()) === "Live", "not live");
-      await until(async () => numbers((await legend(page, "Memory"))[0]?.cells ?? [""]), "no values");
+      await hasValues(page, "Memory");
       await until(async () => (await page.locator("#findings .summary").textContent()) !== "Measuring the first interval", "no findings");
       same(new URL(page.url()).pathname, "/perf/", "where the page is");
       await page.reload();
@@ -487,7 +493,7 @@ const checks = {
 
   async "a lost connection is seen, comes back and leaves a gap"() {
     const page = await open("#w=60");
-    await until(async () => numbers((await legend(page, "Memory"))[0]?.cells ?? [""]), "no values");
+    await hasValues(page, "Memory");
     isAway = true;
     console.log("please restart");
     await until(async () => (await state(page).textContent()) === "Connection lost", "nobody sees that it is lost");
@@ -519,7 +525,7 @@ const checks = {
   async "a server that stands still leaves a gap in lines and heat maps"() {
     const page = await open("#w=60");
     const title = "Each processor";
-    await until(async () => numbers((await legend(page, title))[0]?.cells ?? [""]), "no values");
+    await hasValues(page, title);
     await sleep(3000);
     isAway = true; // for longer than the page waits, if the machine is busy
     console.log("please stand still");
@@ -635,13 +641,13 @@ const checks = {
     return `after ${first} ms, ${rate.toFixed(2)} requests a second`;
   },
 
-  ...checksOfCharts({ open, close, ensure, same, until, card, legend, state, numbers, url }),
+  ...checksOfCharts({ open, close, ensure, same, until, card, legend, state, numbers, hasValues, url }),
   ...checksOfFiles({ open, close, ensure, same, until, card, legend, numbers }),
   ...checksOfLogs({ open, close, ensure, same, until, legend, state, numbers, isDrawn, faults }),
   ...checksOfModules({ open, close, ensure, same }),
   ...checksOfComparisons({ open, close, ensure, same, card, legend, until }),
   ...checksOfPast({ open, close, ensure, same, card, legend, until, state }),
-  ...checksOfTables({ open, close, ensure, same, until, card, legend, numbers, samples, sleep }),
+  ...checksOfTables({ open, close, ensure, same, until, card, legend, numbers, hasValues, samples, sleep }),
 };
 
 /** Checks that need the processors: beside compilers, much of their time is that of processes that no sample sees. */

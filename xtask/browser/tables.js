@@ -8,7 +8,7 @@ const fragment = (table, ...more) => `#${new URLSearchParams([["w", 60], ["chart
 const MEMORY = [["chart", "Memory"], ["kind", "lines"], ["path", "\\Memory\\Available Bytes"]];
 
 /** What checks need: pages, their parts, and how to wait for something and to say what is wrong. */
-export const checksOfTables = ({ open, close, ensure, same, until, card, legend, numbers, samples, sleep }) => {
+export const checksOfTables = ({ open, close, ensure, same, until, card, legend, numbers, hasValues, samples, sleep }) => {
   const table = (page, title = "All") => card(page, title).locator(".grid");
   const status = (page, title) => table(page, title).locator(".status").textContent();
   const names = (page, title) => table(page, title).locator("tbody th[scope=row]").allTextContents();
@@ -174,7 +174,7 @@ export const checksOfTables = ({ open, close, ensure, same, until, card, legend,
       await page.evaluate(hash => { location.hash = hash; }, fragment([["set", "Process V2"]], ...MEMORY));
       await page.reload();
       await hasRows(page);
-      await until(async () => numbers((await legend(page, "Memory"))[0]?.cells ?? [""]), "no values");
+      await hasValues(page, "Memory");
       same(times.at(-1), null, "the time at first");
       await until(async () => {
         // Charts move while what was recorded comes in.
