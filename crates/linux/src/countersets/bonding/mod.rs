@@ -18,12 +18,12 @@ use crate::sources::bonding::interfaces;
 #[cfg(test)]
 mod tests;
 
-/// Instances of Bonding, from `/sys/class/net`.
+/// Instances of the counterset Bonding, from `/sys/class/net`.
 #[derive(Debug)]
 pub(crate) struct Bonding {
     class: PathBuf,
     masters: KeptFile,
-    /// Names of the bonds, in the kernel's order.
+    /// Names of the bonds (groups of network interfaces), in the kernel's order.
     names: Vec<Vec<u8>>,
     keys: Vec<InstanceKey>,
     bonds: Vec<Bond>,
@@ -38,7 +38,7 @@ struct Bond {
 const GONE: &str = "the bond is gone";
 
 impl Bonding {
-    /// Creates a provider that reads below `roots`.
+    /// Creates the provider of the counterset Bonding, which reads the kernel's files below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let class = roots.sys.join("class/net");
         let masters = KeptFile::new(class.join("bonding_masters"), SeqFileKind::Single);
@@ -46,7 +46,7 @@ impl Bonding {
     }
 }
 
-/// Parses names of interfaces into `into`, whose memory is reused.
+/// Parses the names of bonds (groups of network interfaces) into `into`, whose memory is reused.
 fn names(text: &[u8], into: &mut Vec<Vec<u8>>) -> Result<bool, crate::sources::text::TextError> {
     let listed = interfaces(text)?;
     let is_same = into.iter().map(Vec::as_slice).eq(listed.iter().copied());

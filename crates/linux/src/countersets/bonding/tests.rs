@@ -1,4 +1,4 @@
-//! Bonding from trees of files.
+//! Tests of the counterset Bonding, collected from trees of test files.
 
 use perfset_catalogue::bonding::{ACTIVE_SLAVES, COUNTERSET, SLAVES};
 
@@ -54,7 +54,7 @@ fn faults() {
     assert_eq!(opened(&tree, provider, &[SLAVES], &["bond0"]), want);
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of the counterset Bonding never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| (c.id.0, c.v1_index.unwrap())).collect();

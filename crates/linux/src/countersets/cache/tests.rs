@@ -1,4 +1,4 @@
-//! Cache from trees of files.
+//! Tests of the counterset Cache, collected from trees of test files.
 
 use perfset_catalogue::cache as id;
 use perfset_core::{CounterId, CounterType};
@@ -17,13 +17,13 @@ fn provider(roots: &Roots) -> SingleInstanceProvider<Cache> {
     single_instance(Cache::new(vmstat(roots)))
 }
 
-/// Counters that may have a value on Linux, and what they are in the fixture `two-nodes`.
+/// Counters of Cache that may have a value on Linux, with their raw values in the fixture `two-nodes`.
 const KNOWN: [(CounterId, u64); 3] =
     [(DATA_FLUSH_PAGES_PER_SEC, 5_529_611), (DIRTY_PAGES, 5_859_661), (DIRTY_PAGE_THRESHOLD, 4_929_427)];
 
 const OF_KNOWN: [CounterId; 3] = [KNOWN[0].0, KNOWN[1].0, KNOWN[2].0];
 
-/// The counters of `missing` that could have a value.
+/// Returns the counters without a value in a collection, except those that never have a value on Linux.
 fn lost(collected: &Collected) -> Vec<CounterId> {
     let missing = collected.missing("").into_keys().map(CounterId);
     missing.filter(|counter| OF_KNOWN.contains(counter)).collect()
@@ -40,7 +40,7 @@ fn every_counter() {
     assert_eq!(missing, never());
 }
 
-/// What has a value says where from, and all else that it never has one.
+/// Checks that the catalogue gives a source for each counter that may have a value, and "Never on Linux" for others.
 #[test]
 fn the_catalogue_knows_which() {
     for counter in COUNTERSET.counters.iter() {
@@ -51,7 +51,7 @@ fn the_catalogue_knows_which() {
     }
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of the counterset Cache never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let is_base = |type_: CounterType| type_ == CounterType::PERF_SAMPLE_BASE;

@@ -16,7 +16,7 @@ use crate::sources::cgroup::{BlkioSums, CpuAcctStat, CpuStat, IoSums, MemoryEven
 use crate::sources::named::Number;
 use crate::sources::text::TextError;
 
-/// Reason for a missing value if a control group lacks the file. The possible causes cannot be told apart.
+/// Reason for a missing value if a control group lacks the counter's file. The possible causes cannot be told apart.
 const NO_FILE: &str = "the group has no such file: it is the root, the controller is not enabled for it, the kernel is \
     older than the counter, or the group is gone";
 
@@ -28,7 +28,7 @@ const SECOND_100NS: u64 = 10_000_000;
 #[derive(Debug)]
 pub(super) struct CgroupFiles {
     clock_ticks: u64,
-    /// Index of the control group that the other fields belong to, and the number of the collection that read them.
+    /// Index of the control group that the cached files belong to, and the number of the collection that read them.
     of: Option<(usize, u64)>,
     file: KeptFile,
     cpu: CollectionCache<CpuStat>,
@@ -69,7 +69,7 @@ impl CgroupFiles {
         }
     }
 
-    /// Switches to the control group at index `at`, and drops the data of the previous group.
+    /// Switches to the control group at index `at`, and drops the cached files of the previous group.
     pub(super) fn turn_to(&mut self, at: usize, pass: &Collection) {
         if self.of != Some((at, pass.number())) {
             // The caches know only the collection, in which many groups are read. They begin empty for each
@@ -241,7 +241,7 @@ impl CgroupFiles {
         self.read(place, name, pass, attribute::number)
     }
 
-    /// Returns the time in a file of a version 1 control group, converted from ns to units of 100 ns.
+    /// Returns the time in a file of a version 1 control group, in units of 100 ns; the file has ns.
     fn ns(&mut self, place: GroupPath<'_>, name: &str, pass: &mut Collection) -> Result<u64, NoValue> {
         Ok(self.number(place, name, pass)? / NS_IN_100NS)
     }
@@ -346,7 +346,7 @@ impl CgroupFiles {
         place.blkio(names, &mut self.file, latest, pass).map(of_v1)
     }
 
-    /// Returns the time in a line of a pressure file; without a line, the time at which the file was read.
+    /// Returns the stalled time in a line of a pressure file; without a line, the time at which the file was read.
     fn stall(
         &mut self,
         place: GroupPath<'_>,
@@ -389,7 +389,8 @@ enum Resource {
     Irq,
 }
 
-/// Returns the resource and the line of a pressure counter; a timestamp counter has no line.
+/// Returns the resource and the line of the pressure file that a counter of stalled time displays; timestamps have no
+/// line.
 fn stalled(counter: CounterId) -> Option<(Resource, Option<Line>)> {
     Some(match counter {
         id::PERCENT_PROCESSOR_SOME_STALLED_TIME => (Resource::Cpu, Some(SOME)),
@@ -407,8 +408,8 @@ fn stalled(counter: CounterId) -> Option<(Resource, Option<Line>)> {
     })
 }
 
-/// Returns the directory of a control group for a controller: in version 2 if the controller belongs to version 2, else
-/// in version 1.
+/// Returns the directory with a controller's files of a control group: in version 2 if the controller belongs to version
+/// 2, else in version 1.
 fn place<'a>(
     group: &'a ControlGroup,
     mounts: &'a Mounts,
@@ -439,7 +440,7 @@ impl GroupPath<'_> {
         self.root.join(self.group).join(name)
     }
 
-    /// Switches `file` to the file `name` of the control group.
+    /// Switches the reader `file` to the file `name` of the control group.
     fn go(self, file: &mut KeptFile, name: &str) {
         file.move_to(|path| {
             self.root.clone_into(path);
@@ -463,7 +464,7 @@ impl GroupPath<'_> {
         })
     }
 
-    /// Returns the number in one line of the file `name`, which is read once per collection.
+    /// Returns the number in one line of the control group's file `name`, which is read once per collection.
     fn keyed<T: Default>(
         self,
         name: &str,
@@ -480,8 +481,8 @@ impl GroupPath<'_> {
         }
     }
 
-    /// Returns the sums of a version 1 block I/O file that has two names; the second, of older kernels, omits groups
-    /// below.
+    /// Returns the sums in a block I/O file of a version 1 control group. The file has two names; the second, of
+    /// older kernels, omits groups below.
     fn blkio<'a>(
         self,
         names: [&str; 2],

@@ -24,7 +24,7 @@ use mounts::{Hierarchy, Mounts};
 pub(crate) struct CGroup {
     mounts: Mounts,
     groups: Vec<ControlGroup>,
-    /// Keys of the groups, in the order of `groups`.
+    /// Keys of the rows of the control groups, in the order of `groups`.
     keys: Vec<InstanceKey>,
     files: CgroupFiles,
 }
@@ -32,15 +32,15 @@ pub(crate) struct CGroup {
 /// A control group: a path in one or several hierarchies.
 #[derive(Debug)]
 struct ControlGroup {
-    /// Path below the roots of the hierarchies.
+    /// Path of the control group below the roots of the hierarchies.
     path: PathBuf,
-    /// Inode of the group's directory in each hierarchy; `None` where the hierarchy does not have the group.
+    /// Inode of the control group's directory in each hierarchy; `None` where the hierarchy does not have the group.
     inodes: [Option<u64>; Hierarchy::COUNT],
 }
 
 impl CGroup {
-    /// Creates a provider that reads below `roots`. Version 1 counts some times in ticks; `clock_ticks` is their
-    /// number per second.
+    /// Creates the provider of the counterset CGroup, which reads below `roots`. Version 1 counts some times in
+    /// ticks; `clock_ticks` is their number per second.
     pub(crate) fn new(roots: &Roots, clock_ticks: u64) -> Self {
         let mounts = Mounts::new(roots.sys.join("fs/cgroup"));
         Self { mounts, groups: Vec::new(), keys: Vec::new(), files: CgroupFiles::new(clock_ticks) }
@@ -73,7 +73,7 @@ impl InstanceSource for CGroup {
     }
 }
 
-/// Returns the groups of all hierarchies, parents before their children.
+/// Returns the control groups of all hierarchies, parents before their children.
 fn groups(mounts: &Mounts) -> Vec<ControlGroup> {
     let mut found: Vec<(&Path, usize, u64)> = mounts.groups().collect();
     // Sorting puts the same path of several hierarchies side by side, and parents before their children.

@@ -8,7 +8,7 @@ use super::tree::GroupTree;
 use crate::provider::{Collection, KeptFile, LOOK_AGAIN_NS, ReadFiles, SeqFileKind};
 use crate::sources::cgroup::Controllers;
 
-/// Hierarchy of control groups: version 2, or that of a controller of version 1.
+/// Hierarchy of control groups: the one of version 2, or that of a controller of version 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hierarchy {
     Unified,
@@ -22,7 +22,7 @@ pub(super) enum Hierarchy {
 impl Hierarchy {
     pub(super) const COUNT: usize = 6;
 
-    /// Returns the index of the hierarchy in arrays with one element for each hierarchy.
+    /// Returns the index of the control-group hierarchy in arrays with one element for each hierarchy.
     fn index(self) -> usize {
         match self {
             Self::Unified => 0,
@@ -46,19 +46,19 @@ const FOLDERS: [&[&str]; Hierarchy::COUNT] = [
     &["pids"],
 ];
 
-/// Hierarchies mounted below a directory: one of version 2, several of version 1, or both.
+/// Control-group hierarchies mounted below a directory: one of version 2, several of version 1, or both.
 #[derive(Debug)]
 pub(super) struct Mounts {
     folder: PathBuf,
-    /// Mount points of the hierarchies, by [`Hierarchy::index`].
+    /// Mount points of the control-group hierarchies, by [`Hierarchy::index`].
     found: [Option<PathBuf>; Hierarchy::COUNT],
-    /// Time of the last search for mount points, on the monotonic clock.
+    /// Time of the last search for mount points of control-group hierarchies, on the monotonic clock.
     found_at_ns: Option<u64>,
-    /// Trees of groups: one for the hierarchies that share a directory.
+    /// Trees of control groups: one for all hierarchies that share a directory.
     trees: Vec<GroupTree>,
-    /// Index in `trees` of each hierarchy's tree.
+    /// Index in `trees` of each hierarchy's tree of control groups.
     tree_of: [Option<usize>; Hierarchy::COUNT],
-    /// Controllers enabled in version 2.
+    /// Controllers that are enabled in version 2 of control groups.
     pub(super) controllers: Controllers,
 }
 
@@ -74,7 +74,7 @@ impl Mounts {
         }
     }
 
-    /// Finds the current control groups. Returns `true` if they differ from those found before.
+    /// Finds the current control groups. Returns `true` if they differ from the groups found before.
     pub(super) fn refresh(&mut self, pass: &mut Collection) -> bool {
         let is_new = self.find(pass);
         let mut changed = is_new;
@@ -84,15 +84,15 @@ impl Mounts {
         changed
     }
 
-    /// Returns the path, the hierarchy's index and the inode of every group. If hierarchies share a tree, the index
-    /// is that of the first.
+    /// Returns the path, the hierarchy's index and the inode of every control group. If hierarchies share a tree, the
+    /// index is that of the first.
     pub(super) fn groups(&self) -> impl Iterator<Item = (&Path, usize, u64)> {
         let hierarchy = |tree: usize| self.tree_of.iter().position(|of| *of == Some(tree)).unwrap_or(0);
         let trees = self.trees.iter().enumerate();
         trees.flat_map(move |(at, tree)| tree.groups().map(move |(path, inode)| (path, hierarchy(at), inode)))
     }
 
-    /// Returns the root of a hierarchy if the group with these inodes is in it.
+    /// Returns the root of a hierarchy if the control group with these inodes is in it.
     pub(super) fn root(
         &self,
         hierarchy: Hierarchy,
@@ -105,7 +105,7 @@ impl Mounts {
         self.trees.get(tree).map(GroupTree::root)
     }
 
-    /// Finds the mount points of the hierarchies. Returns `true` if they have changed.
+    /// Finds the mount points of the control-group hierarchies. Returns `true` if they have changed.
     fn find(&mut self, pass: &mut Collection) -> bool {
         let is_young = |at: u64| pass.elapsed_ns().saturating_sub(at) < LOOK_AGAIN_NS;
         if !self.trees.is_empty() && self.found_at_ns.is_some_and(is_young) {

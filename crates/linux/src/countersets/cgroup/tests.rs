@@ -1,4 +1,4 @@
-//! CGroup from trees of files.
+//! Tests of the counterset CGroup, collected from trees of test files.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,14 +15,14 @@ use crate::testing::{CellOutcome, Collected, FAULTS, Tree, collect, collect_all,
 
 use id::*;
 
-/// Not 100, because no code may assume that value.
+/// Clock ticks per second in these tests: not 100, because no code may assume that value.
 const CLOCK_TICKS: u64 = 250;
 
 fn provider(roots: &Roots) -> MultiInstanceProvider<CGroup> {
     multi_instance(CGroup::new(roots, CLOCK_TICKS))
 }
 
-/// The fixture `two-nodes`: what each counter of each group is, in the order of the ids.
+/// Raw values of each control group in the fixture `two-nodes` (version 2), in the order of the counter ids.
 const VERSION_2: [(&str, [Option<u64>; 41]); 3] = [
     (
         "/",
@@ -164,7 +164,7 @@ const VERSION_2: [(&str, [Option<u64>; 41]); 3] = [
     ),
 ];
 
-/// The same of the fixture `containers`.
+/// Raw values of each control group in the fixture `containers` (version 1), in the order of the counter ids.
 const VERSION_1: [(&str, [Option<u64>; 41]); 3] = [
     (
         "/",
@@ -329,7 +329,8 @@ fn every_counter_of_version_1() {
     check(&collect_all(&mut provider(&fixture("containers"))), &VERSION_1);
 }
 
-/// Version 2 for time and pressure, version 1 for what its controllers hold.
+/// Checks that, with both versions mounted, times and pressure come from version 2, and each other value from its
+/// controller's version.
 #[test]
 fn a_hybrid_is_decided_group_by_group() {
     let tree = Tree::copy_of("containers");
@@ -376,7 +377,7 @@ fn a_hybrid_is_decided_group_by_group() {
     assert_eq!(collected.birth("session").unwrap().get(), inode("unified/session"));
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of the counterset CGroup never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let of_microsoft = [(0, 6), (1, 142), (2, 144), (22, 28)];
@@ -521,7 +522,8 @@ fn groups_come_and_go() {
     assert_eq!(other.birth("/"), before.birth("/"));
 }
 
-/// The kernel counts the subdirectories of a directory, and does not always update its modification time.
+/// Checks that a control group is found that replaces another between two collections. The kernel counts
+/// subdirectories, and does not always update the directory's modification time.
 #[test]
 fn one_that_comes_as_another_goes() {
     let tree = Tree::copy_of("two-nodes");
@@ -537,7 +539,8 @@ fn one_that_comes_as_another_goes() {
     assert_eq!(after.names(), ["app.slice/b"]);
 }
 
-/// Between the listing and the reading.
+/// Checks that a control group that vanishes between listing and reading has no values, and that other groups have
+/// theirs.
 #[test]
 fn a_group_that_vanishes_loses_only_itself() {
     use crate::provider::{Collection, InstanceSource};
@@ -584,7 +587,7 @@ fn without_control_groups_there_is_no_instance() {
     assert_eq!(*collected.get("a", TASK_COUNT), CellOutcome::Value(3));
 }
 
-/// However deep they are.
+/// Checks that a deep tree of control groups is listed only to the maximum depth.
 #[test]
 fn deep_trees_end_somewhere() {
     let tree = Tree::proc_of("old-kernel");

@@ -1,4 +1,4 @@
-//! Directories of a hierarchy of control groups.
+//! Directories in the tree of a hierarchy of control groups.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::provider::{Collection, DirReader};
 
-/// Groups of a hierarchy, parents before their children, and siblings in the order of their names.
+/// Control groups of a hierarchy, parents before their children, and siblings in the order of their names.
 #[derive(Debug)]
 pub(super) struct GroupTree {
     root: PathBuf,
@@ -19,12 +19,12 @@ pub(super) struct GroupTree {
 
 #[derive(Debug)]
 struct Node {
-    /// Path that begins with the path of the root.
+    /// Path of the control group's directory, beginning with the path of the hierarchy's root.
     path: PathBuf,
     stamp: DirStamp,
 }
 
-/// Identity of a directory, and evidence of changes in its subdirectories.
+/// Identity of a control group's directory, and evidence of changes in its subdirectories.
 ///
 /// The kernel counts a link for each subdirectory, and does not always update the time of change; other file systems
 /// do.
@@ -36,7 +36,7 @@ struct DirStamp {
 }
 
 impl DirStamp {
-    /// Reads the stamp of a directory; returns `None` if the path is not a directory, or no longer one.
+    /// Reads identity and change stamp of a directory; returns `None` if the path is no directory, or no longer one.
     fn read(path: &Path) -> Option<Self> {
         let folder = fs::metadata(path).ok().filter(fs::Metadata::is_dir)?;
         let changed = (folder.mtime(), folder.mtime_nsec());
@@ -45,7 +45,8 @@ impl DirStamp {
 }
 
 impl GroupTree {
-    /// Maximum number of directories; [`DEPTH`](Self::DEPTH) limits their depth. Linux sets no limit by default.
+    /// Maximum number of directories in a tree of control groups; [`DEPTH`](Self::DEPTH) limits their depth. Linux
+    /// sets no limit by default.
     const LIMIT: usize = 65_536;
     const DEPTH: usize = 64;
 
@@ -57,7 +58,7 @@ impl GroupTree {
         &self.root
     }
 
-    /// Returns the path below the root and the inode of each control group.
+    /// Returns the path below the root, and the inode, of each control group in the tree.
     pub(super) fn groups(&self) -> impl Iterator<Item = (&Path, u64)> {
         let below = |path| Path::strip_prefix(path, &self.root).unwrap_or(path);
         self.nodes.iter().map(move |node| (below(&node.path), node.stamp.inode))
@@ -79,7 +80,8 @@ impl GroupTree {
         old != new
     }
 
-    /// Lists the directories that are new or have changed since `before`, and fills the list of nodes.
+    /// Lists the directories of control groups that are new or have changed since `before`, and fills the list of
+    /// nodes.
     fn walk(&mut self, before: Vec<Node>, pass: &mut Collection) {
         let mut known: BTreeMap<PathBuf, (DirStamp, Vec<PathBuf>)> = BTreeMap::new();
         // A list that was cut at the limit lacks children, so it must not replace a listing.
@@ -112,7 +114,7 @@ impl GroupTree {
         }
     }
 
-    /// Returns the subdirectories of a directory; none if they may not be listed.
+    /// Returns the subdirectories of a control group's directory; none if they may not be listed.
     fn list(&mut self, path: &Path, pass: &mut Collection) -> Vec<PathBuf> {
         let mut children = Vec::new();
         let mut len = 0_usize;

@@ -10,18 +10,19 @@ use crate::provider::{Collection, CollectionCache, ValueSource, unavailable};
 #[cfg(test)]
 mod tests;
 
-/// Values of Clock Discipline, from the system call `adjtimex`.
+/// Values of the counterset Clock Discipline, from the system call `adjtimex`.
 #[derive(Debug)]
 pub(crate) struct ClockDiscipline {
-    /// Function that asks for the state of the clock; `None` if the counters are those of another machine.
+    /// Function that requests the state of the clock from the kernel; `None` if the counters are those of another
+    /// machine.
     ask: Option<AskDiscipline>,
     latest: CollectionCache<Discipline>,
 }
 
-/// Function that asks for the state of the clock.
+/// Function that requests the state of the clock from the kernel.
 pub(crate) type AskDiscipline = fn() -> Result<Discipline, Errno>;
 
-/// The nominal rate of a clock, in the unit of the kernel: 1/65,536 of a millionth.
+/// Nominal rate of a clock, in the kernel's unit: 1/65,536 of a millionth.
 const NOMINAL: i64 = 65_536_000_000;
 const NS_IN_US: i64 = 1_000;
 

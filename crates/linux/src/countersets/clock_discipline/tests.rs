@@ -1,4 +1,4 @@
-//! Clock Discipline from answers of the kernel.
+//! Tests of the counterset Clock Discipline, with made-up responses of the kernel.
 
 use super::*;
 use crate::provider::{SingleInstanceProvider, single_instance};
@@ -88,7 +88,7 @@ fn refusals() {
     }
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of Clock Discipline never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| c.v1_index.unwrap()).collect();

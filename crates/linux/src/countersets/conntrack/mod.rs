@@ -9,7 +9,7 @@ use crate::roots::Roots;
 #[cfg(test)]
 mod tests;
 
-/// Values of Connection Tracking, from files of `/proc/sys/net/netfilter`.
+/// Values of the counterset Connection Tracking, from files of `/proc/sys/net/netfilter`.
 #[derive(Debug)]
 pub(crate) struct ConnectionTracking {
     count: Attribute,
@@ -17,7 +17,7 @@ pub(crate) struct ConnectionTracking {
 }
 
 impl ConnectionTracking {
-    /// Creates the values from files below `roots`.
+    /// Creates the values of Connection Tracking from the kernel's files below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         const ABSENT: &str = "the kernel does not track connections: its module nf_conntrack is not loaded";
         let file = |name| Attribute::new(roots.proc.join("sys/net/netfilter").join(name), true, ABSENT);

@@ -1,4 +1,4 @@
-//! Connection Tracking from trees of files.
+//! Tests of the counterset Connection Tracking, collected from trees of test files.
 
 use perfset_catalogue::connection_tracking::*;
 
@@ -21,7 +21,7 @@ fn every_counter() {
     assert_eq!(COUNTERSET.counters.len(), known.len());
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of Connection Tracking never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let ids: Vec<_> = COUNTERSET.counters.iter().map(|c| (c.id.0, c.v1_index.unwrap())).collect();

@@ -9,7 +9,7 @@ use super::physical::DiskRows;
 use crate::provider::{Collection, InstanceKey, InstanceSource, MarkedRaw};
 use crate::sources::diskstats::DiskStatsField;
 
-/// Instances of Block I/O, from `/proc/diskstats`; `/sys/block` determines which devices are whole.
+/// Instances of the counterset Block I/O, from `/proc/diskstats`; `/sys/block` determines which devices are whole.
 #[derive(Debug)]
 pub(crate) struct BlockIo {
     disks: Disks,

@@ -1,4 +1,4 @@
-//! Devices of `/proc/diskstats`, with their properties from `/sys/block`.
+//! Block devices of `/proc/diskstats`, with their properties from `/sys/block`.
 
 use std::io::ErrorKind;
 use std::num::NonZeroU64;
@@ -26,12 +26,12 @@ pub(crate) struct Disks(Arc<Mutex<State>>);
 struct State {
     stats: ParsedFile<DiskStats>,
     sys_block: PathBuf,
-    /// Path of the list of mounts, for facts about disks.
+    /// Path of the kernel's list of mounts, for facts about disks.
     mountinfo: PathBuf,
     time_100ns: fn(u64) -> u64,
-    /// Number of the collection that `disks` belongs to.
+    /// Number of the collection in which the list `disks` was read.
     pass: u64,
-    /// Devices in the order of `/proc/diskstats`.
+    /// Block devices in the order of `/proc/diskstats`.
     disks: Vec<Disk>,
 }
 
@@ -41,34 +41,34 @@ pub(super) struct Disk {
     pub(super) major: u32,
     pub(super) minor: u32,
     pub(super) name: Vec<u8>,
-    /// Request counts of the device when its line could last be read.
+    /// Request counts of the block device when its line of `/proc/diskstats` could last be read.
     requests: Option<Requests>,
-    /// Error in the device's line of `/proc/diskstats`, if the line cannot be read now.
+    /// Error in the block device's line of `/proc/diskstats`, if the line cannot be read now.
     fault: Option<NoValue>,
-    /// Key of the device's row, if it has a row.
+    /// Key of the block device's row, if it has a row.
     pub(super) key: InstanceKey,
     kind: Option<DeviceKind>,
-    /// Time at which the device appeared or restarted, as PerfTime100NSec; `None` if this program did not see that.
-    /// Serves as its birth if the kernel does not number its devices.
+    /// Time at which the block device appeared or restarted, as PerfTime100NSec; `None` if this program did not see
+    /// that. Serves as its birth if the kernel does not number its devices.
     pub(super) came: Birth,
 }
 
-/// Kind of a device according to `/sys/block`.
+/// Kind of a block device according to `/sys/block`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeviceKind {
-    /// Partition of a device.
+    /// Partition of a block device.
     Partition,
-    /// Device without hardware of its own.
+    /// Block device without hardware of its own.
     Virtual,
     /// Drive without a medium, with the number of requests completed when it was examined.
     Empty(u64),
-    /// Device that stands for hardware, such as a disk.
+    /// Block device that stands for hardware, such as a disk.
     Disk,
 }
 
 impl Disks {
-    /// Creates the list of devices below `roots`. `time_100ns` converts a time of the monotonic clock, in ns, to
-    /// PerfTime100NSec.
+    /// Creates the list of block devices below `roots`. `time_100ns` converts a time of the monotonic clock, in ns,
+    /// to PerfTime100NSec.
     pub(crate) fn new(roots: &Roots, time_100ns: fn(u64) -> u64) -> Self {
         let file = roots.proc.join("diskstats");
         let absent = "there is no /proc/diskstats";
@@ -79,7 +79,7 @@ impl Disks {
         Self(Arc::new(Mutex::new(state)))
     }
 
-    /// Returns facts about the device whose row has this key.
+    /// Returns the facts about the block device whose row has this key.
     pub(super) fn facts(&self, key: &InstanceKey, pass: &mut Collection) -> Vec<Fact> {
         let found = self.with(pass, |disks, sys_block, _| {
             let disk = disks.iter().find(|disk| disk.key == *key);
@@ -90,7 +90,7 @@ impl Disks {
         facts::facts(&name, &folder, &mountinfo, pass)
     }
 
-    /// Calls `then` with the devices of this collection, and the path of `/sys/block`.
+    /// Calls `then` with the block devices of this collection, and the path of `/sys/block`.
     pub(super) fn with<T>(
         &self,
         pass: &mut Collection,
@@ -175,7 +175,7 @@ impl Disk {
         self.kind = None;
     }
 
-    /// Returns the request counts of the device, or the reason why they are unknown.
+    /// Returns the request counts of the block device, or the reason why they are unknown.
     pub(super) fn requests(&self) -> Result<Requests, NoValue> {
         self.fault.clone().map_or(Ok(()), Err)?;
         self.requests.ok_or(NoValue::NotGiven)
@@ -186,7 +186,7 @@ impl Disk {
         of(DiskStatsField::Reads).unwrap_or(0).wrapping_add(of(DiskStatsField::Writes).unwrap_or(0))
     }
 
-    /// Returns `true` if the device has ever had a request.
+    /// Returns `true` if the block device has ever had a request.
     pub(super) fn is_used(&self) -> bool {
         let is_not_0 = |requests: &Requests, field| requests.get(field).is_ok_and(|number| number.raw > 0);
         match &self.requests {
@@ -195,8 +195,8 @@ impl Disk {
         }
     }
 
-    /// Returns `true` if the kernel creates many devices of this kind in advance. Those that are never used would only
-    /// fill lists.
+    /// Returns `true` if the kernel creates many block devices of this kind in advance. Unused ones would only fill
+    /// lists.
     pub(super) fn is_often_unused(&self) -> bool {
         ["loop", "ram", "nbd", "fd"].iter().any(|kind| {
             let number = self.name.strip_prefix(kind.as_bytes());
@@ -204,8 +204,8 @@ impl Disk {
         })
     }
 
-    /// Returns the kind of the device. Reads `/sys/block` the first time, and again when an empty drive has completed
-    /// requests.
+    /// Returns the kind of the block device. Reads `/sys/block` the first time, and again when an empty drive has
+    /// completed requests.
     pub(super) fn kind(&mut self, sys_block: &Path, pass: &mut Collection) -> Result<DeviceKind, NoValue> {
         match self.kind {
             Some(DeviceKind::Empty(before)) if before != self.completed() => {}
@@ -245,14 +245,14 @@ impl Disk {
         })
     }
 
-    /// Returns the device's directory in `/sys/block`: sysfs writes `!` where a name has `/`.
+    /// Returns the block device's directory in `/sys/block`: sysfs writes `!` where a name has `/`.
     fn folder(&self, sys_block: &Path) -> PathBuf {
         use std::os::unix::ffi::OsStringExt;
         let byte = |byte: &u8| if *byte == b'/' { b'!' } else { *byte };
         sys_block.join(std::ffi::OsString::from_vec(self.name.iter().map(byte).collect()))
     }
 
-    /// Returns `true` if the device mapper uses `name` for this device.
+    /// Returns `true` if `name` is the device mapper's name of this block device.
     pub(super) fn is_mapped_as(&self, name: &[u8], sys_block: &Path, pass: &mut Collection) -> bool {
         if !self.name.starts_with(b"dm-") {
             return false;

@@ -13,12 +13,12 @@ use crate::provider::{Collection, KeptFile, ReadFiles, SeqFileKind, unavailable}
 use crate::sources::attribute;
 use crate::sources::mountinfo::MountInfo;
 
-/// Maximum number of devices that are followed from a disk: its partitions, and the devices on top of these.
+/// Maximum number of block devices that are followed from a disk: its partitions, and the devices on top of these.
 const DEVICES_MAX: usize = 1_000;
 /// Maximum number of mount points that the fact about a disk names.
 const SHOWN: usize = 20;
 
-/// Returns the facts about the device with this directory in `/sys/block`. `name` is that of its device file.
+/// Returns the facts about the block device with this directory in `/sys/block`. `name` is that of its device file.
 pub(super) fn facts(name: &[u8], folder: &Path, mountinfo: &Path, pass: &mut Collection) -> Vec<Fact> {
     let model = model(folder, pass);
     let points = mount_points(name, folder, mountinfo, pass);
@@ -27,7 +27,7 @@ pub(super) fn facts(name: &[u8], folder: &Path, mountinfo: &Path, pass: &mut Col
     facts
 }
 
-/// Returns vendor and model, or the name that the device mapper uses; `None` if the device has neither.
+/// Returns vendor and model of a disk, or the name that the device mapper uses; `None` if the device has neither.
 fn model(folder: &Path, pass: &mut Collection) -> Option<String> {
     let mut line = |file: &str| {
         let mut file = KeptFile::new(folder.join(file), SeqFileKind::Single).keep(false);
@@ -81,7 +81,7 @@ fn mount_points(
     }
 }
 
-/// Devices on a disk: itself, its partitions, and the devices that use these.
+/// Block devices on a disk: the disk itself, its partitions, and the devices that use these.
 #[derive(Debug, Default)]
 struct Devices {
     numbers: BTreeSet<(u32, u32)>,
@@ -109,7 +109,7 @@ impl Devices {
     }
 }
 
-/// Returns the entries of a directory with their names, sorted. An unreadable directory has none.
+/// Returns the names and paths in a directory, sorted; none if the directory is unreadable.
 fn entries(folder: &Path) -> Vec<(Vec<u8>, std::path::PathBuf)> {
     let found = fs::read_dir(folder).into_iter().flatten().flatten().take(DEVICES_MAX);
     let mut found: Vec<_> =
@@ -118,7 +118,7 @@ fn entries(folder: &Path) -> Vec<(Vec<u8>, std::path::PathBuf)> {
     found
 }
 
-/// Parses a device number, `MAJOR:MINOR`.
+/// Parses a block device's number, `MAJOR:MINOR`.
 fn number(line: &[u8]) -> Option<(u32, u32)> {
     let (major, minor) = OsStr::from_bytes(line).to_str()?.split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))

@@ -18,33 +18,33 @@ use crate::provider::{
 };
 use crate::roots::Roots;
 
-/// Instances of File System, from a list of mounts and the file systems themselves.
+/// Instances of the counterset File System, from a list of mounts and the file systems themselves.
 #[derive(Debug)]
 pub(crate) struct FileSystem {
     mounts: ParsedFile<MountPoints>,
-    /// Function that asks a file system; `None` if the mount points are those of another tree.
+    /// Function that requests the space of a file system; `None` if the mount points are those of another tree.
     ask: Option<AskSpace>,
-    /// Maximum time to wait for a file system.
+    /// Maximum time to wait for a file system's response.
     deadline: Duration,
-    /// Time at which waiting for file systems ends, in a collection that was announced.
+    /// Time at which waiting for file systems ends, if the collection was announced with `Provider::begin`.
     until: Option<Instant>,
-    /// Number of the mount list that `keys` and `mounted` were made from.
+    /// Number of changes of the mounts when `keys` and `mounted` were made from them.
     changes: u64,
     keys: Vec<InstanceKey>,
     mounted: Vec<Mounted>,
 }
 
-/// A mount point with the last statistics of its file system.
+/// Mount point with the last statistics of its file system.
 #[derive(Debug)]
 struct Mounted {
     point: MountPoint,
     remote: Remote<Statistics>,
-    /// Time of the request that was sent when the collection was announced.
+    /// Time of the request to the file system, if it was sent before the collection, at `Provider::begin`.
     requested: Option<Instant>,
     latest: CollectionCache<(Statistics, Option<Mark>)>,
 }
 
-/// Size and free space of a file system in bytes, and its inodes.
+/// Size and free space of a file system in bytes, and the numbers of its inodes.
 #[derive(Clone, Copy, Debug)]
 struct Statistics {
     size: u64,
@@ -55,7 +55,7 @@ struct Statistics {
 }
 
 impl FileSystem {
-    /// Creates a provider that reads below `roots`, with the same `ask` as LogicalDisk.
+    /// Creates the provider of File System, which reads below `roots`, with the same `ask` as LogicalDisk.
     pub(crate) fn new(roots: &Roots, ask: Option<AskSpace>) -> Self {
         Self {
             mounts: mount_list(roots, MountPoints::parse),
@@ -68,12 +68,13 @@ impl FileSystem {
         }
     }
 
-    /// Sets a deadline other than the default.
+    /// Sets a maximum time to wait for file systems other than the default.
     pub(crate) fn within(self, deadline: Duration) -> Self {
         Self { deadline, ..self }
     }
 
-    /// Returns the statistics of a file system. If it is late, they are from its previous response, with a mark.
+    /// Returns the statistics of a file system. If its response is late, they are from the previous response, with a
+    /// mark.
     fn statistics(
         &mut self,
         at: usize,
@@ -94,7 +95,7 @@ impl FileSystem {
         got.copied()
     }
 
-    /// Returns 1 if a file system fails or is late, and 0 if it answers.
+    /// Returns 1 if a file system fails or is late, and 0 if it responds.
     fn has_error(&mut self, at: usize, pass: &mut Collection) -> Result<u64, NoValue> {
         match self.statistics(at, pass) {
             Ok((_, mark)) => Ok(u64::from(mark.is_some())),
@@ -110,7 +111,7 @@ impl MountPoint {
         InstanceKey::new(instance_name(&self.path), id)
     }
 
-    /// Asks the file system in another thread, because its device may not respond.
+    /// Requests the space of the file system in another thread, because its device may not respond.
     ///
     /// # Errors
     /// If the kernel may wait for it even while this process ends, as for a program that implements a file system.
@@ -237,7 +238,7 @@ mod tests {
 
     use id::*;
 
-    /// No test depends on how quickly another thread runs.
+    /// Deadline that never passes in a test, because no test depends on how quickly another thread runs.
     const LONG: Duration = Duration::from_secs(3600);
 
     const MOUNTS: &str = "\
@@ -432,7 +433,8 @@ mod tests {
         }
     }
 
-    /// Never to change: programs and logs hold these numbers.
+    /// Checks that ids and title indexes of the counterset File System never change: programs and logs hold these
+    /// numbers.
     #[test]
     fn ids_and_title_indexes() {
         let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| c.v1_index.unwrap()).collect();

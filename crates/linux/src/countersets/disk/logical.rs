@@ -21,18 +21,19 @@ use crate::provider::{
 };
 use crate::roots::Roots;
 
-/// Instances of LogicalDisk, from a list of mounts, `/proc/diskstats`, and the file systems themselves.
+/// Instances of the counterset LogicalDisk, from a list of mounts, `/proc/diskstats`, and the file systems
+/// themselves.
 #[derive(Debug)]
 pub(crate) struct LogicalDisk {
     mounts: ParsedFile<Mounts>,
     disks: Disks,
     /// Function that requests the space of a file system; `None` if the mount points are those of another tree.
     space: Option<AskSpace>,
-    /// Maximum time to wait for a file system.
+    /// Maximum time to wait for a file system's response.
     deadline: Duration,
-    /// Time at which waiting for file systems ends, in a collection that was announced.
+    /// Time at which waiting for file systems ends, if the collection was announced with `Provider::begin`.
     until: Option<Instant>,
-    /// Number of the mount list that `keys` and `volumes` were made from.
+    /// Number of changes of the mounts when `keys` and `volumes` were made from them.
     changes: u64,
     keys: Vec<InstanceKey>,
     volumes: Vec<VolumeState>,
@@ -41,7 +42,7 @@ pub(crate) struct LogicalDisk {
 /// Function that requests the size and the free space of a file system.
 pub(crate) type AskSpace = fn(&Path) -> Result<StatVfs, Errno>;
 
-/// A volume with its last known state.
+/// Volume, which is a file system on a block device, with its last known state.
 #[derive(Debug)]
 struct VolumeState {
     volume: Volume,
@@ -50,7 +51,7 @@ struct VolumeState {
     /// Birth of the volume's block device at the last collection.
     birth: Option<Birth>,
     remote: Remote<Space>,
-    /// Time of the request that was sent when the collection was announced.
+    /// Time of the request to the file system, if it was sent before the collection, at `Provider::begin`.
     requested: Option<Instant>,
     space: CollectionCache<(Space, Option<Mark>)>,
     requests: CollectionCache<Requests>,
@@ -64,15 +65,15 @@ struct Space {
 }
 
 const BYTES_IN_MIB: u64 = 1 << 20;
-/// Reason for a file system that is not asked.
+/// Reason for a missing value of a file system from which nothing is requested.
 pub(super) const MAY_BLOCK: &str = "its mount point is in a file system that may never answer";
-/// Reason for mount points below which another tree lies.
+/// Reason for a missing value if the mount points are those of another directory tree.
 pub(super) const ANOTHER_TREE: &str = "the mount points are those of another tree";
 
 impl LogicalDisk {
-    /// Creates a provider that reads below `roots`. If `roots` belong to another system, the mounts are those of its
-    /// process 1. `space` requests the space of a file system at its mount point; `None` if the mount points are in
-    /// another tree.
+    /// Creates the provider of LogicalDisk, which reads below `roots`. If `roots` belong to another system, the
+    /// mounts are those of its process 1. `space` requests the space of a file system at its mount point; `None` if
+    /// the mount points are in another tree.
     pub(crate) fn new(roots: &Roots, disks: Disks, space: Option<AskSpace>) -> Self {
         Self {
             mounts: mount_list(roots, Mounts::parse),
@@ -86,7 +87,7 @@ impl LogicalDisk {
         }
     }
 
-    /// Sets a deadline other than the default.
+    /// Sets a maximum time to wait for file systems other than the default.
     pub(crate) fn within(self, deadline: Duration) -> Self {
         Self { deadline, ..self }
     }
@@ -209,7 +210,8 @@ impl InstanceSource for LogicalDisk {
         }
     }
 
-    /// Returns the rule for a counter of `_Total`: the rule of PhysicalDisk, except that shares of time are means.
+    /// Returns the rule for a counter of LogicalDisk in `_Total`: the rule of PhysicalDisk, except that shares of
+    /// time are means.
     fn total_of(&self, counter: CounterId) -> Total {
         if let id::PERCENT_DISK_TIME | id::PERCENT_DISK_READ_TIME | id::PERCENT_DISK_WRITE_TIME = counter {
             return Total::Own;
@@ -239,7 +241,7 @@ pub(super) fn mount_list<T: Default>(roots: &Roots, parse: Parse<T>) -> ParsedFi
     ParsedFile::from_file(SharedFile::from_file(file.tells_changes()), absent, parse)
 }
 
-/// Asks a file system for its size, its free space and its inodes.
+/// Requests the size, the free space and the inodes of a file system.
 pub(super) fn statistics(path: &Path, ask: AskSpace) -> Result<StatVfs, NoValue> {
     ask(path).map_err(|errno| match errno {
         Errno::ACCESS => {
@@ -250,13 +252,13 @@ pub(super) fn statistics(path: &Path, ask: AskSpace) -> Result<StatVfs, NoValue>
     })
 }
 
-/// Counters whose values are requested from the file system itself.
+/// Counters of LogicalDisk whose values are requested from the file system itself.
 const SPACE: [CounterId; 3] = [id::PERCENT_FREE_SPACE, id::PERCENT_FREE_SPACE_BASE, id::FREE_MEGABYTES];
 
 /// Number of counters of LogicalDisk that PhysicalDisk lacks: the counters of space, which come first.
 const FIRST: u32 = id::CURRENT_DISK_QUEUE_LENGTH.0.saturating_sub(physical_disk::CURRENT_DISK_QUEUE_LENGTH.0);
 
-/// Returns the counter of PhysicalDisk with the same meaning.
+/// Returns the counter of PhysicalDisk with the same meaning as a counter of LogicalDisk.
 fn of_physical_disk(counter: CounterId) -> Option<CounterId> {
     counter.0.checked_sub(FIRST).map(CounterId)
 }

@@ -7,32 +7,33 @@ use crate::sources::text::TextError;
 /// Mount points, each with the file system that is visible there.
 #[derive(Debug, Default)]
 pub(super) struct MountPoints {
-    /// Text of the mount list that `all` was parsed from.
+    /// Text of the kernel's mount list from which `all` was parsed.
     text: Vec<u8>,
     mounts: MountInfo,
-    /// Mount points in the order of their mounts.
+    /// Mount points in the order in which they were mounted.
     pub(super) all: Vec<MountPoint>,
-    /// Number of changes of the mounts so far.
+    /// Number of changes in the kernel's list of mounts so far.
     pub(super) changes: u64,
 }
 
 /// Mount point, and the file system that is visible there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MountPoint {
-    /// Major number of the file system's device.
+    /// Major number of the device that the mounted file system is on.
     pub(super) major: u32,
     pub(super) minor: u32,
     pub(super) path: Vec<u8>,
     /// Type of the file system, such as `ext4`.
     pub(super) fs_type: Vec<u8>,
-    /// Source of the mount: a device, or what the file system takes for one.
+    /// Source of the mount: a device, or the text that the file system takes for one.
     pub(super) source: Vec<u8>,
     pub(super) is_read_only: bool,
     /// `true` if a request to the file system may never return, not even when the process ends.
     pub(super) may_block: bool,
 }
 
-/// Types without a row: they have no space, or none of their own. Dashboards know this list from other exporters.
+/// Types of file systems without a row: they have no space, or none of their own. Dashboards know this list from
+/// other exporters.
 const WITHOUT_ROW: [&[u8]; 24] = [
     b"autofs",
     b"binfmt_misc",
@@ -60,7 +61,7 @@ const WITHOUT_ROW: [&[u8]; 24] = [
     b"tracefs",
 ];
 
-/// Directories whose mounts have no row, and whether the directory itself has one.
+/// Directories with mounts below them that have no row, each with `true` if the directory itself may have one.
 const HIDDEN: [(&[u8], bool); 6] = [
     (b"/dev", false),
     (b"/proc", false),
@@ -70,11 +71,11 @@ const HIDDEN: [(&[u8], bool); 6] = [
     (b"/var/lib/containers/storage", true),
 ];
 
-/// Network file systems for which the kernel stops to wait when the process is killed.
+/// Network file systems for which the kernel stops waiting when the process is killed.
 const END_WITH_THE_PROCESS: [&[u8]; 4] = [b"nfs", b"nfs4", b"cifs", b"smb3"];
 
 impl MountPoints {
-    /// Parses the mount list in `text`, if it differs from the previous text.
+    /// Parses the kernel's mount list in `text`, if it differs from the previous text.
     ///
     /// # Errors
     /// If the text is invalid.

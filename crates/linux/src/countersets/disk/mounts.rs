@@ -3,25 +3,25 @@
 use crate::sources::mountinfo::{Mount, MountInfo};
 use crate::sources::text::TextError;
 
-/// File systems on block devices, each with a mount point at which it can be reached.
+/// Mounted file systems on block devices, each with a mount point at which it can be reached.
 #[derive(Debug, Default)]
 pub(super) struct Mounts {
-    /// Text of the mount list that `volumes` was parsed from.
+    /// Text of the kernel's mount list from which `volumes` was parsed.
     text: Vec<u8>,
     all: MountInfo,
-    /// Volumes in the order of their mounts.
+    /// Volumes (file systems on block devices) in the order in which they were mounted.
     pub(super) volumes: Vec<Volume>,
-    /// Number of changes of the mounts so far.
+    /// Number of changes in the kernel's list of mounts so far.
     pub(super) changes: u64,
 }
 
-/// A file system on a block device.
+/// Mounted file system on a block device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Volume {
-    /// Major number of the volume's device.
+    /// Major number of the device that the volume's file system is on.
     pub(super) major: u32,
     pub(super) minor: u32,
-    /// Source of the mount, if its device number is not that of a block device.
+    /// Source of the mount, such as `/dev/sda1`, if its device number is not that of a block device.
     pub(super) source: Option<Vec<u8>>,
     /// Mount point at which the volume can be reached.
     pub(super) mount_point: Vec<u8>,
@@ -33,7 +33,7 @@ impl Mounts {
     /// Maximum number of nested mounts that are followed.
     const DEPTH: usize = 100;
 
-    /// Parses the mount list in `text`, if it differs from the previous text.
+    /// Parses the kernel's mount list in `text`, if it differs from the previous text.
     ///
     /// # Errors
     /// If the text is invalid.
@@ -77,13 +77,13 @@ impl Mounts {
     }
 }
 
-/// Path to a mount point through other mounts.
+/// Path through the mounted file systems that leads to a mount point.
 pub(super) struct Way {
     /// `true` if the path leads through a file system that may never respond.
     pub(super) may_block: bool,
 }
 
-/// Returns the path to a mount; `None` if the path leads into another mount that hides this one.
+/// Returns the path that leads to a mount; `None` if the path leads into another mount that hides this one.
 pub(super) fn way_to(mount: &Mount, mounts: &[Mount]) -> Option<Way> {
     // A file system that was mounted on top of this one, at the same point, is its child.
     let is_covered = mounts.iter().any(|other| {
@@ -128,7 +128,7 @@ impl Mount {
         }
     }
 
-    /// Returns `true` if a path through this file system needs no response from a network or a program.
+    /// Returns `true` if a path through the mounted file system needs no response from a network or a program.
     pub(super) fn answers_at_once(&self) -> bool {
         // A list of the harmless types: a file system that is not known here counts as one that may block.
         const OF_THE_KERNEL: [&[u8]; 13] = [

@@ -8,7 +8,7 @@ use super::disks::{DeviceKind, Disk, Disks};
 use super::requests::{Requests, mean, never, total_of};
 use crate::provider::{Collection, InstanceKey, InstanceSource, MarkedRaw, Total};
 
-/// Instances of PhysicalDisk, from `/proc/diskstats`; `/sys/block` determines which devices are disks.
+/// Instances of the counterset PhysicalDisk, from `/proc/diskstats`; `/sys/block` determines which devices are disks.
 #[derive(Debug)]
 pub(crate) struct PhysicalDisk {
     disks: Disks,
@@ -63,7 +63,7 @@ pub(super) struct DiskRows {
 }
 
 impl DiskRows {
-    /// Selects the devices for which `is_wanted` returns `true`.
+    /// Selects the block devices for which `is_wanted` returns `true`.
     pub(super) fn find(
         &mut self,
         disks: &Disks,

@@ -1,4 +1,4 @@
-//! Values from sources that may never respond, read by a thread that may block.
+//! Values of file systems that may never respond, read by a thread that may block.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use perfset_core::{Mark, NoValue};
 use perfset_engine::waiters::{self, Kind};
 
-/// Value of a mounted file system. It is never requested again before the last request has ended.
+/// Value of a mounted file system, requested in another thread. It is never requested again before the last request
+/// has ended.
 #[derive(Debug)]
 pub(super) struct Remote<T> {
     shared: Arc<Shared<T>>,
@@ -20,16 +21,16 @@ struct Shared<T> {
 
 #[derive(Debug)]
 struct State<T> {
-    /// Time of the request that has no response yet.
+    /// Time of the request to the file system that has no response yet.
     request_time: Option<Instant>,
-    /// Last response, with the time of its request.
+    /// Last response of the file system, with the time of its request.
     answer: Option<(Instant, Result<T, NoValue>)>,
-    /// Last value, with the time of its request.
+    /// Last value of the file system, with the time of its request.
     value: Option<(Instant, T)>,
 }
 
 impl<T> Clone for Remote<T> {
-    /// Returns another handle to the same value.
+    /// Returns another handle to the same value of a file system.
     fn clone(&self) -> Self {
         Self { shared: Arc::clone(&self.shared) }
     }
@@ -49,7 +50,7 @@ impl<T> Shared<T> {
     }
 }
 
-/// Guard that ends a request when dropped, also if the source panicked.
+/// Guard that ends a request to a file system when dropped, also if reading panicked.
 struct Answering<T> {
     shared: Arc<Shared<T>>,
     request_time: Instant,
@@ -66,7 +67,7 @@ impl<T> Drop for Answering<T> {
 }
 
 impl<T: Copy + Send + 'static> Remote<T> {
-    /// Reads the value in another thread, unless a request is in progress.
+    /// Reads the file system's value in another thread, unless a request is in progress.
     pub(super) fn request(&self, read: impl FnOnce() -> Result<T, NoValue> + Send + 'static) {
         let now = Instant::now();
         let mut state = self.shared.lock();
@@ -82,9 +83,9 @@ impl<T: Copy + Send + 'static> Remote<T> {
         });
     }
 
-    /// Returns the value that was requested at `since` or later. Waits for the value until `until`, unless its
-    /// request has been in progress for longer than the deadline. A late value is the previous one, marked with its
-    /// age.
+    /// Returns the file system's value that was requested at `since` or later. Waits for the value until `until`,
+    /// unless its request has been in progress for longer than the deadline. A late value is the previous one, marked
+    /// with its age.
     pub(super) fn get(
         &self,
         since: Instant,
@@ -112,7 +113,7 @@ impl<T: Copy + Send + 'static> Remote<T> {
         }
     }
 
-    /// Returns the time that the request has had no response, if that is longer than the deadline.
+    /// Returns the time that a request to the file system has had no response, if that is longer than the deadline.
     pub(super) fn late_for(&self, deadline: Duration) -> Option<Duration> {
         let waited = self.shared.lock().request_time?.elapsed();
         (waited > deadline).then_some(waited)

@@ -6,11 +6,12 @@ use perfset_core::{CounterId, Mark, NoValue};
 use crate::provider::{MarkedRaw, Total, unavailable};
 use crate::sources::diskstats::{DeviceCounters, DiskStatsField};
 
-/// Request counts of a device up to the last reading of its line.
+/// Request counts of a block device up to the last reading of its line in `/proc/diskstats`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Requests {
     now: ReadTime,
-    /// Time that the machine had been up at the reading, less the time that the device was busy.
+    /// Idle time of the block device: the time that the machine had been up at the reading, less the device's busy
+    /// time.
     idle_100ns: MarkedRaw,
     numbers: DeviceCounters,
     sums: [WidenedCount; DiskStatsField::ALL.len()],
@@ -19,9 +20,9 @@ pub(super) struct Requests {
 /// Time at which the lines of `/proc/diskstats` were read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReadTime {
-    /// Time of the reading, as PerfTime100NSec.
+    /// Time of reading `/proc/diskstats`, as PerfTime100NSec.
     pub(super) time_100ns: u64,
-    /// Time since the machine started: a clock that restarts when the device's counts do.
+    /// Time since the machine started: a clock that restarts when the counts of a block device do.
     pub(super) up_100ns: u64,
 }
 
@@ -32,7 +33,7 @@ const MS_NS: u64 = 1_000_000;
 pub(super) const BYTES: u64 = 512;
 
 impl Requests {
-    /// Creates the counts of a new device.
+    /// Creates the request counts of a new block device.
     pub(super) fn new(numbers: DeviceCounters, now: ReadTime) -> Self {
         let sums = DiskStatsField::ALL.map(|field| WidenedCount::new(numbers.get(field).unwrap_or(0)));
         let mut new = Self { now, idle_100ns: 0.into(), numbers, sums };
@@ -40,8 +41,8 @@ impl Requests {
         new
     }
 
-    /// Updates the counts to a later reading. Returns `false`, and changes nothing, if the reading is of another
-    /// device.
+    /// Updates the request counts of a block device to a later reading. Returns `false`, and changes nothing, if the
+    /// reading is of another device.
     pub(super) fn go_on(&mut self, numbers: DeviceCounters, now: ReadTime) -> bool {
         let steps_back = |field| {
             let before = self.sum(field);
@@ -73,7 +74,7 @@ impl Requests {
         DiskStatsField::ALL.iter().zip(&self.sums).find(|(known, _)| **known == field).map(|(_, sum)| *sum)
     }
 
-    /// Returns one count of the device, continued where the kernel's own count wraps to zero.
+    /// Returns one request count of the block device, continued where the kernel's own count wraps to zero.
     pub(super) fn get(&self, field: DiskStatsField) -> Result<MarkedRaw, NoValue> {
         let raw = self.numbers.get(field).ok_or(unavailable("this kernel does not count it"))?;
         match (field, self.sum(field)) {
@@ -83,18 +84,18 @@ impl Requests {
         }
     }
 
-    /// Returns one count of the device, multiplied by `factor`.
+    /// Returns one request count of the block device, multiplied by `factor`.
     fn times(&self, field: DiskStatsField, factor: u64) -> Result<MarkedRaw, NoValue> {
         let MarkedRaw { raw, mark, .. } = self.get(field)?;
         Ok(MarkedRaw::new(raw.wrapping_mul(factor), mark))
     }
 
-    /// Returns the time in a field of the device, in units of 100 ns.
+    /// Returns the time in a field of the block device, in units of 100 ns.
     pub(super) fn in_100ns(&self, field: DiskStatsField) -> Result<MarkedRaw, NoValue> {
         self.times(field, MS_100NS)
     }
 
-    /// Returns the time in a field of the device, in units of PerfFreq.
+    /// Returns the time in a field of the block device, in units of PerfFreq.
     pub(super) fn in_perf_time(&self, field: DiskStatsField) -> Result<MarkedRaw, NoValue> {
         self.times(field, MS_NS)
     }
@@ -103,7 +104,7 @@ impl Requests {
         self.times(field, BYTES)
     }
 
-    /// Returns the raw value of a counter of PhysicalDisk.
+    /// Returns the raw value of a counter of PhysicalDisk for the block device.
     pub(super) fn value(&self, counter: CounterId) -> Result<MarkedRaw, NoValue> {
         let (read_ms, write_ms) = (DiskStatsField::ReadMs, DiskStatsField::WriteMs);
         match counter {
@@ -154,7 +155,7 @@ pub(super) fn never(counter: CounterId) -> Option<NoValue> {
     (counter == id::SPLIT_IO_PER_SEC).then(|| unavailable(why))
 }
 
-/// Returns the rule by which a counter of PhysicalDisk is computed for several devices together.
+/// Returns the rule by which a counter of PhysicalDisk is computed for several block devices together.
 ///
 /// Queues, events and both parts of a mean add up; clocks do not.
 pub(super) fn total_of(counter: CounterId) -> Total {
@@ -187,8 +188,8 @@ pub(super) fn total_of(counter: CounterId) -> Total {
     b.map_or(Total::Sum(a), |b| Total::SumOfTwo(a, b))
 }
 
-/// Returns the mean of the devices that have a value. If the value of one device could not be read, there is no mean:
-/// it would be the mean of other devices than before.
+/// Returns the mean over the block devices that have a value. If the value of one device could not be read, there is
+/// no mean: it would be the mean of other devices than before.
 pub(super) fn mean(each: impl Iterator<Item = Result<MarkedRaw, NoValue>>) -> Result<MarkedRaw, NoValue> {
     let (mut sum, mut count, mut mark, mut none) = (0_u128, 0_u128, None, None);
     for value in each {
@@ -214,14 +215,15 @@ fn both(a: MarkedRaw, b: MarkedRaw) -> Result<MarkedRaw, NoValue> {
     Ok(MarkedRaw::new(a.raw.wrapping_add(b.raw), a.mark.or(b.mark)))
 }
 
-/// Count of a device that only grows, widened to 64 bits, because some kernels print some counts in 32 bits.
+/// Count of a block device that only grows, widened to 64 bits, because some kernels print some counts in 32 bits.
 #[derive(Clone, Copy, Debug)]
 struct WidenedCount {
-    /// Number that the kernel printed last.
+    /// Number that the kernel printed last for the count of a block device.
     printed: u64,
-    /// Count continued beyond 32 bits: the number that the kernel printed first, plus all growth since.
+    /// Count of a block device continued beyond 32 bits: the number that the kernel printed first, plus all growth
+    /// since.
     sum: u64,
-    /// `true` if the kernel's number has fallen below `printed`.
+    /// `true` if the number that the kernel prints for the count has fallen below `printed`.
     is_held: bool,
 }
 
@@ -232,8 +234,8 @@ impl WidenedCount {
         Self { printed, sum: printed, is_held: false }
     }
 
-    /// Returns the growth of the count up to `now`; `None` if the count has fallen. A count that the kernel prints in
-    /// 32 bits has passed zero if it falls by more than half of its range.
+    /// Returns the growth of a block device's count up to `now`; `None` if the count has fallen. A count that the
+    /// kernel prints in 32 bits has passed zero if it falls by more than half of its range.
     fn step_to(self, now: u64, field: DiskStatsField) -> Option<u64> {
         // A larger number was printed in 64 bits, so this kernel's field does not wrap at 2^32.
         let may_pass_zero = field.is_short() && self.printed < Self::TURN;
@@ -280,7 +282,8 @@ mod tests {
         }
     }
 
-    /// Checks that a 64-bit count that falls from nearly 2^32 means another device, not a wrap to zero.
+    /// Checks that a 64-bit count of a block device that falls from nearly 2^32 means another device, not a wrap to
+    /// zero.
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn counts_of_64_bits_pass_no_zero() {

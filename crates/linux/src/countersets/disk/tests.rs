@@ -1,4 +1,4 @@
-//! PhysicalDisk, LogicalDisk and Block I/O from trees of files.
+//! Tests of the countersets PhysicalDisk, LogicalDisk and Block I/O, collected from trees of test files.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ use crate::testing::{
 };
 
 const NOW: u64 = 133_456_789_012_345_678;
-/// When the machine started: more than 50 days before.
+/// Start time of the machine in these tests, as PerfTime100NSec: more than 50 days before now.
 const START: u64 = NOW - 50_000_000_000_007;
 
 fn disks(roots: &Roots) -> Disks {
@@ -39,7 +39,7 @@ fn block(roots: &Roots) -> MultiInstanceProvider<BlockIo> {
     multi_instance(BlockIo::new(disks(roots)))
 }
 
-/// No test depends on how quickly another thread runs.
+/// Deadline that never passes in a test, because no test depends on how quickly another thread runs.
 const LONG: Duration = Duration::from_secs(3600);
 
 fn elsewhere(roots: &Roots) -> MultiInstanceProvider<LogicalDisk> {
@@ -51,7 +51,7 @@ fn logical(roots: &Roots) -> MultiInstanceProvider<LogicalDisk> {
     multi_instance(LogicalDisk::new(roots, disks(roots), Some(ask)).within(LONG))
 }
 
-/// What the file systems of the fixture `many-disks` say.
+/// Returns made-up sizes and free space of the file systems in the fixture `many-disks`.
 fn space(path: &Path) -> Option<StatVfs> {
     let (f_frsize, f_blocks, f_bfree, f_bavail) = match path.to_str()? {
         "/" => (4_096, 1_000_003, 700_001, 650_011),
@@ -80,7 +80,8 @@ fn space(path: &Path) -> Option<StatVfs> {
     })
 }
 
-/// The numbers of a device in a fixture: those that the kernel calls field 4 and so on, at these places.
+/// Returns the numbers of a block device in a fixture, each at the index that the kernel's documentation calls its
+/// field.
 fn fields(machine: &str, device: &str) -> [u64; 21] {
     let text = fs::read_to_string(fixture(machine).proc.join("diskstats")).unwrap();
     let line = text.lines().find(|line| line.split_whitespace().nth(2) == Some(device)).unwrap();
@@ -91,7 +92,7 @@ fn fields(machine: &str, device: &str) -> [u64; 21] {
     fields
 }
 
-/// What the counters of PhysicalDisk are for these fields.
+/// Returns the expected raw values of the counters of PhysicalDisk for the fields of a line in `/proc/diskstats`.
 fn of_physical_disk(f: [u64; 21]) -> [(CounterId, u64); 30] {
     use physical_disk::*;
     const MS: u64 = 10_000;
@@ -130,7 +131,8 @@ fn of_physical_disk(f: [u64; 21]) -> [(CounterId, u64); 30] {
     ]
 }
 
-/// Counters whose total is the mean of the disks. That of queue lengths times 100 is the sum, as of queue lengths.
+/// Counters of PhysicalDisk whose total is the mean of the disks. The total of queue lengths times 100 is the sum, as
+/// of queue lengths.
 const MEANS: [CounterId; 5] = [
     physical_disk::PERCENT_DISK_TIME_BASE,
     physical_disk::PERCENT_DISK_READ_TIME_BASE,
@@ -139,7 +141,7 @@ const MEANS: [CounterId; 5] = [
     physical_disk::PERCENT_IDLE_TIME_BASE,
 ];
 
-/// The counter of LogicalDisk of the same name.
+/// Returns the counter of LogicalDisk with the same name as a counter of PhysicalDisk.
 fn of_logical_disk(counter: CounterId) -> CounterId {
     let of = |set: &'static Counterset| set.counters.iter();
     let name = of(&physical_disk::COUNTERSET).find(|known| known.id == counter).unwrap().name.clone();
@@ -263,7 +265,7 @@ fn every_counter_of_block_io() {
     assert_eq!(small.birth("vda"), NonZeroU64::new(9));
 }
 
-/// The file systems of `many-disks` by their mount points, and the devices that they are on.
+/// Mount points of the file systems in the fixture `many-disks`, with their instance ids and their block devices.
 const VOLUMES: [(&str, u32, Option<&str>); 10] = [
     ("/", 253 << 20, Some("dm-0")),
     ("/boot", 8 << 20 | 1, Some("sda1")),
@@ -318,7 +320,8 @@ fn every_counter_of_logical_disk() {
     );
 }
 
-/// Of all volumes that can be asked: sums of both parts of % Free Space, and means of shares of time.
+/// Checks `_Total` of LogicalDisk over all volumes that respond: sums of both parts of % Free Space, means of shares
+/// of time.
 #[test]
 fn total_of_logical_disk() {
     use logical_disk::*;
@@ -358,7 +361,7 @@ fn mounts_of_another_tree_are_not_asked() {
     assert!(!fixture("many-disks").are_own());
 }
 
-/// The list of this machine's own mounts and its root, asked for real.
+/// Checks LogicalDisk with the mounts of this machine, and the real space of its root directory.
 #[test]
 fn this_machine() {
     let roots = Roots::default();
@@ -402,7 +405,8 @@ fn failed_statvfs_affects_its_volume_only() {
     }
 }
 
-/// One that hangs is asked once, however often others are collected, and costs its own values.
+/// Checks that a hanging file system gets one request, however often others are collected, and loses only its own
+/// values.
 #[test]
 fn a_file_system_that_hangs_stops_no_other() {
     static GATE: Mutex<()> = Mutex::new(());
@@ -561,7 +565,7 @@ fn a_bad_line_costs_its_own_values() {
     assert!(collected.missing("sda").is_empty() && collected.missing("sdc").is_empty());
 }
 
-/// What a device does not tell costs no other anything, and it has a row itself.
+/// Checks that a device with an unreadable file in `/sys/block` has a row itself, and that others lose nothing.
 #[test]
 fn a_device_that_does_not_tell_what_it_is() {
     for file in ["size", "hidden", "diskseq"] {
@@ -622,7 +626,7 @@ thread_local! {
     static STARTED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A tree with one disk, whose numbers and clock are set for each collection.
+/// Tree of test files with one disk, whose numbers and clock are set for each collection.
 struct OneDisk {
     tree: Tree,
     provider: MultiInstanceProvider<PhysicalDisk>,
@@ -639,7 +643,7 @@ impl OneDisk {
         Self { tree, provider: multi_instance(PhysicalDisk::new(disks)) }
     }
 
-    /// Collects the disk at that time, after this number of reads, with these ms of reading and of being busy.
+    /// Collects the disk at a time, after a number of reads, with milliseconds of reading and of being busy.
     fn at(&mut self, now_100ns: u64, reads: u64, read_ms: u64, busy_ms: u64) -> Collected {
         let line = format!("8 0 sda {reads} 0 0 {read_ms} 0 0 0 0 0 {busy_ms} 0\n");
         self.lines(now_100ns, &line)
@@ -705,7 +709,8 @@ fn idle_time_does_not_fall() {
     }
 }
 
-/// What it was busy before must not show as idle after, or rates of the raw value would.
+/// Checks that idle time starts from zero when the machine restarts. Earlier busy time must not show as idle time, or
+/// rates of the raw value would be wrong.
 #[test]
 fn idle_time_begins_anew_when_the_machine_does() {
     use physical_disk::PERCENT_IDLE_TIME as IDLE;
@@ -769,7 +774,7 @@ fn a_drive_gets_a_medium() {
     assert_eq!(disk.at(NOW, 2, 0, 0).names(), ["sda", "_Total"]);
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of these countersets never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let indexes = |set: &Counterset| set.counters.iter().map(|c| c.v1_index.unwrap()).collect::<Vec<_>>();
@@ -791,7 +796,7 @@ fn ids_and_title_indexes() {
     }
 }
 
-/// The counters of LogicalDisk behind those of space are those of PhysicalDisk.
+/// Checks that the counters of LogicalDisk after the three of space are the counters of PhysicalDisk.
 #[test]
 fn two_sets_have_the_same_counters() {
     let of_logical = &logical_disk::COUNTERSET.counters[3..];

@@ -16,24 +16,24 @@ use crate::sources::powercap::{Domain, Zone, domain, zone};
 #[cfg(test)]
 mod tests;
 
-/// Instances of Energy Meter, from `/sys/class/powercap`.
+/// Instances of the counterset Energy Meter, from `/sys/class/powercap`.
 #[derive(Debug)]
 pub(crate) struct EnergyMeter {
     class: PathBuf,
     folder: DirReader,
-    /// Energy zones, packages before their domains; `listed` is a buffer for the next list.
+    /// Energy zones of powercap, packages before their domains; `listed` is a buffer for the next list.
     zones: Vec<Zone>,
     listed: Vec<Zone>,
-    /// Keys of the zones, by index.
+    /// Keys of the rows of the energy zones, by index.
     keys: Vec<InstanceKey>,
     meters: Vec<Meter>,
 }
 
 #[derive(Debug)]
 struct Meter {
-    /// Energy counter of the zone, in µJ.
+    /// Energy counter of the powercap zone, in µJ.
     energy: Attribute,
-    /// `true` if no other zone includes this energy.
+    /// `true` if no other zone includes the energy of this one.
     is_in_total: bool,
 }
 
@@ -41,14 +41,15 @@ impl EnergyMeter {
     /// Maximum number of energy zones that keep their file descriptor open.
     const ZONES_THAT_KEEP: usize = 16;
 
-    /// Creates a provider that reads below `roots`.
+    /// Creates the provider of the counterset Energy Meter, which reads the kernel's files below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let class = roots.sys.join("class/powercap");
         let (folder, zones, listed) = (DirReader::new(&class), Vec::new(), Vec::new());
         Self { class, folder, zones, listed, keys: Vec::new(), meters: Vec::new() }
     }
 
-    /// Creates the instances of `zones`. The names of zones are read once: the processor determines them.
+    /// Creates the instances of the energy zones `zones`. The names of zones are read once: the processor determines
+    /// them.
     fn rebuild(&mut self, pass: &mut Collection) {
         self.keys.clear();
         self.meters.clear();
@@ -102,7 +103,7 @@ impl EnergyMeter {
     }
 }
 
-/// Converts µJ to pWh: one µJ is 2,500 / 9 pWh.
+/// Converts an energy in µJ to pWh: one µJ is 2,500 / 9 pWh.
 fn picowatt_hours(micro_joules: u64) -> u64 {
     let exact = u128::from(micro_joules).saturating_mul(2_500) / 9;
     u64::try_from(exact).unwrap_or(u64::MAX)
@@ -143,7 +144,7 @@ impl InstanceSource for EnergyMeter {
         Total::Own
     }
 
-    /// Returns the sum of a counter over the zones that no other zone includes.
+    /// Returns the sum of a counter of Energy Meter over the zones that no other zone includes.
     fn total(&mut self, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         if counter != id::ENERGY {
             return Err(never(counter));

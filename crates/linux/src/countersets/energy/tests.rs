@@ -1,4 +1,4 @@
-//! Energy Meter from trees of files.
+//! Tests of the counterset Energy Meter, collected from trees of test files.
 
 use perfset_catalogue::energy_meter as id;
 
@@ -15,7 +15,8 @@ fn provider(roots: &Roots) -> MultiInstanceProvider<EnergyMeter> {
 
 const CLASS: &str = "sys/class/powercap";
 
-/// Directory, name and µJ. Not a fixture, because some systems do not allow `:` in directory names.
+/// Directory, name and energy in µJ of each zone in these tests. Not a fixture, because some systems do not allow `:`
+/// in directory names.
 const ZONES: [(&str, &str, u64); 8] = [
     ("intel-rapl:0", "package-0", 9_000_011),
     ("intel-rapl:0:0", "core", 18_000_041),
@@ -66,7 +67,7 @@ fn every_zone() {
     assert_eq!(*collected.get(TOTAL_NAME, ENERGY), CellOutcome::Value(total * 2_500 / 9));
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of Energy Meter never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| (c.id.0, c.v1_index.unwrap())).collect();
