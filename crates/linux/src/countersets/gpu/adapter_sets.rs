@@ -1,4 +1,4 @@
-//! Countersets of adapters: GPU Adapter Memory, GPU Local and Non Local Adapter Memory, Linux GPU.
+//! Countersets of graphics adapters: GPU Adapter Memory, GPU Local and Non Local Adapter Memory, Linux GPU.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -15,13 +15,13 @@ use crate::provider::{Collection, InstanceKey, InstanceSource, MarkedRaw, unavai
 
 /// Names and readings of a counterset that has one instance for each graphics adapter.
 pub(super) trait AdapterView: Debug + Send {
-    /// Counterset that the instances belong to.
+    /// Counterset that the instances of graphics adapters belong to.
     const COUNTERSET: &'static Counterset;
 
-    /// Returns the name of the adapter's instance.
+    /// Returns the instance name of a graphics adapter.
     fn name(adapter: &Adapter) -> String;
 
-    /// Returns the readings whose sum is the counter's value.
+    /// Returns the readings of a graphics adapter whose sum is the counter's value.
     fn gauges(counter: CounterId) -> &'static [CardReading];
 }
 
@@ -30,7 +30,7 @@ pub(super) trait AdapterView: Debug + Send {
 pub(super) struct AdapterSet<V> {
     gpu: Shared,
     keys: Vec<InstanceKey>,
-    /// Generation of the adapters that `keys` was made from.
+    /// Generation number of the list of graphics adapters from which `keys` was made.
     generation: Option<u64>,
     view: PhantomData<V>,
 }
@@ -93,7 +93,7 @@ impl Gpu {
         }
     }
 
-    /// Returns the number of processes that use an adapter.
+    /// Returns the number of processes that use the graphics adapter at index `at`.
     fn processes(&mut self, at: usize, pass: &mut Collection) -> Result<u64, NoValue> {
         let adapter = self.adapters.list.get(at).map(|adapter| (adapter.luid, adapter.nvidia));
         let Some((luid, nvidia)) = adapter else { return Err(NoValue::NotGiven) };
@@ -115,7 +115,7 @@ impl Gpu {
     }
 }
 
-/// Instances of GPU Adapter Memory.
+/// Instances of the counterset GPU Adapter Memory, one for each graphics adapter.
 #[derive(Debug)]
 pub(super) struct AdapterMemory;
 
@@ -135,7 +135,7 @@ impl AdapterView for AdapterMemory {
     }
 }
 
-/// Instances of GPU Local Adapter Memory.
+/// Instances of the counterset GPU Local Adapter Memory, one for each graphics adapter.
 #[derive(Debug)]
 pub(super) struct LocalMemory;
 
@@ -151,7 +151,7 @@ impl AdapterView for LocalMemory {
     }
 }
 
-/// Instances of GPU Non Local Adapter Memory.
+/// Instances of the counterset GPU Non Local Adapter Memory, one for each graphics adapter.
 #[derive(Debug)]
 pub(super) struct NonLocalMemory;
 
@@ -167,7 +167,7 @@ impl AdapterView for NonLocalMemory {
     }
 }
 
-/// Instances of Linux GPU.
+/// Instances of the counterset Linux GPU, one for each graphics adapter.
 #[derive(Debug)]
 pub(super) struct LinuxGpu;
 

@@ -1,4 +1,4 @@
-//! Graphics processors of the machine.
+//! Graphics processors (adapters) of the machine, and the search for them.
 
 use std::path::PathBuf;
 
@@ -19,35 +19,35 @@ pub(super) struct Adapters {
     drm_folder: DirReader,
     nvidia_folder: DirReader,
     looked_at_ns: Option<u64>,
-    /// Adapters, in the order of their LUIDs.
+    /// Graphics adapters, in the order of their LUIDs.
     pub(super) list: Vec<Adapter>,
-    /// Number that changes whenever `list` changes.
+    /// Generation number of the graphics adapters, which changes whenever `list` changes.
     pub(super) generation: u64,
 }
 
-/// A graphics processor, with its card in the kernel.
+/// Graphics processor, with its card in the kernel.
 #[derive(Debug)]
 pub(super) struct Adapter {
     pub(super) luid: Luid,
-    /// PCI address of the adapter, or the name of its card.
+    /// PCI address of the graphics adapter, or the name of its card.
     pub(super) name: String,
-    /// PCI address, if NVIDIA's own driver manages the adapter.
+    /// PCI address of the graphics adapter, if NVIDIA's own driver manages it.
     pub(super) nvidia: Option<PciAddress>,
     card: Option<Card>,
 }
 
-/// Card that the kernel's DRM subsystem lists for an adapter.
+/// Card that the kernel's DRM subsystem lists for a graphics adapter.
 #[derive(Debug)]
 struct Card {
     number: u32,
     driver: String,
-    /// Numbers of the card's render nodes; searched for only if the card is not on PCI.
+    /// Numbers of the graphics card's render nodes; searched for only if the card is not on PCI.
     renders: Vec<u32>,
     files: CardFiles,
 }
 
 impl Adapters {
-    /// Maximum number of cards that keep their file descriptors open, about a dozen each.
+    /// Maximum number of graphics cards that keep their file descriptors open, about a dozen each.
     const CARDS_THAT_KEEP: usize = 8;
 
     pub(super) fn new(roots: &Roots) -> Self {
@@ -107,7 +107,7 @@ impl Adapters {
         Ok(())
     }
 
-    /// Returns the adapter of a card, if the card has a device: `vgem` and similar drivers have none.
+    /// Returns the graphics adapter of a card, if the card has a device: `vgem` and similar drivers have none.
     fn card(&self, number: u32, before: usize, pass: &mut Collection) -> Option<Adapter> {
         let folder = self.drm.join(format!("card{number}"));
         let mut file = KeptFile::new(folder.join("device/uevent"), SeqFileKind::Single).keep(false);
@@ -129,12 +129,12 @@ impl Adapters {
         Some(Adapter { luid, name, nvidia: None, card: Some(card) })
     }
 
-    /// Returns `true` if the kernel's DRM subsystem lists an adapter.
+    /// Returns `true` if the kernel's DRM subsystem lists a graphics adapter.
     pub(super) fn have_cards(&self) -> bool {
         self.list.iter().any(|adapter| adapter.card.is_some())
     }
 
-    /// Returns the adapter that is not on PCI and has this device file.
+    /// Returns the LUID of the graphics adapter that is not on PCI and has this device file.
     pub(super) fn of_node(&self, node: Node) -> Option<Luid> {
         let has = |card: &Card| match node {
             Node::Card(number) => card.number == number,
@@ -145,7 +145,7 @@ impl Adapters {
 }
 
 impl Adapter {
-    /// Returns the adapter's files in `/sys`.
+    /// Returns the graphics adapter's files in `/sys`.
     pub(super) fn files(&mut self) -> Option<&mut CardFiles> {
         self.card.as_mut().map(|card| &mut card.files)
     }

@@ -14,52 +14,52 @@ use crate::provider::{
 };
 use crate::sources::text::TextError;
 
-/// A momentary reading of a graphics processor, in the unit of the counters.
+/// Kind of momentary reading of a graphics processor, in the unit of the counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum CardReading {
-    /// Utilization of the processor, in %.
+    /// Utilization of the graphics processor, in %.
     GpuUtilization,
-    /// Utilization of the memory interface, in %.
+    /// Utilization of the graphics memory's interface, in %.
     MemoryUtilization,
-    /// Utilization of the video encoder, in %.
+    /// Utilization of the graphics card's video encoder, in %.
     EncoderUtilization,
-    /// Utilization of the video decoder, in %.
+    /// Utilization of the graphics card's video decoder, in %.
     DecoderUtilization,
-    /// Size of the dedicated memory, in bytes.
+    /// Size of the graphics processor's dedicated memory, in bytes.
     Dedicated,
-    /// Dedicated memory in use, in bytes.
+    /// Dedicated memory of the graphics processor in use, in bytes.
     DedicatedUsed,
-    /// Size of the shared memory, in bytes.
+    /// Size of the memory that the graphics processor shares, in bytes.
     Shared,
-    /// Shared memory in use, in bytes.
+    /// Shared memory that the graphics processor uses, in bytes.
     SharedUsed,
-    /// Temperature of the processor, in °C.
+    /// Temperature of the graphics processor, in °C.
     Temperature,
-    /// Temperature of the hottest spot, in °C.
+    /// Temperature of the graphics processor's hottest spot, in °C.
     HotSpotTemperature,
-    /// Temperature of the memory, in °C.
+    /// Temperature of the graphics memory, in °C.
     MemoryTemperature,
-    /// Power draw, in mW.
+    /// Power draw of the graphics card, in mW.
     PowerDraw,
-    /// Power limit, in mW.
+    /// Power limit of the graphics card, in mW.
     PowerLimit,
-    /// Graphics clock, in MHz.
+    /// Clock of the graphics processor, in MHz.
     GraphicsClock,
-    /// Maximum graphics clock, in MHz.
+    /// Maximum clock of the graphics processor, in MHz.
     MaximumGraphicsClock,
-    /// Memory clock, in MHz.
+    /// Clock of the graphics memory, in MHz.
     MemoryClock,
-    /// Fan speed, in revolutions per minute.
+    /// Fan speed of the graphics card, in revolutions per minute.
     FanSpeed,
-    /// Fan speed, in % of the maximum.
+    /// Fan speed of the graphics card, in % of the maximum.
     FanPercent,
-    /// Corrected ECC errors since the driver was loaded.
+    /// Corrected ECC errors of the graphics memory since the driver was loaded.
     CorrectedErrors,
-    /// Uncorrected ECC errors since the driver was loaded.
+    /// Uncorrected ECC errors of the graphics memory since the driver was loaded.
     UncorrectedErrors,
-    /// Data received over PCIe, in kB/s.
+    /// Data that the graphics card received over PCIe, in kB/s.
     PcieReceived,
-    /// Data transmitted over PCIe, in kB/s.
+    /// Data that the graphics card transmitted over PCIe, in kB/s.
     PcieTransmitted,
 }
 
@@ -68,15 +68,15 @@ pub(super) enum CardReading {
 pub(super) struct CardFiles {
     folder: PathBuf,
     keep: bool,
-    /// Directory of the card's sensors, once found.
+    /// Directory of the graphics card's sensors, once found.
     hwmon: Option<PathBuf>,
     looked_for_hwmon_ns: Option<u64>,
-    /// Measurements of the temperature sensors, by sensor number, once their labels were read.
+    /// Parts measured by the graphics card's temperature sensors, by sensor number, once their labels were read.
     temperatures: Option<[Option<Measured>; TEMPERATURES.len()]>,
     attributes: BTreeMap<&'static str, Attribute>,
 }
 
-/// Part of a card that a temperature sensor measures.
+/// Part of a graphics card that a temperature sensor measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Measured {
     Gpu,
@@ -84,15 +84,15 @@ enum Measured {
     Memory,
 }
 
-/// Files of each temperature sensor: its label and its reading, in thousandths of a degree.
+/// Files of each temperature sensor of a graphics card: its label and its reading, in thousandths of a degree.
 const TEMPERATURES: [(&str, &str); 3] =
     [("temp1_label", "temp1_input"), ("temp2_label", "temp2_input"), ("temp3_label", "temp3_input")];
 
 const ABSENT: &str = "its driver does not publish it";
 
 impl CardFiles {
-    /// Creates the files of the card with this directory in `/sys/class/drm`. `keep`: `true` if file descriptors
-    /// stay open.
+    /// Creates the files of the graphics card with this directory in `/sys/class/drm`. `keep`: `true` if file
+    /// descriptors stay open.
     pub(super) fn new(folder: PathBuf, keep: bool) -> Self {
         Self {
             folder,
@@ -200,7 +200,7 @@ impl CardFiles {
     }
 }
 
-/// Returns the measurement that a sensor's label names.
+/// Returns the part of a graphics card that a temperature sensor with this label measures.
 fn measured_by(label: &[u8]) -> Option<Measured> {
     match label.trim_ascii() {
         b"edge" | b"pkg" => Some(Measured::Gpu),
@@ -210,7 +210,7 @@ fn measured_by(label: &[u8]) -> Option<Measured> {
     }
 }
 
-/// Returns `first`, or the value of another file if the first file is absent.
+/// Returns the value `first` of a file, or the value of another file if the first file is absent.
 fn or(first: Result<u64, NoValue>, other: impl FnOnce() -> Result<u64, NoValue>) -> Result<u64, NoValue> {
     match first {
         // A file that exists and cannot be read has its reason; another file would hide it.

@@ -1,4 +1,4 @@
-//! Clients of graphics drivers: open devices, and the usage that the driver reports for each.
+//! Clients of graphics drivers: open devices, and the usage that the driver reports for each of them.
 
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
@@ -24,36 +24,37 @@ use crate::sources::text::TextError;
 pub(super) struct Clients {
     proc: PathBuf,
     processes: DirReader,
-    /// Buffer for the links of one process.
+    /// Buffer for the links to the open files of one process.
     buffer: Vec<u8>,
     walked_at_ns: Option<u64>,
-    /// Number of the collection that read the clients last.
+    /// Number of the last collection that read the clients of graphics drivers.
     read_in: u64,
-    /// Clients in the order of their adapters, then of their ids.
+    /// Clients of graphics drivers, in the order of their adapters, then of their ids.
     pub(super) list: Vec<Client>,
     /// Number of processes whose open files could not be read.
     pub(super) refused: u64,
-    /// Number that changes when the clients, their processes or their engines do.
+    /// Generation number that changes when the clients of graphics drivers, their processes or their engines do.
     pub(super) generation: u64,
 }
 
-/// A client: one opening of a device, shared by any number of file descriptors and processes.
+/// Client of a graphics driver: one opening of a device, shared by any number of file descriptors and processes.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) luid: Luid,
-    /// Id, unique among the clients of the adapter.
+    /// Id of the graphics client, unique among the clients of its adapter.
     pub(super) id: u64,
     pub(super) info: DrmFdinfo,
     pci_address: Option<PciAddress>,
-    /// File descriptors of this client, the greatest process id first. Never empty; `file` belongs to the first.
+    /// File descriptors of this graphics client, the greatest process id first. Never empty; `file` belongs to the
+    /// first.
     holders: Vec<ClientFd>,
     keep: bool,
     file: KeptFile,
-    /// Highest usage that the driver has reported, by name of the engine.
+    /// Highest usage that the graphics driver has reported for the client, by name of the engine.
     most: Vec<PeakUsage>,
 }
 
-/// File descriptor that a process has open for a client.
+/// File descriptor that a process has open for a client of a graphics driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ClientFd {
     pid: u32,
@@ -68,7 +69,8 @@ struct PeakUsage {
 }
 
 impl Clients {
-    /// Maximum number of clients that keep their files open: the limit of a process is often 1,024 files in all.
+    /// Maximum number of graphics clients that keep their files open: the limit of a process is often 1,024 files in
+    /// all.
     const CLIENTS_THAT_KEEP: usize = 64;
 
     pub(super) fn new(proc: &Path) -> Self {
@@ -84,7 +86,7 @@ impl Clients {
         }
     }
 
-    /// Reads all clients, and searches for new ones every 10 s. Does so once per collection.
+    /// Reads all clients of graphics drivers, and searches for new ones every 10 s. Does so once per collection.
     pub(super) fn refresh(&mut self, adapters: &Adapters, pass: &mut Collection) -> Result<(), NoValue> {
         if self.read_in == pass.number() {
             return Ok(());
@@ -122,7 +124,8 @@ impl Clients {
         Ok(())
     }
 
-    /// Returns the reason for incomplete data, if the open files of some processes could not be read.
+    /// Returns the reason for incomplete data on graphics clients, if the open files of some processes could not be
+    /// read.
     pub(super) fn refusal(&self) -> Option<NoValue> {
         let Self { refused, .. } = self;
         let why = || {
@@ -132,7 +135,8 @@ impl Clients {
         (*refused > 0).then(|| NoValue::Denied(why().into()))
     }
 
-    /// Examines all file descriptors of all processes. Returns `true` if the clients or their processes have changed.
+    /// Examines all file descriptors of all processes. Returns `true` if the graphics clients or their processes have
+    /// changed.
     fn walk(&mut self, adapters: &Adapters, pass: &mut Collection) -> Result<bool, NoValue> {
         let mut pids = Vec::new();
         pass.list(&mut self.processes, |name| pids.extend(number(name)))?;
@@ -162,8 +166,8 @@ impl Clients {
         Ok(changed)
     }
 
-    /// Adds a file descriptor that was not known. Returns `true` if a client is new or has another process. A file
-    /// descriptor is ignored if its client cannot be distinguished from others.
+    /// Adds a newly found file descriptor of a graphics device. Returns `true` if a client is new or has another
+    /// process. A file descriptor is ignored if its client cannot be distinguished from others.
     fn add(&mut self, holder: ClientFd, node: Node, adapters: &Adapters, pass: &mut Collection) -> bool {
         let keep = self.list.len() < Self::CLIENTS_THAT_KEEP;
         let mut file = holder.file(&self.proc, keep);
@@ -203,23 +207,23 @@ impl Clients {
     }
 }
 
-/// Change of a client since the last collection.
+/// Change of a graphics client since the last collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClientChange {
     Same,
-    /// The client has another process or other engines.
+    /// Change of a graphics client that has another process or other engines than before.
     Changed,
     Gone,
 }
 
 impl Client {
-    /// Returns the process that the client belongs to.
+    /// Returns the id of the process that the graphics client belongs to.
     pub(super) fn pid(&self) -> u32 {
         self.holders.first().map_or(0, |holder| holder.pid)
     }
 
-    /// Reads the client's usage. A file descriptor that is closed or that now belongs to another file is replaced by
-    /// the next.
+    /// Reads the graphics client's usage. A file descriptor that is closed or that now belongs to another file is
+    /// replaced by the next.
     fn read(&mut self, proc: &Path, pass: &mut Collection) -> ClientChange {
         let (before, engines) = (self.pid(), names_hash(&self.info));
         loop {
@@ -270,15 +274,16 @@ impl Client {
         self.most.get(place.ok()?)
     }
 
-    /// Returns the time that an engine worked for this client, in ns; `None` if the driver does not report the time.
-    /// The kernel's value may fall and rise again later: meanwhile the highest value so far is returned, marked
-    /// `Held`.
+    /// Returns the time that a graphics engine worked for this client, in ns; `None` if the driver does not report
+    /// the time. The kernel's value may fall and rise again later: meanwhile the highest value so far is returned,
+    /// marked `Held`.
     pub(super) fn busy_ns(&self, engine: &str) -> Result<Option<MarkedRaw>, NoValue> {
         let number = self.engine(engine).and_then(|engine| engine.busy_ns.as_ref());
         self.held(number, self.most(engine).map(|most| most.busy_ns))
     }
 
-    /// Returns the cycles that an engine worked for this client; `None` and `Held` as in [`busy_ns`](Self::busy_ns).
+    /// Returns the cycles that a graphics engine worked for this client; `None` and `Held` as in
+    /// [`busy_ns`](Self::busy_ns).
     pub(super) fn cycles(&self, engine: &str) -> Result<Option<MarkedRaw>, NoValue> {
         let number = self.engine(engine).and_then(|engine| engine.cycles.as_ref());
         self.held(number, self.most(engine).map(|most| most.cycles))
@@ -294,19 +299,19 @@ impl Client {
         Ok(Some(MarkedRaw::new(most, (now < most).then_some(Mark::Held))))
     }
 
-    /// Returns the number of cycles that have passed for an engine, with work or without.
+    /// Returns the number of cycles that have passed for a graphics engine, with work or without.
     pub(super) fn total_cycles(&self, engine: &str) -> Result<Option<u64>, NoValue> {
         self.number(self.engine(engine).and_then(|engine| engine.total_cycles.as_ref()))
     }
 
-    /// Returns the number of engines with that name.
+    /// Returns the number of graphics engines with that name.
     pub(super) fn capacity(&self, engine: &str) -> Result<u64, NoValue> {
         let told = self.number(self.engine(engine).and_then(|engine| engine.capacity.as_ref()))?;
         // Utilization is divided by this number.
         Ok(told.unwrap_or(1).max(1))
     }
 
-    /// Returns a size of one memory region, in bytes; `None` if the driver does not report it.
+    /// Returns a size of one region of graphics memory, in bytes; `None` if the driver does not report it.
     pub(super) fn bytes(&self, of: &Number) -> Result<Option<u64>, NoValue> {
         self.number(of.as_ref())
     }
@@ -333,7 +338,7 @@ impl ClientFd {
     }
 }
 
-/// Hashes the engines' names, to detect another list of engines: FNV-1a.
+/// Hashes the names of a client's graphics engines with FNV-1a, to detect another list of engines.
 fn names_hash(info: &DrmFdinfo) -> u64 {
     let bytes = info.engines.iter().flat_map(|engine| engine.name.bytes().chain([0]));
     bytes.fold(0xCBF2_9CE4_8422_2325, |hash, byte| {

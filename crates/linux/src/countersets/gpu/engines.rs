@@ -10,11 +10,11 @@ use super::clients::Clients;
 use super::{Luid, Shared, lock};
 use crate::provider::{Collection, InstanceKey, InstanceSource, MarkedRaw, birth_of_total, unavailable};
 
-/// Instances of GPU Engine, from the clients of graphics drivers.
+/// Instances of the counterset GPU Engine, from the clients of graphics drivers.
 #[derive(Debug)]
 pub(super) struct GpuEngine(Engines);
 
-/// Instances of Linux GPU Engine; the same as those of GPU Engine.
+/// Instances of the counterset Linux GPU Engine; the same as those of GPU Engine.
 #[derive(Debug)]
 pub(super) struct LinuxGpuEngine(Engines);
 
@@ -23,9 +23,9 @@ pub(super) struct LinuxGpuEngine(Engines);
 struct Engines {
     gpu: Shared,
     keys: Vec<InstanceKey>,
-    /// Engine name and indexes of the clients for each of `keys`.
+    /// Name of the graphics engine, and indexes of its clients, for each of `keys`.
     rows: Vec<(String, Vec<usize>)>,
-    /// Generation of the clients that the rows were made from.
+    /// Generation number of the graphics clients from which the rows were made.
     generation: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ impl Engines {
         }
     }
 
-    /// Returns the usage that the clients of a row reported in this collection.
+    /// Returns the usage of a row's graphics engine that its clients reported in this collection.
     fn read(&self, at: usize) -> Result<EngineUsage, NoValue> {
         let gpu = lock(&self.gpu);
         let Some((engine, members)) = self.rows.get(at) else { return Err(NoValue::NotGiven) };
@@ -65,12 +65,13 @@ impl Engines {
     }
 }
 
-/// Usage of one engine by one process, as reported by drivers.
+/// Usage of one graphics engine by one process, as drivers report it.
 #[derive(Debug)]
 struct EngineUsage {
     busy_ns: Result<Option<MarkedRaw>, NoValue>,
     cycles: Result<Option<MarkedRaw>, NoValue>,
-    /// Cycles of the engine's clock. All clients share the clock and are read at different times; this is the latest.
+    /// Cycles of the graphics engine's clock. All clients share the clock and are read at different times; this is
+    /// the latest.
     total_cycles: Result<Option<u64>, NoValue>,
     capacity: Result<u64, NoValue>,
 }
@@ -79,7 +80,8 @@ fn add(a: MarkedRaw, b: MarkedRaw) -> MarkedRaw {
     MarkedRaw::new(a.raw.saturating_add(b.raw), a.mark.or(b.mark))
 }
 
-/// Combines two values if both are reported, else returns the reported one; returns the reason if one is invalid.
+/// Combines two reported values of a graphics engine with `join`; if only one is reported, returns that one. Returns
+/// the reason if one is invalid.
 fn both<T>(
     a: Result<Option<T>, NoValue>,
     b: Result<Option<T>, NoValue>,
@@ -91,7 +93,7 @@ fn both<T>(
     })
 }
 
-/// Returns the rows of engines, ordered by process, then by adapter, then by number of the engine.
+/// Returns the rows of graphics engines, ordered by process, then by adapter, then by number of the engine.
 fn rows(clients: &Clients) -> Vec<(InstanceKey, (String, Vec<usize>))> {
     let mut groups: BTreeMap<(u32, Luid), Vec<usize>> = BTreeMap::new();
     for (at, client) in clients.list.iter().enumerate() {
@@ -119,7 +121,7 @@ fn rows(clients: &Clients) -> Vec<(InstanceKey, (String, Vec<usize>))> {
     rows
 }
 
-/// Returns the number of an engine: its index in the sorted names that the driver reports.
+/// Returns the number of a graphics engine: its index in the sorted names that the driver reports.
 ///
 /// amdgpu reports only engines that were used. Their indexes would change when another engine is used, so they have
 /// fixed numbers; names unknown here follow.

@@ -81,24 +81,25 @@ impl Gpu {
         }))
     }
 
-    /// Updates the adapters, and the clients of their drivers.
+    /// Updates the graphics adapters, and the clients of their drivers.
     fn find_clients(&mut self, pass: &mut Collection) -> Result<(), NoValue> {
         self.adapters.refresh(pass)?;
         self.clients.refresh(&self.adapters, pass)
     }
 }
 
-/// Locks the shared sources. After a panic of another thread the sources are usable: everything is read again.
+/// Locks the data sources of graphics processors. After a panic of another thread they are usable: everything is read
+/// again.
 fn lock(gpu: &Shared) -> MutexGuard<'_, Gpu> {
     gpu.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Identity of an adapter, used where Windows has a locally unique id.
+/// Identity of a graphics adapter, used where Windows has a locally unique id (LUID).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Luid(u64);
 
 impl Luid {
-    /// Upper bit in the ids of adapters that are not on PCI, whose domains have 32 bits at most.
+    /// Upper bit in the ids of graphics adapters that are not on PCI, whose domains have 32 bits at most.
     const ELSEWHERE: u64 = 1 << 63;
 
     fn from_pci(address: PciAddress) -> Self {
@@ -109,7 +110,7 @@ impl Luid {
         Self(Self::ELSEWHERE | u64::from(number))
     }
 
-    /// Returns the lower 32 bits of the id.
+    /// Returns the lower 32 bits of the graphics adapter's id.
     fn low(self) -> u32 {
         let [a, b, c, d, ..] = self.0.to_le_bytes();
         u32::from_le_bytes([a, b, c, d])
@@ -121,7 +122,7 @@ impl Luid {
     }
 }
 
-/// Formats the id as it occurs in instance names.
+/// Formats the id of a graphics adapter as it occurs in instance names.
 impl fmt::Display for Luid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "luid_0x{:08X}_0x{:08X}", self.high(), self.low())

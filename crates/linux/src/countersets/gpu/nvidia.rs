@@ -27,7 +27,7 @@ pub(super) struct Nvidia {
     /// PCI addresses of the GPUs, indexed by the numbers that NVIDIA's library gives to them.
     devices: Vec<PciLookup>,
     looked_at_ns: Option<u64>,
-    /// Buffer for the processes of a GPU.
+    /// Buffer for the list of processes that use a GPU.
     processes: Vec<GpuProcess>,
 }
 
@@ -79,7 +79,7 @@ impl Nvidia {
         Ok(library.gauge(device, gauge)?)
     }
 
-    /// Calls `each` with every process that uses a GPU: once, even if it both computes and draws.
+    /// Calls `each` with every process that uses a GPU of NVIDIA: once, even if it both computes and draws.
     pub(super) fn processes(
         &mut self,
         address: PciAddress,

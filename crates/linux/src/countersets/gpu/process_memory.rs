@@ -16,9 +16,9 @@ use crate::sources::drm_fdinfo::Region;
 pub(super) struct ProcessMemory {
     gpu: Shared,
     keys: Vec<InstanceKey>,
-    /// Source of each row, in the order of `keys`.
+    /// Source of the values in each row, in the order of `keys`.
     rows: Vec<MemoryRow>,
-    /// Generation of the clients that the rows were made from.
+    /// Generation number of the graphics clients from which the rows were made.
     generation: Option<u64>,
     /// Processes that NVIDIA's library lists, by process, then by adapter.
     processes: Vec<(Luid, GpuProcess)>,
@@ -28,9 +28,9 @@ pub(super) struct ProcessMemory {
 
 #[derive(Debug)]
 enum MemoryRow {
-    /// Indexes of the clients of graphics drivers.
+    /// Indexes of the graphics clients whose memory is in the row.
     Clients(Vec<usize>),
-    /// Index of a process that NVIDIA's library lists.
+    /// Index of the process, listed by NVIDIA's library, whose memory is in the row.
     Process(usize),
 }
 
@@ -46,8 +46,8 @@ impl ProcessMemory {
         }
     }
 
-    /// Creates the rows, by process, then by adapter. Data from NVIDIA's library takes precedence over data from a
-    /// driver.
+    /// Creates the rows of GPU memory, by process, then by adapter. Data from NVIDIA's library takes precedence over
+    /// data from a driver.
     fn make_rows(&mut self) {
         let gpu = lock(&self.gpu);
         let mut rows: BTreeMap<(u32, Luid), MemoryRow> = BTreeMap::new();
@@ -131,7 +131,7 @@ impl InstanceSource for ProcessMemory {
     }
 }
 
-/// Returns the value of a memory counter for one client of a graphics driver.
+/// Returns the value of a counter of GPU Process Memory for one client of a graphics driver.
 fn of_client(client: &Client, counter: CounterId) -> Result<u64, NoValue> {
     if client.regions().is_empty() {
         return Err(unavailable("its driver does not tell about memory"));
@@ -157,7 +157,8 @@ fn of_client(client: &Client, counter: CounterId) -> Result<u64, NoValue> {
     Ok(sum)
 }
 
-/// Returns `true` if the region is the GPU's own memory: `vram` of amdgpu and xe, `local0` and `stolen-local0` of i915.
+/// Returns `true` if the memory region is the GPU's own: `vram` of amdgpu and xe, `local0` and `stolen-local0` of
+/// i915.
 fn is_local(region: &Region) -> bool {
     ["vram", "local", "stolen-local"].iter().any(|start| region.name.starts_with(start))
 }

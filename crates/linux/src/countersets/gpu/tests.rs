@@ -1,4 +1,4 @@
-//! The countersets of graphics processors from a tree of files, and from a library that is made up.
+//! Tests of the countersets of graphics processors, with a tree of test files and a made-up library of NVIDIA.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ use super::*;
 use crate::provider::{InstanceSource, LOOK_AGAIN_NS, MultiInstanceProvider, multi_instance};
 use crate::testing::{CellOutcome, Collected, Tree, collect, collect_all, fixture, opened, try_collect};
 
-/// No test depends on how quickly another thread runs.
+/// Deadline that never passes in a test, because no test depends on how quickly another thread runs.
 const LONG: std::time::Duration = std::time::Duration::from_secs(3600);
 
 const MACHINE: &str = "gpu-desktop";
@@ -38,7 +38,7 @@ where
     multi_instance(AdapterSet::new(&Gpu::shared(roots, nvidia::not_loaded)))
 }
 
-/// Values of the counters of a set, in its order; `None` where there is none.
+/// Returns an instance's values of all counters in a counterset, in its order; `None` for a missing value.
 fn row(collected: &Collected, set: &Counterset, name: &str) -> Vec<Option<u64>> {
     let value = |got: &CellOutcome| match got {
         CellOutcome::Value(value) => Some(*value),
@@ -167,7 +167,7 @@ fn memory_of_adapters() {
     assert_eq!(row(&collected, &non_local::COUNTERSET, part), [Some(shared)]);
 }
 
-/// What each adapter's own driver tells, by counter; every other counter has a reason.
+/// Checks the readings that each graphics adapter's own driver reports; every other counter has a reason.
 #[test]
 fn readings_of_adapters() {
     use linux::*;
@@ -251,7 +251,7 @@ fn other_places_of_readings() {
     }
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that GUIDs, ids and title indexes of these countersets never change: programs and logs hold these numbers.
 #[test]
 fn guids_ids_and_title_indexes() {
     let of = |set: &Counterset| {
@@ -308,7 +308,7 @@ fn a_client_belongs_to_one_process() {
     assert_eq!(all(&mut provider).names(), [gfx(701)]);
 }
 
-/// A process that came to a device later, and has it alone in the end.
+/// Checks that a graphics client belongs to a process that opened its device later, and keeps it alone in the end.
 #[test]
 fn a_client_goes_to_another_process() {
     let tree = Tree::copy_of(MACHINE);
@@ -342,7 +342,7 @@ fn a_client_goes_to_another_process() {
     assert!(all.contains(&(1999, 21)) && all.contains(&(1301, 23)), "{all:?}");
 }
 
-/// The descriptor, the file or the process may be another by now.
+/// Checks that a graphics client is dropped if its file descriptor, file or process is now another one.
 #[test]
 fn changed_fdinfo_drops_the_old_client() {
     let file = "proc/1301/fdinfo/5";
@@ -366,7 +366,7 @@ fn changed_fdinfo_drops_the_old_client() {
     }
 }
 
-/// The rows of the fixture without those of an adapter.
+/// Returns the instance names of GPU Engine in the fixture, without those of one adapter.
 fn fixture_rows(without: &str) -> Vec<String> {
     let collected = collect_all(&mut engines(&fixture(MACHINE)));
     let names = collected.names().into_iter().filter(|name| !name.contains(without));
@@ -435,7 +435,7 @@ fn engines_that_come_later() {
     assert_eq!(names(&mut provider), after);
 }
 
-/// Returns the opened files, except those of processes.
+/// Returns the names of the opened files, except those of processes.
 fn opened_besides_processes<P: Provider>(
     tree: &Tree,
     provider: impl Fn(&Roots) -> P,
@@ -476,7 +476,7 @@ fn only_the_files_that_are_needed_are_opened() {
     assert_eq!(of_adapter, with(&[used]));
 }
 
-/// Later collections read the clients that are known, and list nothing.
+/// Checks that later collections read the known graphics clients, and list no directory.
 #[test]
 fn clients_are_looked_for_now_and_then() {
     let tree = Tree::copy_of(MACHINE);
@@ -525,7 +525,7 @@ fn cards_without_clients() {
     assert_eq!(*collected.get("card3", linux::PROCESSES), CellOutcome::Value(0));
 }
 
-/// Processes that may not be looked into are counted, not forgotten.
+/// Checks that processes whose open files cannot be read are counted in the reason for missing values.
 #[test]
 fn refusals() {
     let shared = Gpu::shared(&fixture(MACHINE), nvidia::not_loaded);
@@ -586,10 +586,10 @@ fn all_of_them_together() {
     assert_eq!(count(other), Err(SourceError::UnknownCounterset(other)));
 }
 
-/// What a made-up library of NVIDIA says: GPUs of two, of which one is listed in the tree.
+/// Made-up library of NVIDIA with two GPUs, only one of which the tree of test files has.
 #[derive(Debug)]
 struct MadeUp {
-    /// Instead of the address of the first.
+    /// Error that the made-up library returns in place of its first GPU's address.
     lost: Option<nvml::NvmlError>,
 }
 
@@ -632,7 +632,7 @@ fn made_up_with_a_lost_one() -> Result<Box<dyn nvml::Nvml>, NoValue> {
     Ok(Box::new(MadeUp { lost: Some(nvml::NvmlError { function: "f", code: 15 }) }))
 }
 
-/// Two GPUs that the driver shows, of which the library does not list one.
+/// Returns a tree of test files with two GPUs of NVIDIA's driver, one of which the made-up library does not list.
 fn with_nvidia(machine: &str) -> Tree {
     let tree = Tree::copy_of(machine);
     for gpu in ["0000:81:00.0", "0000:82:00.0"] {
@@ -664,7 +664,7 @@ fn adapters_of_nvidia() {
     assert!(missing.values().all(|reason| reason == "unavailable: NVIDIA's library does not list this GPU"));
 }
 
-/// A GPU that fell off its bus takes nothing away from the others, which keep their numbers.
+/// Checks that a GPU that fell off its bus takes no values from other GPUs, which keep their numbers.
 #[test]
 fn a_gpu_of_nvidia_is_lost() {
     let tree = with_nvidia("two-nodes");
@@ -675,7 +675,7 @@ fn a_gpu_of_nvidia_is_lost() {
     assert!(missing.values().all(|reason| reason == "f of NVIDIA's library returned 15"), "{missing:?}");
 }
 
-/// A card of the kernel that NVIDIA's driver has is one adapter, not two.
+/// Checks that a card that both the kernel and NVIDIA's driver list is one graphics adapter, not two.
 #[test]
 fn one_adapter_of_two_sources() {
     let tree = Tree::copy_of(MACHINE);
@@ -714,7 +714,7 @@ fn processes_of_nvidia() {
     assert_eq!(collect_all(&mut multi_instance(GpuEngine::new(&shared))).names(), [""; 0]);
 }
 
-/// A directory that cannot be listed is a reason in every collection, not only in the first.
+/// Checks that an unlistable `/proc` fails every collection with a reason, not only the first.
 #[test]
 fn unlistable_proc_fails_each_collection() {
     let tree = Tree::copy_of(MACHINE);
@@ -729,7 +729,7 @@ fn unlistable_proc_fails_each_collection() {
     assert_eq!(collect_all(&mut provider).names().len(), 10);
 }
 
-/// All of it has a thread of its own, and says the same.
+/// Checks that the provider of graphics processors has the same countersets and rows when it runs in another thread.
 #[test]
 fn behind_a_deadline() {
     let tree = with_nvidia(MACHINE);

@@ -13,17 +13,17 @@ use crate::sources::interrupt_rows::{InterruptRow, InterruptRows};
 #[cfg(test)]
 mod tests;
 
-/// Instances of Interrupts, from the rows of `/proc/interrupts`.
+/// Instances of the counterset Interrupts, from the rows of `/proc/interrupts`.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
     file: ParsedFile<InterruptRows>,
-    /// Rows that `keys` were made from; their counts are old.
+    /// Rows of `/proc/interrupts` from which `keys` were made; their counts are old.
     known: Vec<InterruptRow>,
     keys: Vec<InstanceKey>,
 }
 
 impl Interrupts {
-    /// Creates a provider that reads below `roots`.
+    /// Creates the provider of the counterset Interrupts, which reads the kernel's files below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let path = roots.proc.join("interrupts");
         let absent = "there is no /proc/interrupts";
@@ -32,7 +32,7 @@ impl Interrupts {
     }
 }
 
-/// Returns `true` if two rows are the same interrupt of the same devices.
+/// Returns `true` if two rows of `/proc/interrupts` are the same interrupt of the same devices.
 fn is_same(a: &InterruptRow, b: &InterruptRow) -> bool {
     a.name == b.name && a.about == b.about
 }

@@ -1,4 +1,4 @@
-//! Interrupts from trees of files.
+//! Tests of the counterset Interrupts, collected from trees of test files.
 
 use perfset_catalogue::interrupts::{COUNTERSET, INTERRUPTS_PER_SEC};
 use perfset_engine::{FactKind, Provider};
@@ -71,7 +71,7 @@ fn faults() {
     assert!(provider(&tree.roots()).catalogue().is_ok());
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of the counterset Interrupts never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| (c.id.0, c.v1_index.unwrap())).collect();

@@ -12,7 +12,8 @@ use crate::sources::vmstat::VmStat;
 #[cfg(test)]
 mod tests;
 
-/// Values of Linux Memory, from `/proc/meminfo` and `/proc/vmstat`. Each counter has the name of a line in these files.
+/// Values of the counterset Linux Memory, from `/proc/meminfo` and `/proc/vmstat`. Each counter has the name of a
+/// line in these files.
 #[derive(Debug)]
 pub(crate) struct LinuxMemory {
     meminfo: File<AllLines>,
@@ -20,7 +21,7 @@ pub(crate) struct LinuxMemory {
 }
 
 impl LinuxMemory {
-    /// Creates the values from `/proc/meminfo` and `/proc/vmstat`, which other countersets share.
+    /// Creates the values of Linux Memory from `/proc/meminfo` and `/proc/vmstat`, which other countersets share.
     pub(crate) fn new(meminfo: SharedFile, vmstat: SharedParsedFile<VmStat>) -> Self {
         let meminfo = ParsedFile::from_file(meminfo, "there is no /proc/meminfo", AllLines::parse);
         Self {
@@ -48,9 +49,9 @@ impl ValueSource for LinuxMemory {
 struct File<T> {
     table: SharedParsedFile<T>,
     lines: fn(&T) -> &NamedLines,
-    /// Line index of each counter, by counter id; `None` if the file has no such line.
+    /// Index of each counter's line in the file, by counter id; `None` if the file has no such line.
     line_indexes: Vec<Option<usize>>,
-    /// Layout of the file, [`NamedLines::layout`], when the line indexes were found.
+    /// Layout of the lines in the file, [`NamedLines::layout`], when the line indexes were found.
     layout: u64,
 }
 
@@ -59,7 +60,7 @@ impl<T: Default> File<T> {
         Self { table, lines, line_indexes: Vec::new(), layout: 0 }
     }
 
-    /// Fills the columns of these counters, if there are any, from the file.
+    /// Fills the columns of these counters, if there are any, from `/proc/meminfo` or `/proc/vmstat`.
     fn fill(
         &mut self,
         counters: impl Iterator<Item = (usize, CounterId)>,

@@ -1,4 +1,4 @@
-//! Linux Memory from trees of files.
+//! Tests of the counterset Linux Memory, collected from trees of test files.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ fn provider(roots: &Roots) -> SingleInstanceProvider<LinuxMemory> {
     single_instance(LinuxMemory::new(meminfo, vmstat(roots)))
 }
 
-/// What a file of a machine says, read the slow way: names, numbers, and whether they are in KiB.
+/// Returns the lines of a file in `/proc`, parsed in the simplest way: name, number, and `true` if in KiB.
 fn lines(roots: &Roots, file: &str) -> Vec<(String, u64, bool)> {
     let text = std::fs::read_to_string(roots.proc.join(file)).unwrap();
     let line = |line: &str| {
@@ -35,7 +35,7 @@ fn is_of_meminfo(counter: CounterId) -> bool {
     COUNTERSET.counter(counter).unwrap().source.file == "/proc/meminfo"
 }
 
-/// The counters of `missing` whose line the fixture `two-nodes` has.
+/// Returns the counters without a value in a collection whose line the fixture `two-nodes` has.
 fn lost(collected: &Collected) -> Vec<CounterId> {
     let roots = fixture("two-nodes");
     let there: BTreeMap<_, _> = [lines(&roots, "meminfo"), lines(&roots, "vmstat")]
@@ -74,7 +74,7 @@ fn every_line_has_a_counter() {
     }
 }
 
-/// What tells a state may fall; what counts events may not, and is shown as events per second.
+/// Checks that counters of states may fall, and that counters of events may not and are shown as events per second.
 #[test]
 fn states_and_events() {
     for counter in COUNTERSET.counters.iter() {
@@ -100,7 +100,7 @@ fn states_and_events() {
     }
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of Linux Memory never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     assert_eq!(

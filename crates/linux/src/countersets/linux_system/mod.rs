@@ -14,7 +14,7 @@ use crate::sources::proc_stat::SystemTotals;
 #[cfg(test)]
 mod tests;
 
-/// Values of Linux System, from `/proc/stat`, `/proc/loadavg` and files of `/proc/sys`.
+/// Values of the counterset Linux System, from `/proc/stat`, `/proc/loadavg` and files of `/proc/sys`.
 #[derive(Debug)]
 pub(crate) struct LinuxSystem {
     stat: ParsedFile<SystemTotals>,
@@ -32,8 +32,8 @@ pub(crate) struct LinuxSystem {
 const LOAD_BASE: u64 = 10_000;
 
 impl LinuxSystem {
-    /// Creates the values from files below `roots`, and a `/proc/stat` and a `/proc/loadavg` that other countersets
-    /// share.
+    /// Creates the values of Linux System from files below `roots`, and a `/proc/stat` and a `/proc/loadavg` that
+    /// other countersets share.
     pub(crate) fn new(roots: &Roots, stat: SharedFile, loadavg: SharedFile) -> Self {
         let sys = |name| roots.proc.join("sys").join(name);
         let (no_loadavg, no_files) = ("there is no /proc/loadavg", "there is no /proc/sys/fs/file-nr");

@@ -1,4 +1,4 @@
-//! Linux System from trees of files.
+//! Tests of the counterset Linux System, collected from trees of test files.
 
 use perfset_catalogue::linux_system as id;
 use perfset_core::CounterId;
@@ -24,7 +24,7 @@ fn provider(roots: &Roots) -> SingleInstanceProvider<LinuxSystem> {
     single_instance(values(roots))
 }
 
-/// What they are in the fixture `two-nodes`.
+/// Counters of Linux System with their raw values in the fixture `two-nodes`.
 const KNOWN: [(CounterId, u64); 17] = [
     (LOAD_AVERAGE_1_MINUTE, 3_011),
     (LOAD_AVERAGE_5_MINUTES, 3_023),
@@ -55,7 +55,7 @@ fn every_counter() {
     assert_eq!(KNOWN.len(), COUNTERSET.counters.len());
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of Linux System never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| c.v1_index.unwrap()).collect();

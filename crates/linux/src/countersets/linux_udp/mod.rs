@@ -15,7 +15,8 @@ use crate::sources::udp_sockets::{Queues, UdpSockets};
 #[cfg(test)]
 mod tests;
 
-/// Values of Linux UDP, from `/proc/net/snmp`, `/proc/net/snmp6`, `/proc/net/udp` and `/proc/net/udp6`.
+/// Values of the counterset Linux UDP, from `/proc/net/snmp`, `/proc/net/snmp6`, `/proc/net/udp` and
+/// `/proc/net/udp6`.
 #[derive(Debug)]
 pub(crate) struct LinuxUdp {
     udp: ParsedFile<Udp>,
@@ -26,8 +27,8 @@ pub(crate) struct LinuxUdp {
 }
 
 impl LinuxUdp {
-    /// Creates the values from files below `roots`, with a `/proc/net/snmp` and a `/proc/net/snmp6` that other
-    /// countersets share.
+    /// Creates the values of Linux UDP from files below `roots`, with a `/proc/net/snmp` and a `/proc/net/snmp6` that
+    /// other countersets share.
     pub(crate) fn new(roots: &Roots, snmp: SharedFile, snmp6: SharedFile) -> Self {
         Self {
             udp: ParsedFile::from_file(snmp.clone(), NO_SNMP, Udp::parse),
@@ -61,7 +62,7 @@ impl ValueSource for LinuxUdp {
     }
 }
 
-/// Queues of all UDP sockets over one version of IP.
+/// Transmit and receive queues of all UDP sockets over one version of IP.
 #[derive(Debug)]
 struct SocketQueues {
     file: ChunkedFile,
@@ -74,7 +75,7 @@ impl SocketQueues {
         Self { file: ChunkedFile::new(roots.net(name)), absent, latest: CollectionCache::default() }
     }
 
-    /// Returns the sums of the queues. Reads the file once in a collection.
+    /// Returns the sums of the UDP sockets' queues. Reads the list of sockets once in a collection.
     fn queues(&mut self, pass: &mut Collection) -> Result<Queues, NoValue> {
         let Self { file, absent, latest } = self;
         let queues = latest.get(pass, |pass| {

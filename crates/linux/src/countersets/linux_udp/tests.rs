@@ -1,4 +1,4 @@
-//! Linux UDP from trees of files.
+//! Tests of the counterset Linux UDP, collected from trees of test files.
 
 use perfset_catalogue::linux_udp::*;
 use perfset_core::CounterId;
@@ -13,7 +13,7 @@ fn provider(roots: &Roots) -> SingleInstanceProvider<LinuxUdp> {
     single_instance(LinuxUdp::new(roots, file("snmp"), file("snmp6")))
 }
 
-/// All counters with their values in the fixture `two-nodes`.
+/// All counters of Linux UDP with their raw values in the fixture `two-nodes`.
 const KNOWN: [(CounterId, u64); 10] = [
     (UDPRCVBUFERRORS, 9_274_871),
     (UDPSNDBUFERRORS, 9_275_869),
@@ -37,7 +37,7 @@ fn every_counter() {
     assert_eq!(COUNTERSET.counters.len(), KNOWN.len());
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of the counterset Linux UDP never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let ids: Vec<_> = COUNTERSET.counters.iter().map(|c| (c.id.0, c.v1_index.unwrap())).collect();
@@ -48,7 +48,7 @@ fn ids_and_title_indexes() {
     );
 }
 
-/// Files, each with the counters that it feeds.
+/// Files of `/proc/net`, each with the counters of Linux UDP that it feeds.
 const FILES: [(&str, &[CounterId]); 4] = [
     ("proc/net/snmp", &[UDPRCVBUFERRORS, UDPSNDBUFERRORS, UDPLITEINERRORS]),
     ("proc/net/snmp6", &[UDP6RCVBUFERRORS, UDP6SNDBUFERRORS, UDPLITE6INERRORS]),

@@ -13,10 +13,10 @@ use crate::sources::vmstat::VmStat;
 #[cfg(test)]
 mod tests;
 
-/// Values of Memory, from `/proc/meminfo`, `/proc/vmstat` and `/proc/modules`.
+/// Values of the counterset Memory, from `/proc/meminfo`, `/proc/vmstat` and `/proc/modules`.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    /// Size of a page, in bytes.
+    /// Size of a memory page, in bytes.
     page_size: u64,
     meminfo: ParsedFile<MemInfo>,
     vmstat: SharedParsedFile<VmStat>,
@@ -27,7 +27,8 @@ const BYTES_IN_KIB: u64 = 1_024;
 const KIB_IN_MIB: u64 = 1_024;
 
 impl Memory {
-    /// Creates the values from files below `roots`, and files that other countersets share. `page_size` is in bytes.
+    /// Creates the values of the counterset Memory from files below `roots`, and files that other countersets share.
+    /// `page_size` is in bytes.
     pub(crate) fn new(
         roots: &Roots,
         meminfo: SharedFile,
@@ -153,7 +154,8 @@ impl ValueSource for Memory {
     }
 }
 
-/// Returns the number of a line, or 0 if this kernel lacks the line and includes its number in another line.
+/// Returns the number in a line of a kernel file, or 0 if this kernel lacks the line and includes its number in
+/// another line.
 fn or_none(part: Result<u64, NoValue>) -> Result<u64, NoValue> {
     match part {
         Err(NoValue::Unavailable(_)) => Ok(0),

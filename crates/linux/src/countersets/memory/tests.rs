@@ -1,4 +1,4 @@
-//! Memory from trees of files.
+//! Tests of the counterset Memory, collected from trees of test files.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ use crate::testing::{
 
 use id::*;
 
-/// Not 4,096, because no code may assume that value.
+/// Size of a memory page in these tests: not 4,096, because no code may assume that value.
 const PAGE_SIZE: u64 = 16_384;
 
 fn provider(roots: &Roots) -> SingleInstanceProvider<Memory> {
@@ -24,7 +24,7 @@ fn provider(roots: &Roots) -> SingleInstanceProvider<Memory> {
     single_instance(Memory::new(roots, meminfo, vmstat(roots), PAGE_SIZE))
 }
 
-/// Counters that never have a value on Linux.
+/// Counters of Memory that never have a value on Linux.
 const NEVER: [CounterId; 14] = [
     WRITE_COPIES_PER_SEC,
     TRANSITION_FAULTS_PER_SEC,
@@ -42,7 +42,7 @@ const NEVER: [CounterId; 14] = [
     LONG_TERM_AVERAGE_STANDBY_CACHE_LIFETIME,
 ];
 
-/// All others, and what they are in the fixture `two-nodes`, from the numbers that stand in its files.
+/// Counters of Memory that have a value on Linux, with their raw values in the fixture `two-nodes`.
 const KNOWN: [(CounterId, u64); 23] = [
     (PAGE_FAULTS_PER_SEC, 4_119_053),
     (AVAILABLE_BYTES, 8_789_953 * 1_024),
@@ -79,7 +79,7 @@ const OF_VMSTAT: [CounterId; 6] = [
 ];
 const OF_MODULES: [CounterId; 1] = [SYSTEM_DRIVER_TOTAL_BYTES];
 
-/// The counters of `missing` that could have a value.
+/// Returns the counters without a value in a collection, except those that never have a value on Linux.
 fn lost(collected: &Collected) -> Vec<CounterId> {
     let missing = collected.missing("").into_keys().map(CounterId);
     missing.filter(|counter| !NEVER.contains(counter)).collect()
@@ -92,7 +92,7 @@ fn every_counter() {
     assert_eq!(KNOWN.len() + NEVER.len(), COUNTERSET.counters.len());
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of the counterset Memory never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| c.v1_index.unwrap()).collect();
@@ -245,7 +245,8 @@ fn standby_is_what_is_available_and_not_free() {
     assert_eq!(*collected.get("", STANDBY_CACHE_NORMAL_PRIORITY_BYTES), CellOutcome::Value(want));
 }
 
-/// Kernels before 6.1 count what they reclaim for huge pages among that of programs.
+/// Checks the count of reclaimed pages on kernels before 6.1, which include pages reclaimed for huge pages in those
+/// of programs.
 #[test]
 fn reclaimed_pages_of_kernels_with_fewer_lines() {
     let tree = Tree::proc_of("two-nodes");

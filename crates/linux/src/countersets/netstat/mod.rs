@@ -14,11 +14,12 @@ use crate::sources::text::TextError;
 #[cfg(test)]
 mod tests;
 
-/// Numbers of `/proc/net/netstat`, found by the names of counters, which are the kernel's own names.
+/// Counters whose names are the kernel's own, with their numbers in `/proc/net/netstat`, found by these names.
 #[derive(Debug)]
 struct NetstatCounters {
     file: ParsedFile<NetstatNames>,
-    /// Position of each counter in `/proc/net/netstat`, by counter id; valid until the names in the file change.
+    /// Position of each counter's number in `/proc/net/netstat`, by counter id; valid until the names in the file
+    /// change.
     line_indexes: Vec<LineIndex>,
     names_read: u64,
 }
@@ -87,7 +88,7 @@ impl NetstatCounters {
     }
 }
 
-/// Values of Linux TCP, from `/proc/net/netstat`, `/proc/net/snmp` and `/proc/net/sockstat`.
+/// Values of the counterset Linux TCP, from `/proc/net/netstat`, `/proc/net/snmp` and `/proc/net/sockstat`.
 #[derive(Debug)]
 pub(crate) struct LinuxTcp {
     named: NetstatCounters,
@@ -97,7 +98,7 @@ pub(crate) struct LinuxTcp {
 }
 
 impl LinuxTcp {
-    /// Creates the values from files that other countersets share.
+    /// Creates the values of Linux TCP from files that other countersets share.
     pub(crate) fn new(netstat: SharedFile, snmp: SharedFile, sockstat: SharedFile) -> Self {
         Self {
             named: NetstatCounters::new(netstat),
@@ -107,7 +108,7 @@ impl LinuxTcp {
         }
     }
 
-    /// Returns the maximum number of connections, which no current kernel has.
+    /// Returns the maximum number of TCP connections, which no current kernel has.
     fn max_conn(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         match self.limit.get(pass)?.max_conn.clone() {
             Some(Ok(Some(limit))) => Ok(limit),
@@ -136,7 +137,7 @@ impl ValueSource for LinuxTcp {
     }
 }
 
-/// Values of Linux IP, from `/proc/net/netstat`, `/proc/net/snmp` and `/proc/net/snmp6`.
+/// Values of the counterset Linux IP, from `/proc/net/netstat`, `/proc/net/snmp` and `/proc/net/snmp6`.
 #[derive(Debug)]
 pub(crate) struct LinuxIp {
     named: NetstatCounters,
@@ -145,7 +146,7 @@ pub(crate) struct LinuxIp {
 }
 
 impl LinuxIp {
-    /// Creates the values from files that other countersets share.
+    /// Creates the values of Linux IP from files that other countersets share.
     pub(crate) fn new(netstat: SharedFile, snmp: SharedFile, snmp6: SharedFile) -> Self {
         Self {
             named: NetstatCounters::new(netstat),

@@ -1,4 +1,4 @@
-//! Linux TCP and Linux IP from trees of files.
+//! Tests of the countersets Linux TCP and Linux IP, collected from trees of test files.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ fn ip(roots: &Roots) -> SingleInstanceProvider<LinuxIp> {
     single_instance(LinuxIp::new(netstat, snmp, snmp6))
 }
 
-/// The numbers of a file by group and name in one word, read the slow way.
+/// Returns the numbers in `/proc/net/netstat`, parsed in the simplest way; the keys are group and name in one word.
 fn numbers(text: &str) -> BTreeMap<String, u64> {
     let lines: Vec<_> = text.lines().collect();
     let mut numbers = BTreeMap::new();
@@ -42,7 +42,7 @@ fn numbers(text: &str) -> BTreeMap<String, u64> {
     numbers
 }
 
-/// The value of every counter, by its name.
+/// Returns the value of every counter in a counterset that has one, by the counter's name.
 fn values(counterset: &Counterset, collected: &Collected) -> BTreeMap<String, u64> {
     let value = |counter: &perfset_core::Counter| match collected.get("", counter.id) {
         CellOutcome::Value(value) => Some((counter.name.as_deref().unwrap().to_owned(), *value)),
@@ -51,10 +51,10 @@ fn values(counterset: &Counterset, collected: &Collected) -> BTreeMap<String, u6
     counterset.counters.iter().filter_map(value).collect()
 }
 
-/// Counters from `/proc/net/snmp`, except the limit of connections, which no kernel has.
+/// Counters of Linux TCP from `/proc/net/snmp`, except the limit of connections, which no kernel has.
 const OF_SNMP: [CounterId; 2] = [TCPINERRS, TCPOUTRSTS];
 
-/// One that only older kernels count.
+/// Counter of Linux TCP that only older kernels have.
 const OLD: CounterId = MPTCPEXTRCVPRUNED;
 
 #[test]
@@ -86,7 +86,7 @@ fn every_counter() {
     assert_eq!(want.len(), linux_ip::COUNTERSET.counters.len());
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of Linux TCP and Linux IP never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     for (counterset, guid, first, count, later) in [
@@ -145,7 +145,7 @@ fn a_file_that_both_read_is_read_once() {
     assert_eq!(bytes_read(&mut ip, &linux_ip::COUNTERSET, linux_ip::IPEXTINOCTETS, 1_000_002), len);
 }
 
-/// The counters of `missing` that could have a value.
+/// Returns the counters without a value in a collection that this kernel could have a value for.
 fn lost(collected: &Collected) -> Vec<CounterId> {
     let missing = collected.missing("").into_keys().map(CounterId);
     missing.filter(|counter| ![OLD, TCPMAXCONN].contains(counter)).collect()

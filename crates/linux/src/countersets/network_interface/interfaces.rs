@@ -12,24 +12,24 @@ use crate::sources::net_dev::{Counts, NetDev};
 pub(super) struct Interfaces {
     roots: Roots,
     dev: ParsedFile<NetDev>,
-    /// Interfaces, one for each line of `dev`.
+    /// Network interfaces, one for each line of `dev`.
     links: Vec<Link>,
 }
 
 impl Interfaces {
-    /// Creates a list without interfaces. `dev` is `/proc/net/dev`, which others may share.
+    /// Creates a list without interfaces. `dev` is `/proc/net/dev`, which other countersets may share.
     pub(super) fn new(roots: Roots, dev: SharedFile) -> Self {
         let dev = ParsedFile::from_file(dev, "there is no /proc/net/dev", NetDev::parse);
         Self { roots, dev, links: Vec::new() }
     }
 
-    /// Finds the interfaces. Returns `true` if they differ from the earlier ones.
+    /// Finds the network interfaces. Returns `true` if they differ from those of the last search.
     pub(super) fn refresh(&mut self, pass: &mut Collection) -> Result<bool, NoValue> {
         let Self { roots, dev, links } = self;
         Ok(links::refresh(links, dev.get(pass)?.interfaces(), roots, pass))
     }
 
-    /// Returns all interfaces, including the loopback interface, in the order of `/proc/net/dev`.
+    /// Returns all network interfaces, including the loopback interface, in the order of `/proc/net/dev`.
     pub(super) fn links(&self) -> &[Link] {
         &self.links
     }
@@ -38,7 +38,7 @@ impl Interfaces {
         self.links.get_mut(at).ok_or(NoValue::NotGiven)
     }
 
-    /// Returns a number of an interface.
+    /// Returns one number of a network interface in `/proc/net/dev`.
     pub(super) fn count(
         &mut self,
         at: usize,
@@ -48,7 +48,7 @@ impl Interfaces {
         known(of(&self.counts(at, pass)?))
     }
 
-    /// Returns the sum of two numbers of an interface, which wraps as the kernel's own numbers do.
+    /// Returns the sum of two numbers of a network interface, which wraps as the kernel's own numbers do.
     pub(super) fn sum(
         &mut self,
         at: usize,

@@ -19,20 +19,20 @@ use crate::sources::net_dev::{Counts, Interface};
 use crate::sources::text::TextError;
 use crate::sources::{attribute, link_speed};
 
-/// A network interface, and its files.
+/// Network interface, with its files in `/sys`.
 #[derive(Debug)]
 pub(super) struct Link {
     name: Vec<u8>,
     folder: Option<PathBuf>,
     keep: bool,
-    /// Kernel's interface index, if `/sys` has the interface.
+    /// Index that the kernel has given to the network interface, if `/sys` has the interface.
     pub(super) ifindex: Option<u32>,
     pub(super) is_loopback: bool,
-    /// Inode number of the interface's entry in `/sys/class/net`. An interface that is created again has another one.
+    /// Inode number of the interface's link in `/sys/class/net`. An interface that is created again has another one.
     inode: Option<u64>,
     /// Time at which the interface index was last read, on the monotonic clock.
     looked_at_ns: u64,
-    /// Counts of the interface in the last collection.
+    /// Counts of the network interface in the last collection.
     counts: Counts,
     speed: Speed,
     unknown: Option<Attribute>,
@@ -45,7 +45,7 @@ pub(super) const NOT_IN_SYS: &str = "/sys/class/net does not have it";
 pub(super) const NOT_REPORTED: &str =
     "this kernel does not report it, or /sys/class/net does not have the interface";
 
-/// Updates `links` to the current network interfaces. Returns `true` if they differ from the earlier ones.
+/// Updates `links` to the current network interfaces. Returns `true` if they differ from the earlier interfaces.
 ///
 /// The properties of an interface are read when it appears. Its identity is checked again if the set of interfaces
 /// has changed, if its entry in `/sys` is another one, if its counts have fallen, and periodically: an interface that
@@ -100,8 +100,8 @@ impl Link {
         }
     }
 
-    /// Reads the interface index if it may have changed. If it has changed, reads the other properties too, and returns
-    /// `true`.
+    /// Reads the interface index if it may have changed. If it has changed, reads the interface's other properties
+    /// too, and returns `true`.
     fn look(&mut self, interface: &Interface, must: bool, pass: &mut Collection) -> bool {
         // A malformed line does not mean that the interface is another one.
         let counts = interface.counts.as_ref().copied().unwrap_or(self.counts);
@@ -136,29 +136,30 @@ impl Link {
         true
     }
 
-    /// Returns the number in the interface's file `name`, opening and closing the file.
+    /// Returns the number in the network interface's file `name`, opening and closing the file.
     fn number(&self, name: &str, pass: &mut Collection) -> Option<u64> {
         let mut file = KeptFile::new(self.folder.as_ref()?.join(name), SeqFileKind::Single).keep(false);
         pass.read(&mut file, NOT_IN_SYS, attribute::number).ok()
     }
 
-    /// Returns the kernel's name of the interface.
+    /// Returns the kernel's name of the network interface.
     pub(super) fn name(&self) -> &[u8] {
         &self.name
     }
 
-    /// Returns the interface's directory in `/sys`, which may not exist; `None` if its name is no name of a file.
+    /// Returns the network interface's directory in `/sys`, which may not exist; `None` if its name is no name of a
+    /// file.
     pub(super) fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
     }
 
-    /// Returns the interface's name in the form of an instance name.
+    /// Returns the network interface's name in the form of an instance name.
     pub(super) fn instance_name(&self) -> String {
         instance_name(&self.name)
     }
 
-    /// Returns the interface index. If `/sys` does not have the interface: a hash of its name, greater than every
-    /// index.
+    /// Returns the kernel's index of the network interface. If `/sys` does not have the interface: a hash of its
+    /// name, greater than every index.
     pub(super) fn id(&self) -> u32 {
         const BASIS: u32 = 0x811C_9DC5;
         const PRIME: u32 = 0x0100_0193;
@@ -168,12 +169,13 @@ impl Link {
         self.ifindex.unwrap_or_else(|| 0x8000_0000 | hash() & 0x3FFF_FFFF)
     }
 
-    /// Returns the number of received packets with an unknown protocol.
+    /// Returns the number of packets with an unknown protocol that the network interface received.
     pub(super) fn unknown(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         self.unknown.as_mut().ok_or_else(|| unavailable(NOT_IN_SYS))?.get(pass)
     }
 
-    /// Returns the speed of the link, and the driver of an interface that stands for a device.
+    /// Returns facts about a network interface: the speed of the link, and the driver if the interface stands for a
+    /// device.
     pub(super) fn facts(&mut self, pass: &mut Collection) -> Vec<Fact> {
         let speed = self.speed.megabits(pass).map(|megabits| format!("{megabits} Mbit/s"));
         let target = self.folder.as_ref().and_then(|folder| folder.join("device/driver").read_link().ok());
@@ -188,7 +190,7 @@ impl Link {
     }
 }
 
-/// Returns the files of an interface with the link speed and the packets of unknown protocols.
+/// Returns the files of a network interface with the link speed and the packets of unknown protocols.
 fn files(folder: Option<&Path>, keep: bool) -> (Speed, Option<Attribute>) {
     let file = |folder: &Path| KeptFile::new(folder.join("speed"), SeqFileKind::Single).keep(keep);
     let unknown = |folder: &Path| {

@@ -18,18 +18,19 @@ use interfaces::Interfaces;
 pub(crate) use linux::LinuxNetworkInterface;
 use queues::Queues;
 
-/// Instances of Network Interface, from `/proc/net/dev`, `/sys/class/net` and a netlink socket.
+/// Instances of the counterset Network Interface, from `/proc/net/dev`, `/sys/class/net` and a netlink socket.
 #[derive(Debug)]
 pub(crate) struct NetworkInterface {
     interfaces: Interfaces,
-    /// Indexes in `interfaces` of those that have a row.
+    /// Indexes in `interfaces` of the network interfaces that have a row.
     rows: Vec<usize>,
     keys: Vec<InstanceKey>,
     queues: Queues,
 }
 
 impl NetworkInterface {
-    /// Creates a provider that reads below `roots`, with a `/proc/net/dev` that others may share.
+    /// Creates the provider of Network Interface, which reads below `roots`, with a `/proc/net/dev` that others may
+    /// share.
     pub(crate) fn new(roots: Roots, dev: SharedFile) -> Self {
         let queues = Queues::new(&roots);
         Self { interfaces: Interfaces::new(roots, dev), rows: Vec::new(), keys: Vec::new(), queues }

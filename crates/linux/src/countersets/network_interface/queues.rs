@@ -15,23 +15,23 @@ use crate::provider::{Collection, CollectionCache, unavailable};
 use crate::roots::Roots;
 use crate::sources::rtnetlink::{Qdiscs, request};
 
-/// Output queues of all interfaces, requested at most once per collection.
+/// Output queues of all network interfaces, requested from the kernel at most once per collection.
 #[derive(Debug)]
 pub(super) struct Queues {
-    /// `true` if the interfaces are those that this process sees, not those of another system's `/proc`.
+    /// `true` if the network interfaces are those that this process sees, not those of another system's `/proc`.
     are_own: bool,
     socket: Option<OwnedFd>,
     buffer: Vec<u8>,
     qdiscs: Qdiscs,
     latest: CollectionCache<()>,
-    /// Sequence number of the last request.
+    /// Sequence number of the last netlink request to the kernel.
     number: u32,
 }
 
 impl Queues {
-    /// Maximum size of the datagrams that the kernel sends, in bytes.
+    /// Maximum size of a netlink datagram that the kernel sends, in bytes.
     const BUFFER: usize = 32 << 10;
-    /// Maximum time to wait for one datagram and for the whole response. The kernel responds at once.
+    /// Maximum time to wait for one netlink datagram and for the whole response. The kernel responds at once.
     const PATIENCE: Duration = Duration::from_secs(1);
     const PATIENCE_NS: u64 = 1_000_000_000;
 
@@ -46,7 +46,7 @@ impl Queues {
         }
     }
 
-    /// Returns the number of packets that wait to be sent by an interface.
+    /// Returns the number of packets that wait to be sent by a network interface.
     pub(super) fn waiting(&mut self, ifindex: Option<u32>, pass: &mut Collection) -> Result<u64, NoValue> {
         if !self.are_own {
             return Err(unavailable(

@@ -1,4 +1,4 @@
-//! Network interfaces from trees of files.
+//! Tests of the counterset Network Interface, collected from trees of test files.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -27,7 +27,7 @@ fn provider(roots: &Roots) -> MultiInstanceProvider<NetworkInterface> {
     multi_instance(interfaces(roots))
 }
 
-/// Counters that never have a value on Linux.
+/// Counters of Network Interface that never have a value on Linux.
 const NEVER: [CounterId; 7] = [
     PACKETS_SENT_UNICAST_PER_SEC,
     PACKETS_SENT_NON_UNICAST_PER_SEC,
@@ -38,7 +38,8 @@ const NEVER: [CounterId; 7] = [
     TCP_RSC_AVERAGE_PACKET_SIZE,
 ];
 
-/// All other counters except Output Queue Length, with their values for eth0 in the fixture `two-nodes`.
+/// All other counters of Network Interface except Output Queue Length, with their values for eth0 in the fixture
+/// `two-nodes`.
 const KNOWN: [(CounterId, u64); 14] = [
     (BYTES_TOTAL_PER_SEC, 20_000_213 + 20_000_327),
     (PACKETS_PER_SEC, 20_000_221 + 20_000_329),
@@ -61,7 +62,7 @@ const LONG: &str = "a.b-c@x-15bytes";
 const DEV: &str = "proc/net/dev";
 const HEADS: &str = "Inter-| Receive | Transmit\n face |bytes packets|bytes packets\n";
 
-/// The counters of an interface that could have a value and have none.
+/// Returns the counters of a network interface that could have a value on Linux and have none.
 fn lost(collected: &Collected, name: &str) -> Vec<CounterId> {
     let missing = collected.missing(name).into_keys().map(CounterId);
     missing.filter(|counter| !NEVER.contains(counter) && *counter != OUTPUT_QUEUE_LENGTH).collect()
@@ -92,7 +93,7 @@ fn every_counter() {
     );
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of Network Interface never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| c.v1_index.unwrap()).collect();
@@ -272,7 +273,7 @@ fn hundreds_of_interfaces() {
     assert!(kept < 150, "{kept} descriptors are kept");
 }
 
-/// What is found at a time, and how many files of `/sys` are opened for it.
+/// Returns the network interfaces that are found at a time, and the number of files in `/sys` that are opened for it.
 fn found(tree: &Tree, interfaces: &mut NetworkInterface, seconds: u64) -> (Vec<(String, u32)>, usize) {
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
     let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -321,7 +322,8 @@ fn an_interface_that_is_made_anew_is_another() {
     assert_eq!(found(&tree, &mut interfaces, 16), (Vec::new(), 0));
 }
 
-/// An interface that is made again is another one at once, although it has counted more than the one before.
+/// Checks that an interface that is removed and created again is another one at once, even if its counts are higher
+/// than before.
 #[test]
 fn an_interface_that_is_made_again_and_counts_more() {
     let tree = Tree::copy_of("two-nodes");
@@ -369,7 +371,8 @@ fn a_small_virtual_machine() {
     assert_eq!(*collected.get("eth0", PACKETS_RECEIVED_UNKNOWN), CellOutcome::Value(0));
 }
 
-/// Speed and driver of each interface, by name: of a device with a driver, one without, and one that is down.
+/// Checks the facts about network interfaces, speed and driver: of a device with a driver, one without, and one that
+/// is down.
 #[test]
 fn facts_about_interfaces() {
     let tree = Tree::copy_of("two-nodes");

@@ -13,14 +13,14 @@ mod tests;
 
 const ABSENT: &str = "this kernel has no NFS client";
 
-/// Values of NFS Client.
+/// Values of the counterset NFS Client, from `/proc/net/rpc/nfs`.
 #[derive(Debug)]
 pub(crate) struct NfsClient {
     file: ParsedFile<Counts>,
 }
 
 impl NfsClient {
-    /// Creates the values from a `/proc/net/rpc/nfs` that both countersets share.
+    /// Creates the values of NFS Client from a `/proc/net/rpc/nfs` that both NFS countersets share.
     pub(crate) fn new(file: SharedFile) -> Self {
         Self { file: ParsedFile::from_file(file, ABSENT, Counts::parse) }
     }
@@ -48,24 +48,24 @@ impl ValueSource for NfsClient {
     }
 }
 
-/// Instances of NFS Client Operations: procedures of the versions 3 and 4.
+/// Instances of the counterset NFS Client Operations: procedures of the NFS versions 3 and 4.
 #[derive(Debug)]
 pub(crate) struct NfsOperations {
     file: ParsedFile<Counts>,
-    /// Numbers of procedures of both versions that `keys` were made from.
+    /// Numbers of procedures of NFS versions 3 and 4 when `keys` were made.
     known: (usize, usize),
     keys: Vec<InstanceKey>,
 }
 
 impl NfsOperations {
-    /// Creates a provider with a `/proc/net/rpc/nfs` that both countersets share.
+    /// Creates the provider of NFS Client Operations with a `/proc/net/rpc/nfs` that both NFS countersets share.
     pub(crate) fn new(file: SharedFile) -> Self {
         let file = ParsedFile::from_file(file, ABSENT, Counts::parse);
         Self { file, known: (0, 0), keys: Vec::new() }
     }
 }
 
-/// Returns the keys of the procedures of a version that have a count. `first` is the id of the first one.
+/// Returns the instance keys of the counted procedures of an NFS version. `first` is the id of the first procedure.
 fn keys(version: &str, first: u32, names: &[&str], count: usize) -> impl Iterator<Item = InstanceKey> {
     let key = |(id, name): (u32, &&str)| InstanceKey::new(format!("{version} {name}"), InstanceId(id));
     (first..).zip(names.iter().take(count)).map(key).collect::<Vec<_>>().into_iter()

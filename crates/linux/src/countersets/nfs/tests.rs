@@ -1,4 +1,4 @@
-//! NFS Client and NFS Client Operations from trees of files.
+//! Tests of the countersets NFS Client and NFS Client Operations, collected from trees of test files.
 
 use perfset_catalogue::{nfs_client, nfs_client_operations};
 
@@ -79,7 +79,7 @@ fn faults() {
     }
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of the NFS countersets never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let of = |set: &perfset_core::Counterset| -> Vec<u32> {

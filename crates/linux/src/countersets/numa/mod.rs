@@ -18,12 +18,12 @@ use crate::sources::text::TextError;
 #[cfg(test)]
 mod tests;
 
-/// Returns the file that lists the online NUMA nodes, which both countersets of nodes read.
+/// Returns the file that lists the online NUMA nodes, which both countersets of NUMA nodes read.
 pub(crate) fn online(roots: &Roots) -> SharedFile {
     SharedFile::new(roots.sys.join("devices/system/node/online"), SeqFileKind::Single)
 }
 
-/// Numbers of the online nodes, ascending.
+/// Numbers of the online NUMA nodes, ascending.
 #[derive(Debug, Default)]
 struct Online {
     ids: Vec<u32>,
@@ -40,16 +40,16 @@ impl Online {
 struct Nodes<T> {
     roots: Roots,
     online: ParsedFile<Online>,
-    /// Name of the file in the directory of a node.
+    /// Name of the file that is read in the directory of each NUMA node.
     file: &'static str,
     parse: Parse<T>,
     keys: Vec<InstanceKey>,
-    /// Parsed files, in the order of `keys`.
+    /// Parsed files of the NUMA nodes, in the order of `keys`.
     tables: Vec<ParsedFile<T>>,
 }
 
 impl<T: Default> Nodes<T> {
-    /// Maximum number of nodes that keep their file descriptor. Few machines have more.
+    /// Maximum number of NUMA nodes that keep their file descriptor. Few machines have more.
     const NODES_THAT_KEEP: usize = 16;
     const ABSENT: &'static str = "the kernel says nothing about this node";
 
@@ -80,20 +80,20 @@ impl<T: Default> Nodes<T> {
         Ok(())
     }
 
-    /// Returns the number in one line of the file of the node at index `at`.
+    /// Returns the number in one line of the file of the NUMA node at index `at`.
     fn number(&mut self, at: usize, of: fn(&T) -> &Number, pass: &mut Collection) -> Result<u64, NoValue> {
         self.tables.get_mut(at).ok_or(NoValue::NotGiven)?.number(of, pass)
     }
 }
 
-/// Instances of NUMA Node Memory, from `/sys/devices/system/node/nodeN/meminfo`.
+/// Instances of the counterset NUMA Node Memory, from `/sys/devices/system/node/nodeN/meminfo`.
 #[derive(Debug)]
 pub(crate) struct NodeMemory {
     nodes: Nodes<NodeMemInfo>,
 }
 
 impl NodeMemory {
-    /// Creates a provider that reads below `roots`, and the list of [`online`] nodes.
+    /// Creates the provider of NUMA Node Memory, which reads below `roots`, and the list of [`online`] nodes.
     pub(crate) fn new(roots: &Roots, online: SharedFile) -> Self {
         Self { nodes: Nodes::new(roots, online, "meminfo", NodeMemInfo::parse) }
     }
@@ -149,7 +149,7 @@ impl InstanceSource for NodeMemory {
         Total::Own
     }
 
-    /// Returns the sum of a counter over all nodes, rounded down only at the end.
+    /// Returns the sum of a counter over all NUMA nodes, rounded down only at the end.
     fn total(&mut self, counter: CounterId, pass: &mut Collection) -> Result<MarkedRaw, NoValue> {
         let (mut sum, mut missing, mut known, mut reason) = (0_u64, 0_u32, self.keys().is_empty(), None);
         for at in 0..self.keys().len() {
@@ -172,14 +172,14 @@ impl InstanceSource for NodeMemory {
     }
 }
 
-/// Instances of Linux NUMA, from `/sys/devices/system/node/nodeN/numastat`.
+/// Instances of the counterset Linux NUMA, from `/sys/devices/system/node/nodeN/numastat`.
 #[derive(Debug)]
 pub(crate) struct LinuxNuma {
     nodes: Nodes<NumaStat>,
 }
 
 impl LinuxNuma {
-    /// Creates a provider that reads below `roots`, and the list of [`online`] nodes.
+    /// Creates the provider of Linux NUMA, which reads below `roots`, and the list of [`online`] nodes.
     pub(crate) fn new(roots: &Roots, online: SharedFile) -> Self {
         Self { nodes: Nodes::new(roots, online, "numastat", NumaStat::parse) }
     }

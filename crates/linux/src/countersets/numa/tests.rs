@@ -1,4 +1,4 @@
-//! NUMA Node Memory and Linux NUMA from trees of files.
+//! Tests of the countersets NUMA Node Memory and Linux NUMA, collected from trees of test files.
 
 use perfset_catalogue::{linux_numa, numa_node_memory};
 use perfset_core::CounterId;
@@ -20,7 +20,7 @@ fn pages(roots: &Roots) -> MultiInstanceProvider<LinuxNuma> {
 const NODE_0: &str = "sys/devices/system/node/node0";
 const ONLINE: &str = "sys/devices/system/node/online";
 
-/// What node 0 of the fixture `two-nodes` has, in KiB.
+/// Counters of NUMA Node Memory with the values of node 0 in the fixture `two-nodes`, in KiB.
 const KNOWN: [(CounterId, u64); 5] = {
     use numa_node_memory::*;
     [
@@ -32,7 +32,7 @@ const KNOWN: [(CounterId, u64); 5] = {
     ]
 };
 
-/// What its nodes 0 and 1 have.
+/// Counters of Linux NUMA with the values of nodes 0 and 1 in the fixture `two-nodes`.
 const TAKEN: [(CounterId, u64, u64); 6] = {
     use linux_numa::*;
     [
@@ -87,7 +87,7 @@ fn pages_of_each_node() {
     }
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of the NUMA countersets never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let of = |set: &perfset_core::Counterset| {

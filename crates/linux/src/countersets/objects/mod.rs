@@ -12,7 +12,7 @@ use crate::sources::sysvipc;
 #[cfg(test)]
 mod tests;
 
-/// Values of Objects, from the names in `/proc`, `/proc/loadavg` and `/proc/sysvipc`.
+/// Values of the counterset Objects, from the names in `/proc`, `/proc/loadavg` and `/proc/sysvipc`.
 #[derive(Debug)]
 pub(crate) struct Objects {
     processes: ProcessCount,
@@ -22,7 +22,7 @@ pub(crate) struct Objects {
 }
 
 impl Objects {
-    /// Creates the values from files below `roots`, and files that other countersets share.
+    /// Creates the values of the counterset Objects from files below `roots`, and files that other countersets share.
     pub(crate) fn new(roots: &Roots, processes: ProcessCount, loadavg: SharedFile) -> Self {
         let sysvipc = |name| {
             let path = roots.proc.join("sysvipc").join(name);

@@ -1,4 +1,4 @@
-//! Objects from trees of files.
+//! Tests of the counterset Objects, collected from trees of test files.
 
 use perfset_catalogue::objects as id;
 use perfset_core::CounterId;
@@ -18,10 +18,10 @@ fn provider(roots: &Roots) -> SingleInstanceProvider<Objects> {
     single_instance(Objects::new(roots, ProcessCount::new(&roots.proc), loadavg))
 }
 
-/// Counters that may have a value on Linux, and what they are in the fixture `two-nodes`.
+/// Counters of Objects that may have a value on Linux, with their raw values in the fixture `two-nodes`.
 const KNOWN: [(CounterId, u64); 4] = [(PROCESSES, 5), (THREADS, 3_041), (SEMAPHORES, 3), (SECTIONS, 2)];
 
-/// The counters of `missing` that could have a value.
+/// Returns the counters without a value in a collection, except those that never have a value on Linux.
 fn lost(collected: &Collected) -> Vec<CounterId> {
     let missing = collected.missing("").into_keys().map(CounterId);
     missing.filter(|counter| KNOWN.iter().any(|known| known.0 == *counter)).collect()
@@ -33,7 +33,7 @@ fn every_counter() {
     assert_eq!(missing, [EVENTS, MUTEXES]);
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of the counterset Objects never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| c.v1_index.unwrap()).collect();

@@ -13,7 +13,7 @@ use crate::sources::swaps::Swaps;
 #[cfg(test)]
 mod tests;
 
-/// Instances of Paging File, from `/proc/swaps`.
+/// Instances of the counterset Paging File, from `/proc/swaps`.
 #[derive(Debug)]
 pub(crate) struct PagingFile {
     swaps: ParsedFile<Swaps>,
@@ -23,7 +23,7 @@ pub(crate) struct PagingFile {
 }
 
 impl PagingFile {
-    /// Creates a provider that reads below `roots`.
+    /// Creates the provider of the counterset Paging File, which reads the kernel's files below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let file = roots.proc.join("swaps");
         let swaps = ParsedFile::new(file, SeqFileKind::Records, "there is no /proc/swaps", Swaps::parse);

@@ -1,4 +1,4 @@
-//! Paging File from trees of files.
+//! Tests of the counterset Paging File, collected from trees of test files.
 
 use perfset_catalogue::paging_file as id;
 use perfset_core::NoValue;
@@ -93,7 +93,8 @@ fn faults() {
     assert_eq!(opened(&tree, provider, &[PERCENT_USAGE], &["*"]), ["proc/swaps"]);
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of the counterset Paging File never change: programs and logs hold these
+/// numbers.
 #[test]
 fn ids_and_title_indexes() {
     let numbers = COUNTERSET.counters.iter().map(|c| (c.id.0, c.v1_index.unwrap()));

@@ -16,12 +16,12 @@ use crate::roots::Roots;
 #[cfg(test)]
 mod tests;
 
-/// Instances of Power Supply, from `/sys/class/power_supply`.
+/// Instances of the counterset Power Supply, from `/sys/class/power_supply`.
 #[derive(Debug)]
 pub(crate) struct PowerSupplies {
     class: PathBuf,
     folder: DirReader,
-    /// Names of the supplies, ascending; `listed` is a buffer for the next list.
+    /// Names of the power supplies, ascending; `listed` is a buffer for the next list.
     names: Vec<Vec<u8>>,
     listed: Vec<Vec<u8>>,
     keys: Vec<InstanceKey>,
@@ -35,7 +35,7 @@ struct Supply {
 }
 
 impl PowerSupplies {
-    /// Creates a provider that reads below `roots`.
+    /// Creates the provider of the counterset Power Supply, which reads the kernel's files below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let class = roots.sys.join("class/power_supply");
         let folder = DirReader::new(&class);

@@ -1,4 +1,4 @@
-//! Power Supply from trees of files.
+//! Tests of the counterset Power Supply, collected from trees of test files.
 
 use perfset_catalogue::power_supply::{CAPACITY, COUNTERSET, ONLINE};
 
@@ -63,7 +63,7 @@ fn only_what_is_needed_is_read() {
     assert_eq!(opened(&tree, provider, &[ONLINE], &["AC"]), files);
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of Power Supply never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| (c.id.0, c.v1_index.unwrap())).collect();

@@ -17,11 +17,11 @@ use crate::sources::text::TextError;
 #[cfg(test)]
 mod tests;
 
-/// Instances of Pressure Stall, from `/proc/pressure/*`.
+/// Instances of the counterset Pressure Stall, from `/proc/pressure/*`.
 #[derive(Debug)]
 pub(crate) struct PressureStall {
     resources: [Resource; 4],
-    /// Indexes of the resources whose pressure file exists.
+    /// Indexes of the resources (processors, memory, I/O, interrupts) whose pressure file exists.
     found: Vec<usize>,
     /// Time of the last search for pressure files, on the monotonic clock.
     looked_at_ns: Option<u64>,
@@ -35,7 +35,7 @@ struct Resource {
     reading: CollectionCache<StallReading>,
 }
 
-/// Parsed pressure file, with the time of reading.
+/// Parsed pressure file of a resource, with the time of reading.
 #[derive(Debug)]
 pub(super) struct StallReading {
     pub(super) pressure: Pressure,
@@ -44,7 +44,7 @@ pub(super) struct StallReading {
 }
 
 impl PressureStall {
-    /// Creates a provider that reads below `roots`.
+    /// Creates the provider of the counterset Pressure Stall, which reads the kernel's files below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let resource = |name| {
             let path = roots.proc.join("pressure").join(name);
@@ -124,7 +124,7 @@ pub(super) const FULL: Line = |pressure| &pressure.full;
 /// Value of 100 % in hundredths of a percent, the unit of pressure averages.
 const HUNDREDTHS_OF_PERCENT: u64 = 10_000;
 
-/// Returns the total stalled time of a line, in units of 100 ns.
+/// Returns the total stalled time in a line of a pressure file, in units of 100 ns.
 pub(super) fn in_100ns(stall: &Stall) -> Option<u64> {
     const MICROSECOND_100NS: u64 = 10;
     Some(stall.total?.saturating_mul(MICROSECOND_100NS))
@@ -143,7 +143,7 @@ pub(super) fn stall(
     }
 }
 
-/// Reads a pressure file. `absent` is the reason for an absent file.
+/// Reads and parses a pressure file. `absent` is the reason for an absent file.
 ///
 /// The kernel updates the times while the file is read, so shares must be computed with the time of the reading
 /// itself: on a machine under pressure the collection may have begun long before. After an interrupted reading the
@@ -154,7 +154,7 @@ pub(super) fn read(
     absent: &'static str,
 ) -> Result<StallReading, NoValue> {
     const TRIES: u32 = 4;
-    /// Maximum duration of an uninterrupted reading, in ns; a reading takes 2 to 40 microseconds.
+    /// Maximum duration of an uninterrupted reading of a pressure file, in ns; a reading takes 2 to 40 microseconds.
     const SHORT_NS: u64 = 100_000;
     let mut best: Option<(u64, StallReading)> = None;
     let mut len = 0;

@@ -1,4 +1,4 @@
-//! Pressure Stall from trees of files.
+//! Tests of the counterset Pressure Stall, collected from trees of test files.
 
 use std::io;
 use std::time::Duration;
@@ -33,10 +33,10 @@ const FULL: [CounterId; 4] = [
     PERCENT_FULL_STALLED_TIME_300_SECONDS,
 ];
 
-/// A time and its averages.
+/// Numbers in a line of a pressure file: the stalled time and its three averages.
 type Known = [u64; 4];
 
-/// The fixture `two-nodes`: `some` and `full`.
+/// Resources with their expected lines `some` and `full` in the fixture `two-nodes`.
 const KNOWN: [(&str, Option<Known>, Known); 4] = [
     ("cpu", Some([20_000_030, 503, 509, 521]), [20_000_290, 523, 541, 547]),
     ("memory", Some([20_000_390, 557, 563, 569]), [20_000_810, 571, 577, 587]),
@@ -69,7 +69,7 @@ fn every_counter() {
     }
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of Pressure Stall never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| c.v1_index.unwrap()).collect();
@@ -96,8 +96,8 @@ fn only_what_is_needed_is_read() {
     assert_eq!(collect(&mut provider, &both, &["memory"]).bytes_read, len, "once");
 }
 
-/// A share is that of the time from one reading of the file to the next: a collection that reads it late, as on a
-/// machine under pressure, must not make it larger.
+/// Checks that a share of stalled time is that of the time between two readings of the pressure file. A collection
+/// that reads the file late, as on a machine under pressure, must not make it larger.
 #[test]
 fn shares_are_of_the_time_between_readings() {
     for share in [PERCENT_SOME_STALLED_TIME, PERCENT_FULL_STALLED_TIME] {

@@ -1,4 +1,4 @@
-//! NVIDIA's management library, loaded on first use: the only module of this crate with unsafe code.
+//! NVIDIA's management library (NVML), loaded on first use: the only module of this crate with unsafe code.
 //!
 //! Source: NVIDIA's public "NVML API Reference Guide". The only functions called are those whose arguments are
 //! numbers, or structures that the guide lists field by field. Each has its version in its name or in its first
@@ -20,10 +20,10 @@ mod tests;
 
 /// Requests that the countersets send to NVIDIA's library (NVML).
 pub(super) trait Nvml: fmt::Debug + Send {
-    /// Appends the PCI addresses of the GPUs to `devices`, in the order of the library's numbers.
+    /// Appends the PCI addresses of the GPUs to `devices`, in the order of NVIDIA's numbers for them.
     fn devices(&mut self, devices: &mut Vec<PciLookup>) -> Result<(), NvmlError>;
 
-    /// Returns a reading of one GPU.
+    /// Returns a reading of one GPU from NVIDIA's library.
     fn gauge(&mut self, device: u32, gauge: CardReading) -> Result<u64, NvmlError>;
 
     /// Appends the processes that use one GPU to `processes`. A process may be listed several times.
@@ -34,7 +34,7 @@ pub(super) trait Nvml: fmt::Debug + Send {
 /// users.
 pub(super) type PciLookup = Result<PciAddress, NvmlError>;
 
-/// A process that uses a GPU.
+/// Process that uses a GPU, as NVIDIA's library lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GpuProcess {
     pub(super) pid: u32,
@@ -47,7 +47,7 @@ pub(super) struct GpuProcess {
 #[error("{function} of NVIDIA's library returned {code}")]
 pub(super) struct NvmlError {
     pub(super) function: &'static str,
-    /// Error code, of type `nvmlReturn_t`.
+    /// Error code of NVIDIA's library, of type `nvmlReturn_t`.
     pub(super) code: c_int,
 }
 
@@ -76,7 +76,7 @@ pub(super) fn open() -> Result<Box<dyn Nvml>, NoValue> {
     Library::load().map(|library| -> Box<dyn Nvml> { Box::new(library) })
 }
 
-/// Returns the error that a static program cannot load NVIDIA's library.
+/// Returns the error that a statically linked program cannot load NVIDIA's library.
 #[cfg(target_feature = "crt-static")]
 pub(super) fn open() -> Result<Box<dyn Nvml>, NoValue> {
     Err(crate::provider::unavailable("this program is linked statically and cannot load NVIDIA's library"))
@@ -112,7 +112,7 @@ struct NvmlMemory {
 const _: () = assert!(size_of::<NvmlMemory>() == 40);
 
 impl NvmlMemory {
-    /// Version `nvmlMemory_v2`: the size, with the version number in the upper 8 bits.
+    /// Version `nvmlMemory_v2` of the structure: its size, with the version number in the upper 8 bits.
     const VERSION: c_uint = 40 | 2 << 24;
 }
 
@@ -139,7 +139,7 @@ struct ProcessInfo {
 }
 const _: () = assert!(size_of::<ProcessInfo>() == 24);
 
-/// Placeholder for an unavailable number: `NVML_VALUE_NOT_AVAILABLE`.
+/// Placeholder of NVIDIA's library for an unavailable number: `NVML_VALUE_NOT_AVAILABLE`.
 const NOT_AVAILABLE: c_ulonglong = c_ulonglong::MAX;
 
 type Plain = unsafe extern "C" fn() -> c_int;
@@ -148,11 +148,11 @@ type Handle = unsafe extern "C" fn(c_uint, *mut Device) -> c_int;
 type Pci = unsafe extern "C" fn(Device, *mut PciInfo) -> c_int;
 type OfMemory = unsafe extern "C" fn(Device, *mut NvmlMemory) -> c_int;
 type OfUtilization = unsafe extern "C" fn(Device, *mut Utilization) -> c_int;
-/// Library function that returns one number about a GPU.
+/// Function of NVIDIA's library that returns one number about a GPU.
 type One = unsafe extern "C" fn(Device, *mut c_uint) -> c_int;
-/// Library function that returns one number of a given kind about a GPU.
+/// Function of NVIDIA's library that returns one number of a given kind about a GPU.
 type OneOf = unsafe extern "C" fn(Device, c_uint, *mut c_uint) -> c_int;
-/// Library function that returns a number about a GPU, and the time over which it was measured.
+/// Function of NVIDIA's library that returns a number about a GPU, and the time over which it was measured.
 type Two = unsafe extern "C" fn(Device, *mut c_uint, *mut c_uint) -> c_int;
 type Errors = unsafe extern "C" fn(Device, c_uint, c_uint, *mut c_ulonglong) -> c_int;
 type Processes = unsafe extern "C" fn(Device, *mut c_uint, *mut ProcessInfo) -> c_int;
@@ -160,7 +160,7 @@ type Processes = unsafe extern "C" fn(Device, *mut c_uint, *mut ProcessInfo) -> 
 /// Declares the functions of NVIDIA's library in use: a field for each, and the lookup by name.
 macro_rules! functions {
     ($($field:ident: $kind:ident = $name:literal,)*) => {
-        /// Functions of NVIDIA's library in use; `None` for those that the library lacks.
+        /// Functions of NVIDIA's library in use; `None` for each that the library lacks.
         #[derive(Clone, Copy, Debug, Default)]
         struct Functions {
             $($field: Option<$kind>,)*
@@ -180,7 +180,7 @@ macro_rules! functions {
             }
         }
 
-        /// Names of the library functions, for error messages.
+        /// Names of the functions in NVIDIA's library, for error messages.
         #[derive(Clone, Copy, Debug)]
         struct Names {
             $($field: &'static str,)*
@@ -217,9 +217,9 @@ functions! {
 #[derive(Debug)]
 struct Library {
     functions: Functions,
-    /// Buffer for a list of processes.
+    /// Buffer for a list of processes that use a GPU.
     processes: Vec<ProcessInfo>,
-    /// Open library, which keeps the functions in `functions` loaded. Tests use functions of their own.
+    /// Open library of NVIDIA, which keeps the functions in `functions` loaded. Tests use functions of their own.
     #[cfg(not(target_feature = "crt-static"))]
     _library: Option<libloading::Library>,
 }
@@ -250,8 +250,8 @@ impl Library {
         Ok(Self { functions, processes: Vec::new(), _library: library })
     }
 
-    /// Returns the library's handle for a GPU, looked up each time: a GPU may be removed, and its old handle must not
-    /// be used then.
+    /// Returns the handle of NVIDIA's library for a GPU, looked up each time: a GPU may be removed, and its old
+    /// handle must not be used then.
     fn handle(&self, device: u32) -> Result<Device, NvmlError> {
         let mut handle = std::ptr::null_mut();
         call(NAMES.handle, self.functions.handle, |function| {
@@ -350,7 +350,7 @@ impl Library {
         Ok(PciAddress { domain: info.domain, bus, device, function: 0 })
     }
 
-    /// Appends the GPU processes that one library function lists.
+    /// Appends the processes that one function of NVIDIA's library lists for a GPU.
     fn list(
         &mut self,
         device: u32,

@@ -1,10 +1,10 @@
-//! The calls into NVIDIA's library, answered by functions that are made up.
+//! Tests of the calls into NVIDIA's library, with made-up functions in place of the library.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::*;
 
-/// A library that is made up: its handles are the numbers of its GPUs and 1.
+/// Initializes the made-up library of NVIDIA, whose handles are the numbers of its GPUs, plus 1.
 unsafe extern "C" fn init() -> c_int {
     SUCCESS
 }
@@ -100,7 +100,7 @@ unsafe extern "C" fn errors(_: Device, kind: c_uint, of: c_uint, errors: *mut c_
     SUCCESS
 }
 
-/// The processes 100 to 119: as many as there is room for, or that there is not enough.
+/// Lists the processes 100 to 119 as NVIDIA's library would: returns all, or the error that the buffer is too small.
 unsafe extern "C" fn twenty(_: Device, count: *mut c_uint, infos: *mut ProcessInfo) -> c_int {
     // SAFETY: `Library::list` passes the number of structures that there is room for.
     let room = unsafe { *count };
@@ -120,7 +120,7 @@ unsafe extern "C" fn twenty(_: Device, count: *mut c_uint, infos: *mut ProcessIn
     SUCCESS
 }
 
-/// Says that it wrote more than there was room for.
+/// Reports, as a faulty library of NVIDIA would, more listed processes than there was room for.
 unsafe extern "C" fn boasting(_: Device, count: *mut c_uint, _: *mut ProcessInfo) -> c_int {
     // SAFETY: as in `twenty`.
     let room = unsafe { *count };
@@ -131,7 +131,7 @@ unsafe extern "C" fn boasting(_: Device, count: *mut c_uint, _: *mut ProcessInfo
 
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
-/// Never has enough room.
+/// Reports that the buffer for processes is too small, whatever its size.
 unsafe extern "C" fn greedy(_: Device, count: *mut c_uint, _: *mut ProcessInfo) -> c_int {
     CALLS.fetch_add(1, Relaxed);
     // SAFETY: as in `twenty`.
@@ -247,7 +247,7 @@ fn failed_nvml_init_has_a_reason() {
     assert!(matches!(NoValue::from(error), NoValue::Unavailable(_)));
 }
 
-/// Where the library is not, that is a reason; where it is, it starts or says why it does not.
+/// Checks that this machine's library of NVIDIA starts, or that there is a reason for its absence or failure.
 #[test]
 fn the_library_of_this_machine() {
     match open() {

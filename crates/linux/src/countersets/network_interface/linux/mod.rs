@@ -19,17 +19,18 @@ use crate::sources::{attribute, operstate};
 #[cfg(test)]
 mod tests;
 
-/// Instances of Linux Network Interface: every interface of `/proc/net/dev`, also the loopback interface.
+/// Instances of the counterset Linux Network Interface: every interface of `/proc/net/dev`, also the loopback
+/// interface.
 #[derive(Debug)]
 pub(crate) struct LinuxNetworkInterface {
     interfaces: Interfaces,
-    /// Files of each interface in `/sys`; `None` if its name is no name of a file.
+    /// Files of each network interface in `/sys`; `None` if its name is no name of a file.
     files: Vec<Option<LinkFiles>>,
     keys: Vec<InstanceKey>,
     arp: ArpEntries,
 }
 
-/// Files of an interface that are opened only for the counters that need them.
+/// Files of a network interface that are opened only for the counters that need them.
 #[derive(Debug)]
 struct LinkFiles {
     operstate: KeptFile,
@@ -40,7 +41,8 @@ struct LinkFiles {
     carrier_downs: KeptFile,
 }
 
-/// Maximum number of interfaces whose files stay open, six each: an open file costs a seventh of one that is opened.
+/// Maximum number of network interfaces whose files stay open, six each: reading an open file costs a seventh of
+/// opening it first.
 const LINKS_THAT_KEEP: usize = 8;
 
 impl LinkFiles {
@@ -58,13 +60,14 @@ impl LinkFiles {
 }
 
 impl LinuxNetworkInterface {
-    /// Creates a provider that reads below `roots`, with a `/proc/net/dev` that others may share.
+    /// Creates the provider of Linux Network Interface, which reads below `roots`, with a `/proc/net/dev` that others
+    /// may share.
     pub(crate) fn new(roots: Roots, dev: SharedFile) -> Self {
         let arp = ArpEntries::new(&roots);
         Self { interfaces: Interfaces::new(roots, dev), files: Vec::new(), keys: Vec::new(), arp }
     }
 
-    /// Returns the number in one of an interface's files.
+    /// Returns the number in one of a network interface's files in `/sys`.
     fn number(
         &mut self,
         at: usize,
@@ -149,14 +152,14 @@ impl InstanceSource for LinuxNetworkInterface {
     }
 }
 
-/// Number of entries in `/proc/net/arp` for each interface.
+/// Numbers of entries in `/proc/net/arp` for each network interface.
 #[derive(Debug)]
 struct ArpEntries {
     file: ChunkedFile,
     latest: CollectionCache<()>,
-    /// Indexes of the interfaces, in the order of their names.
+    /// Indexes of the network interfaces, in the order of their names.
     by_name: Vec<usize>,
-    /// Number of entries of each interface, in the order of the interfaces.
+    /// Number of ARP entries of each network interface, in the order of the interfaces.
     counts: Vec<u64>,
 }
 
@@ -166,7 +169,7 @@ impl ArpEntries {
         Self { file, latest: CollectionCache::default(), by_name: Vec::new(), counts: Vec::new() }
     }
 
-    /// Prepares for other interfaces.
+    /// Stores the order by name of changed network interfaces, by which the ARP entries find theirs.
     fn order(&mut self, links: &[Link]) {
         self.by_name.clear();
         self.by_name.extend(0..links.len());
@@ -174,7 +177,8 @@ impl ArpEntries {
         self.latest = CollectionCache::default();
     }
 
-    /// Returns the number of entries of an interface. Reads the file once in a collection, for all interfaces.
+    /// Returns the number of ARP entries of a network interface. Reads `/proc/net/arp` once in a collection, for all
+    /// interfaces.
     fn count(&mut self, at: usize, links: &[Link], pass: &mut Collection) -> Result<u64, NoValue> {
         let Self { file, latest, by_name, counts } = self;
         latest.get(pass, |pass| {

@@ -1,4 +1,4 @@
-//! Linux Network Interface from trees of files.
+//! Tests of the counterset Linux Network Interface, collected from trees of test files.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ fn provider(roots: &Roots) -> MultiInstanceProvider<LinuxNetworkInterface> {
     multi_instance(LinuxNetworkInterface::new(roots.clone(), dev))
 }
 
-/// All counters, with their values for eth0 in the fixture `two-nodes`.
+/// All counters of Linux Network Interface, with their raw values for eth0 in the fixture `two-nodes`.
 const KNOWN: [(CounterId, u64); 24] = [
     (UP, 1),
     (CARRIER, 1),
@@ -45,7 +45,7 @@ const KNOWN: [(CounterId, u64); 24] = [
     (SENT_COMPRESSED_PACKETS, 20_000_429),
 ];
 
-/// Files of an interface in `/sys`, each with the counter that it feeds.
+/// Files of a network interface in `/sys`, each with the counter that it feeds.
 const OF_SYS: [(&str, CounterId); 7] = [
     ("operstate", UP),
     ("carrier", CARRIER),
@@ -91,7 +91,7 @@ fn every_counter() {
     assert!(["lo", LONG].iter().all(|name| lost(&collected, name).is_empty()));
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of Linux Network Interface never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| c.v1_index.unwrap()).collect();
@@ -156,7 +156,8 @@ fn a_fault_costs_only_what_the_file_feeds() {
     }
 }
 
-/// The kernel refuses to read the carrier of an interface that is down: this is no fault.
+/// Checks that the carrier of an interface that is down is unavailable: the kernel refuses to read it, which is no
+/// fault.
 #[test]
 fn the_carrier_of_an_interface_that_is_down() {
     let collected = collect_all(&mut provider(&Roots::default()));
