@@ -81,8 +81,8 @@ pub fn providers(roots: Roots, processes: ProcessSource) -> Vec<Box<dyn Provider
     providers_within(roots, processes, &Deadline::default())
 }
 
-/// Returns the same as [`providers`], with another deadline for sources that may block: thermal firmware, sensors,
-/// NVIDIA's library, file systems. Give the machine the same deadline.
+/// Returns the same providers as [`providers`], with another deadline for sources that may block: thermal firmware,
+/// sensors, NVIDIA's library, file systems. Give the machine the same deadline.
 #[must_use]
 pub fn providers_within(
     roots: Roots,

@@ -15,7 +15,7 @@ pub(crate) struct ProcessCount {
 }
 
 impl ProcessCount {
-    /// Creates a counter of the processes that the directory `proc` lists.
+    /// Creates a counter of the processes listed in the directory `proc`.
     pub(crate) fn new(proc: &Path) -> Self {
         Self { latest: Arc::new(Mutex::new((DirReader::new(proc), CollectionCache::default()))) }
     }

@@ -29,7 +29,7 @@ pub(super) enum CardReading {
     Dedicated,
     /// Dedicated memory of the graphics processor in use, in bytes.
     DedicatedUsed,
-    /// Size of the memory that the graphics processor shares, in bytes.
+    /// Size of the system memory that the graphics processor can use (shared memory), in bytes.
     Shared,
     /// Shared memory that the graphics processor uses, in bytes.
     SharedUsed,
@@ -53,9 +53,9 @@ pub(super) enum CardReading {
     FanSpeed,
     /// Fan speed of the graphics card, in % of the maximum.
     FanPercent,
-    /// Corrected ECC errors of the graphics memory since the driver was loaded.
+    /// Corrected ECC errors of the graphics card since the driver was loaded.
     CorrectedErrors,
-    /// Uncorrected ECC errors of the graphics memory since the driver was loaded.
+    /// Uncorrected ECC errors of the graphics card since the driver was loaded.
     UncorrectedErrors,
     /// Data that the graphics card received over PCIe, in kB/s.
     PcieReceived,

@@ -20,10 +20,10 @@ use crate::sources::pid::status::Status;
 use crate::sources::text::TextError;
 use crate::sources::workload::Workload;
 
-/// Maximum number of bytes that are read of a file about a process.
+/// Maximum number of bytes that are read from a file about a process.
 const MAX_LEN: u64 = 1 << 20;
 
-/// Reader of facts about processes.
+/// Reader of facts about processes, such as the command line.
 #[derive(Debug)]
 pub(super) struct ProcessFacts {
     proc: PathBuf,
@@ -84,7 +84,7 @@ impl ProcessFacts {
         facts
     }
 
-    /// Returns the name of a user, or the number if the name is unknown.
+    /// Returns the name of a user from the user list, or the number if the name is unknown.
     fn user(&self, uid: u32) -> String {
         let text = read(File::open(&self.passwd)).unwrap_or_default();
         match passwd::name_of(&text, uid) {
@@ -94,7 +94,7 @@ impl ProcessFacts {
     }
 }
 
-/// Directory of one process.
+/// Directory of one process, kept open while facts are read.
 struct ProcessDir {
     folder: OwnedFd,
     path: PathBuf,
@@ -126,14 +126,14 @@ impl ProcessDir {
     }
 }
 
-/// Reads at most `MAX_LEN` bytes of a file.
+/// Reads at most `MAX_LEN` bytes of a file about a process.
 fn read(file: io::Result<File>) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     file?.take(MAX_LEN).read_to_end(&mut text)?;
     Ok(text)
 }
 
-/// Returns the reason for a command line that is not shown.
+/// Returns the reason for a command line that is not shown to another user.
 fn hidden() -> NoValue {
     NoValue::Denied("command lines of other users can contain secrets, and are shown only on request".into())
 }
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use crate::testing::Tree;
 
-    /// Returns the facts about process 300 of the fixture, whose files `change` may change.
+    /// Returns the facts about process 300 of a fixture, whose files `change` may change.
     fn facts(
         viewer: u32,
         born: Birth,
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(got.get("user").cloned(), Some(uid().to_string()));
     }
 
-    /// Command lines can contain secrets.
+    /// Checks that command lines, which can contain secrets, are shown only to their user and to root.
     #[test]
     fn command_lines_are_shown_to_their_user_and_root() {
         for (viewer, with_command_lines, is_shown) in
@@ -248,7 +248,7 @@ mod tests {
         assert!(torn.is_empty(), "{torn:?}");
     }
 
-    /// Checks that a missing or invalid file removes only the fact that it contains.
+    /// Checks that a missing or invalid file of a process removes only the fact that it contains.
     #[test]
     fn each_file_fails_alone() {
         for (file, text, kind, want) in [

@@ -1,4 +1,4 @@
-//! Counters of processes: the files that each needs, and its value.
+//! Counters of processes: the files that each counter needs, and its value.
 
 use perfset_catalogue::{linux_process, process, process_v2};
 use perfset_core::{Birth, CounterId, Guid, Mark, NoValue};
@@ -45,7 +45,7 @@ pub(super) enum ProcessField {
     Never(&'static str),
 }
 
-/// A line of `/proc/PID/io`, as an index in the parsed file.
+/// Line of `/proc/PID/io`, as an index in the parsed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IoLine(usize);
 
@@ -59,7 +59,7 @@ impl IoLine {
     const CANCELLED_WRITE_BYTES: Self = Self(6);
 }
 
-/// A line of `/proc/PID/status`, as an index in the parsed file.
+/// Line of `/proc/PID/status`, as an index in the parsed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct StatusLine(usize);
 
@@ -73,16 +73,16 @@ impl StatusLine {
     const NONVOLUNTARY_CTXT_SWITCHES: Self = Self(6);
 }
 
-/// Units and settings of the machine, used to compute values.
+/// Units and settings of the machine, used to compute values of processes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Units {
-    /// Ticks per second, the unit of times in `stat`.
+    /// Clock ticks per second, the unit of times in `/proc/PID/stat`.
     pub(super) clock_ticks: u64,
-    /// Size of a page, in bytes.
+    /// Size of a memory page, in bytes.
     pub(super) page_size: u64,
     /// Start time of the machine, as PerfTime100NSec.
     pub(super) start_100ns: u64,
-    /// `true` if the CPU clocks of processes are readable; otherwise processor times come from `stat`.
+    /// `true` if the CPU clocks of processes are readable; otherwise processor times come from `/proc/PID/stat`.
     pub(super) clocks: bool,
     /// `true` if the kernel measures how long threads wait for block I/O.
     pub(super) delays: bool,
@@ -95,7 +95,7 @@ impl Units {
         u64::try_from(in_100ns.unwrap_or(0)).unwrap_or(u64::MAX)
     }
 
-    /// Returns the start of a process or thread as PerfTime100NSec, for adding it to a total.
+    /// Returns the start time of a process or thread as PerfTime100NSec, for adding its counts to a total.
     ///
     /// Without a birth it is 0: the process may have counted before, which must not be added.
     pub(super) fn began_or_before(self, birth: Birth) -> Option<u64> {
@@ -110,7 +110,7 @@ impl Units {
 }
 
 impl ProcessField {
-    /// Returns the quantity that a counter of one of the countersets displays.
+    /// Returns the quantity of a process that a counter of one of the countersets displays.
     pub(super) fn for_counter(counterset: Guid, counter: CounterId) -> Self {
         match counterset {
             process_v2::GUID => Self::for_process_v2(counter),
@@ -155,8 +155,8 @@ impl ProcessField {
         }
     }
 
-    /// Returns the field of the Process V2 counter with the same name; only the counter of the process id has another
-    /// name.
+    /// Returns the field of a process that a counter of Process displays: that of the same-named Process V2 counter.
+    /// Only the process id's counter has another name.
     fn for_process(counter: CounterId) -> Self {
         if counter == process::ID_PROCESS {
             return Self::ProcessId;
@@ -188,7 +188,7 @@ impl ProcessField {
         }
     }
 
-    /// Returns the files of a process that the field needs.
+    /// Returns the files of a process that are needed for the value of this field.
     pub(super) fn parts(self, units: Units) -> FileSet {
         match self {
             // The CPU clock is known from listing the processes.
@@ -222,7 +222,7 @@ impl ProcessField {
         }
     }
 
-    /// Returns `true` if a sum over all processes is meaningful.
+    /// Returns `true` if a sum of the field over all processes is meaningful.
     pub(super) fn adds_up(self) -> bool {
         !matches!(
             self,
@@ -237,7 +237,7 @@ impl ProcessField {
         )
     }
 
-    /// Returns `true` if the field's value only grows, `false` if it is a level.
+    /// Returns `true` if the value of this field of a process only grows, `false` if it is a level.
     pub(super) fn is_count(self) -> bool {
         matches!(
             self,
@@ -258,8 +258,8 @@ impl ProcessField {
         )
     }
 
-    /// Returns the one or two fields whose sum is this field; a field that is no sum is returned itself. `_Total` adds
-    /// them up separately, so that the sum is right there too, even if one of them was kept for longer.
+    /// Returns the one or two fields of a process whose sum is this field; a field that is no sum is returned itself.
+    /// `_Total` adds them up separately, so that the sum is right there too, even if one of them was kept for longer.
     pub(super) fn summands(self) -> (Self, Option<Self>) {
         match self {
             Self::IoDataOperations => (Self::Io(IoLine::SYSCR), Some(Self::Io(IoLine::SYSCW))),
@@ -269,7 +269,7 @@ impl ProcessField {
         }
     }
 
-    /// Returns the field's value for a process.
+    /// Returns the field's raw value for a process.
     pub(super) fn value(self, of: &ProcessEntry, units: Units) -> Result<MarkedRaw, NoValue> {
         let raw = match self {
             // The CPU clock has ns and needs no file; `stat` has ticks.
@@ -356,13 +356,14 @@ impl ProcessField {
 
 const BYTES_IN_KIB: u64 = 1_024;
 
-/// Converts ticks to units of 100 ns. If the kernel's count has fallen below `most`, returns `most`, marked `Held`.
+/// Converts a CPU time from ticks to units of 100 ns. If the kernel's count has fallen below `most`, returns `most`,
+/// marked `Held`.
 pub(super) fn held(ticks: u64, most: u64, units: Units) -> MarkedRaw {
     let mark = (ticks < most).then_some(Mark::Held);
     MarkedRaw::new(units.ticks_to_100ns(ticks.max(most)), mark)
 }
 
-/// Returns the `stat` of a process, if the process has not ended and still has memory.
+/// Returns the parsed `/proc/PID/stat` of a process, if the process has not ended and still has memory.
 fn living(of: &ProcessEntry) -> Result<&Stat, NoValue> {
     let stat = of.stat.get()?;
     match stat.num_threads {
@@ -385,7 +386,7 @@ fn status(of: &ProcessEntry, line: StatusLine) -> Result<Option<u64>, NoValue> {
     seldom(of)?.status.get()?.get(line.0).map_err(|text| fault(of, "status", text))
 }
 
-/// Returns a size from `status`, in bytes.
+/// Returns a memory size from a line of `/proc/PID/status`, in bytes.
 fn memory(of: &ProcessEntry, line: StatusLine) -> Result<u64, NoValue> {
     living(of)?;
     Ok(status(of, line)?.ok_or_else(kernel_process)?.saturating_mul(BYTES_IN_KIB))
@@ -399,7 +400,7 @@ fn kernel_process() -> NoValue {
     unavailable("a thread of the kernel has no memory of its own, or this kernel does not report it")
 }
 
-/// Returns the reason for a missing value if a line of the file is invalid.
+/// Returns the reason for a missing value if a line in a file of the process is invalid.
 fn fault(of: &ProcessEntry, file: &str, text: &TextError) -> NoValue {
     let TextError { line, expected, found } = text;
     NoValue::Failed(format!("/proc/{}/{file}:{line}: expected {expected}, found {found}", of.pid).into())

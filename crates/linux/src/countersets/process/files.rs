@@ -21,7 +21,7 @@ use crate::sources::pid::statm::Statm;
 use crate::sources::pid::status::Status;
 use crate::sources::text::TextError;
 
-/// Reader of the files of all processes: at each collection, or only if the CPU clock of the process has moved.
+/// Reader of the files of all processes: at each collection, or only if the process's CPU clock has moved.
 ///
 /// A process whose clock stands still has executed nothing: its times, faults, files, threads, names and I/O are as
 /// they were. Properties that other processes can change, such as its nice value or its memory in RAM, have a
@@ -30,7 +30,7 @@ use crate::sources::text::TextError;
 #[derive(Debug)]
 pub(super) struct ProcFiles {
     reader: ProcDirReader,
-    /// `true` if the CPU clocks of these processes are readable.
+    /// `true` if the CPU clocks of the processes below this `/proc` are readable.
     clocks: bool,
     layer: ProcessMethod,
     pids: Vec<u32>,
@@ -150,7 +150,7 @@ impl ProcFiles {
         self.clocks && cpu_clock_ns(known.pid).is_ok_and(|ns| ns >= known.clock_ns)
     }
 
-    /// Returns `true` if the process still exists. Reads its `stat` if the process has run.
+    /// Returns `true` if the listed process still exists. Reads its `stat` if the process has run.
     fn look(&mut self, process: &mut ProcessEntry, now: CollectionTime, pass: &mut Collection) -> bool {
         let mut moved = true;
         if self.clocks {
@@ -175,7 +175,7 @@ impl ProcFiles {
         gated || self.read_stat(process, now, pass)
     }
 
-    /// Reads the name and `stat` of a process. Returns `true` if it still exists.
+    /// Reads the name and the file `stat` of a process. Returns `true` if the process still exists.
     pub(super) fn read_stat(
         &mut self,
         process: &mut ProcessEntry,
@@ -232,8 +232,8 @@ impl ProcFiles {
         }
     }
 
-    /// Updates the given files of a process. If another process has its pid by now, the data of the files is marked as
-    /// missing.
+    /// Updates the given files of a process. If another process has its pid by now, the data of the files is marked
+    /// as missing.
     pub(super) fn read_parts(
         &mut self,
         parts: FileSet,
@@ -261,7 +261,7 @@ impl ProcFiles {
         stat.is_ok_and(|stat| stat.is_some_and(|stat| !process.started(stat.starttime)))
     }
 
-    /// Reads the given files of a process that may have changed. Returns `true` if any was read.
+    /// Reads the given files of a process that may have changed. Returns `true` if any file was read.
     fn read_due(
         &mut self,
         parts: FileSet,
@@ -338,12 +338,12 @@ impl ProcFiles {
     }
 }
 
-/// Conditions for reading a file again.
+/// Conditions for reading a file of a process again.
 #[derive(Clone, Copy)]
 struct RefreshCheck {
-    /// Time at which the file may have changed; `None` if unknown.
+    /// Time at which the file of the process may have changed; `None` if unknown.
     changed: Option<CollectionTime>,
-    /// Interval of the periodic refresh; `None` if there is none.
+    /// Interval of the file's periodic refresh; `None` if there is no such refresh.
     turn: Option<RefreshInterval>,
     pid: u32,
     now: CollectionTime,
@@ -358,7 +358,7 @@ impl RefreshCheck {
         !stays || self.turn.is_some_and(|turn| part.is_due(turn, self.pid, self.now))
     }
 
-    /// Reads a file if its conditions require a new reading. Returns `true` if the file was read.
+    /// Reads a file of a process if the conditions require a new reading. Returns `true` if the file was read.
     fn bring<T>(self, part: &mut FileReading<T>, read: impl FnOnce() -> Result<Option<T>, NoValue>) -> bool {
         let must_read = self.must_read(part);
         if must_read {

@@ -1,4 +1,4 @@
-//! Sums that the kernel keeps over all processes, including ended ones.
+//! Sums over all processes that the kernel keeps, including ended processes.
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ use crate::roots::Roots;
 use crate::sources::proc_stat::ProcStat;
 use crate::sources::vmstat::VmStat;
 
-/// Sums that the kernel keeps. They differ from the sums of rows, because they include processes that lived too briefly
-/// to be seen.
+/// Sums over all processes that the kernel keeps. They differ from the sums of rows, because they include processes
+/// that lived too briefly to be seen.
 #[derive(Debug)]
 pub(super) struct Kernel {
     stat: ParsedFile<ProcStat>,
@@ -25,10 +25,10 @@ pub(super) struct Kernel {
     start_100ns: fn() -> u64,
     times: CollectionCache<Times>,
     cpus: Cpus,
-    /// Highest number of minor faults so far. Minor faults are the difference of two counts, which the kernel does not
-    /// read at the same time.
+    /// Highest number of minor page faults so far. Minor faults are the difference of two counts, which the kernel
+    /// does not read at the same time.
     most_minor: u64,
-    /// `true` if the `/proc` that is read belongs to the first PID namespace.
+    /// `true` if the `/proc` that is read belongs to the machine's first PID namespace.
     is_first: bool,
     is_own: bool,
     proc: PathBuf,
@@ -37,31 +37,32 @@ pub(super) struct Kernel {
     hides: bool,
 }
 
-/// Times of all processors that are online, in units of 100 ns.
+/// Sums of the times of all processors that are online, in units of 100 ns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     user: u64,
-    /// Time in the kernel, interrupts and stolen time included.
+    /// Time of the processors in the kernel, interrupts and stolen time included.
     privileged: u64,
-    /// Idle time of the processors. If the kernel stepped back, the highest so far.
+    /// Idle time of the processors. If the kernel's count stepped back, the highest idle time so far.
     pub(super) rest: MarkedRaw,
     /// Time since which the same processors have been online: the start of the machine, or the first collection
     /// that saw a change.
     pub(super) since_100ns: NonZeroU64,
 }
 
-/// Processors that were online at the last reading.
+/// Processors that were online at the last reading of `/proc/stat`.
 #[derive(Debug, Default)]
 struct Cpus {
-    /// CPU numbers, and the idle ticks of each.
+    /// Numbers of the online CPUs, each with its idle ticks.
     rested: Vec<(u32, u64)>,
     since_100ns: Option<NonZeroU64>,
     most_rest: u64,
 }
 
 impl Cpus {
-    /// Copies the processors of a file, and returns the time since which the same processors have been online. A
-    /// processor with far less idle time than before was offline meanwhile and has restarted its count.
+    /// Stores the online processors and their idle ticks, and returns the time since which the same processors have
+    /// been online. A processor with far less idle time than before was offline meanwhile and has restarted its
+    /// count.
     fn follow(
         &mut self,
         now: impl Iterator<Item = (u32, u64)> + Clone,
@@ -91,7 +92,8 @@ impl Cpus {
 }
 
 impl Kernel {
-    /// Creates the kernel's sums. `is_own`: `true` if the processes belong to this PID namespace.
+    /// Creates the reader of the kernel's sums over all processes. `is_own`: `true` if the processes belong to this
+    /// PID namespace.
     pub(super) fn new(
         roots: &Roots,
         stat: SharedFile,
@@ -134,7 +136,7 @@ impl Kernel {
         self.is_first && !self.hides
     }
 
-    /// Returns the times of all online processors.
+    /// Returns the summed times of all online processors.
     pub(super) fn times(&mut self, units: Units, pass: &mut Collection) -> Result<Times, NoValue> {
         let Self { stat, times, cpus, start_100ns, .. } = self;
         let read = |pass: &mut Collection| {
@@ -176,13 +178,13 @@ impl Kernel {
             )
     }
 
-    /// Returns `true` if the field is a processor time, to which idle processors contribute.
+    /// Returns `true` if the field of processes is a processor time, to which idle processors contribute.
     pub(super) fn is_time(field: ProcessField) -> bool {
         matches!(field, ProcessField::ProcessorTime | ProcessField::UserTime | ProcessField::PrivilegedTime)
     }
 
-    /// Returns the kernel's sum for `_Total`, idle processors included, and the time since which the kernel has
-    /// counted.
+    /// Returns the kernel's sum of a field for `_Total`, idle processors included, and the time since which the
+    /// kernel has counted.
     pub(super) fn total(
         &mut self,
         field: ProcessField,
@@ -206,7 +208,8 @@ impl Kernel {
                     ProcessField::PageFaults => of(all, None),
                     ProcessField::MajorFaults => of(major, None),
                     _ => {
-                        /// Maximum number of faults by which one of the two kernel counts can be ahead of the other.
+                        /// Maximum number of page faults by which one of the two kernel counts can be ahead of the
+                        /// other.
                         const AHEAD: u64 = 1 << 20;
                         let minor = MarkedRaw::held(&mut self.most_minor, all.saturating_sub(major), AHEAD);
                         of(minor.raw, minor.mark)
@@ -216,8 +219,8 @@ impl Kernel {
         }
     }
 
-    /// Returns the idle time of all processors for a time field of the instance `Idle`, and the time since which it is
-    /// counted.
+    /// Returns the idle time of all processors for a time field of the instance `Idle`, and the time since which it
+    /// is counted.
     pub(super) fn of_idle(
         &mut self,
         field: ProcessField,
@@ -231,7 +234,7 @@ impl Kernel {
     }
 }
 
-/// Returns `true` if the last file system mounted at `at` hides the processes of other users.
+/// Returns `true` if the last file system mounted at the path `at` hides the processes of other users.
 ///
 /// Source: `proc_pid_mountinfo(5)`; `proc(5)`, `hidepid`.
 fn hides(mountinfo: &[u8], at: &Path) -> bool {

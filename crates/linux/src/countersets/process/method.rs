@@ -12,7 +12,7 @@ pub(super) enum ProcessMethod {
 }
 
 impl ProcessMethod {
-    /// Returns the number of the method in the counter Source Layer.
+    /// Returns the number of the collection method in the counter Source Layer.
     pub(super) fn number(self) -> u32 {
         match self {
             Self::Bpf => 1,
@@ -21,7 +21,7 @@ impl ProcessMethod {
         }
     }
 
-    /// Returns the method's description for users.
+    /// Returns a description of the collection method for users.
     pub(super) fn what(self) -> &'static str {
         match self {
             Self::Bpf => "BPF task iterator",

@@ -46,7 +46,7 @@ pub(crate) use states::ProcessStates;
 use table::{FileSet, ProcessEntry, ProcessTable, Thread};
 pub use tasks::prepared::prepare_walks;
 
-/// Provider of Process V2, Process, Linux Process and Thread.
+/// Provider of the countersets Process V2, Process, Linux Process and Thread.
 ///
 /// **Shape**: processes in the order of their start, `Idle` before them and `_Total` after them. The id of a process
 /// is its pid, its birth its start time. Threads are grouped by process.
@@ -61,38 +61,38 @@ pub(crate) struct Processes {
     delays: KeptFile,
     facts: ProcessFacts,
     fields: Vec<ProcessField>,
-    /// Source of the value of `_Total`, for each requested column.
+    /// Source of the value of `_Total`, for each requested column of a process counterset.
     parts_of_total: Vec<PartOfTotal>,
     added: Vec<ProcessField>,
     totals: Totals<Added>,
-    /// Time since which the same processors are online. Idle times in the totals are counted since then.
+    /// Time since which the same processors have been online. Idle times in the totals are counted since then.
     rested_since: Option<NonZeroU64>,
 }
 
-/// Column of the totals: a field of a counterset's processes, or a counter of the threads.
+/// Column of the totals over processes or threads: a field of a counterset's processes, or a counter of the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Added {
     Processes(Guid, ProcessField),
     Threads(CounterId),
 }
 
-/// Source of the value that `_Total` has in a column.
+/// Source of the value that `_Total` has in a column of a process counterset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PartOfTotal {
-    /// No value, because none is requested or none exists.
+    /// Source of no value, because none is requested or none exists.
     Nothing,
-    /// Sum that the kernel keeps over all processes.
+    /// Sum over all processes that the kernel keeps.
     Kernel,
-    /// Sum over the rows: one column of the totals, or the sum of two columns.
+    /// Sum over the rows of processes: one column of the totals, or the sum of two columns.
     Rows(usize, Option<usize>),
 }
 
 const IDLE_ID: InstanceId = InstanceId(0);
 
 impl Processes {
-    /// Creates a provider that reads below `roots`, and a `/proc/stat` and `/proc/vmstat` that other providers share.
-    /// `wish` is the requested collection method; `start_100ns` returns the start time of the machine, as
-    /// PerfTime100NSec.
+    /// Creates the provider of processes, which reads below `roots`, and a `/proc/stat` and `/proc/vmstat` that other
+    /// providers share. `wish` is the requested collection method; `start_100ns` returns the start time of the
+    /// machine, as PerfTime100NSec.
     pub(crate) fn new(
         roots: &Roots,
         (stat, vmstat): (SharedFile, SharedParsedFile<VmStat>),
@@ -121,8 +121,8 @@ impl Processes {
         }
     }
 
-    /// Determines the source of the value of `_Total` for each field. Returns `true` if the rows of all processes are
-    /// needed.
+    /// Determines the source of the value of `_Total` for each field of processes. Returns `true` if the rows of all
+    /// processes are needed.
     fn begin_total(&mut self, want: &CollectRequest<'_>, pass: &mut Collection) -> bool {
         let Self { kernel, fields, parts_of_total, added, totals, units, rested_since, .. } = self;
         let set = want.counterset;
@@ -179,7 +179,7 @@ impl Processes {
         }
     }
 
-    /// Collects the rows of a counterset of processes.
+    /// Collects the rows of a counterset whose instances are processes.
     fn collect_processes(
         &mut self,
         want: &CollectRequest<'_>,
@@ -302,7 +302,7 @@ impl Processes {
         Ok(())
     }
 
-    /// Collects the rows of Thread.
+    /// Collects the rows of the counterset Thread.
     fn collect_threads(
         &mut self,
         want: &CollectRequest<'_>,
@@ -389,7 +389,7 @@ impl Processes {
     }
 }
 
-/// Fills a cell with a value counted since the time that is given with the value.
+/// Fills a cell with a count and the time since which it is counted, or with the reason for a missing value.
 fn fill_counted(cells: &mut RowWriter<'_>, column: usize, value: Result<(MarkedRaw, NonZeroU64), NoValue>) {
     match value {
         Ok((value, since_100ns)) => cells.set_counted(column, value.raw, value.mark, since_100ns),
@@ -409,7 +409,7 @@ fn no_sum() -> NoValue {
     unavailable("it does not add up")
 }
 
-/// Returns the function that returns the instance name of a process in the counterset.
+/// Returns the function that returns a process's instance name in a counterset.
 fn name_of(set: Guid) -> fn(&ProcessEntry) -> &str {
     match set {
         // A process with the name of the sum must not be mistaken for the sum.
@@ -422,7 +422,8 @@ fn name_of(set: Guid) -> fn(&ProcessEntry) -> &str {
     }
 }
 
-/// Returns the name of the instance `Idle` in the counterset; `None` if the counterset has no such instance.
+/// Returns the name of the instance `Idle` in a counterset of processes; `None` if the counterset has no such
+/// instance.
 fn idle_name(set: Guid) -> Option<&'static str> {
     match set {
         process_v2::GUID => Some("Idle:0"),

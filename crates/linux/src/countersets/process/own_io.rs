@@ -17,8 +17,8 @@ use crate::provider::Collection;
 /// file of the parent.
 static OPEN: OnceBox<(u32, File)> = OnceBox::new();
 
-/// Opens the file `self/io` below `proc`, unless it is open already. A refusal is no error: reading the file reports
-/// the reason.
+/// Opens the I/O file `self/io` below `proc`, unless it is open already. A refusal is no error: reading the file
+/// reports the reason.
 pub(super) fn keep(proc: &Path) {
     if OPEN.get().is_none() {
         if let Ok(file) = File::open(proc.join("self/io")) {
@@ -29,7 +29,7 @@ pub(super) fn keep(proc: &Path) {
 
 /// Returns the I/O counters of process `pid`, if that is this process and its I/O file is open.
 pub(super) fn read(pid: u32, pass: &mut Collection) -> Option<LineValues<7>> {
-    /// Size of the buffer, in bytes. The kernel prints seven lines of at most 43 bytes.
+    /// Size of the buffer for the I/O file, in bytes. The kernel prints seven lines of at most 43 bytes.
     const ROOM: usize = 512;
     let (_, file) = OPEN.get().filter(|(of, _)| *of == pid && pid == std::process::id())?;
     let mut text = [0; ROOM];

@@ -1,4 +1,4 @@
-//! Reads the files of processes, and keeps none of them open.
+//! Reader of the files of processes, which keeps none of them open.
 
 use std::ffi::CStr;
 use std::io::Write;
@@ -13,13 +13,13 @@ use crate::provider::{Collection, unavailable};
 use crate::sources::processes::pid;
 use crate::sources::text::TextError;
 
-/// Opens, reads and closes files below a `/proc`.
+/// Reader that opens, reads and closes files of processes below a `/proc`.
 #[derive(Debug)]
 pub(super) struct ProcDirReader {
     root: PathBuf,
-    /// Directory `root`, opened at the last listing of the processes.
+    /// Descriptor of the directory `root`, opened at the last listing of the processes.
     folder: Option<OwnedFd>,
-    /// Path `PID/file`, followed by a NUL.
+    /// Path `PID/file` of a process's file, followed by a NUL.
     path: Vec<u8>,
     text: Vec<u8>,
     names: Vec<u8>,
@@ -30,11 +30,11 @@ pub(super) struct ProcDirReader {
 }
 
 impl ProcDirReader {
-    /// Maximum size of a file, in bytes. The longest file that is read has 2 KiB.
+    /// Maximum size of a process's file, in bytes. The longest file that is read has 2 KiB.
     const LIMIT: usize = 64 << 10;
-    /// Size of the buffer for the names of a directory, in bytes.
+    /// Size of the buffer for the names in a directory, in bytes.
     const NAMES: usize = 64 << 10;
-    /// Maximum number of names that are listed, more than the kernel has processes.
+    /// Maximum number of names in a directory that are listed, more than the kernel has processes.
     const MOST: usize = 1 << 23;
 
     pub(super) fn new(root: &Path) -> Self {
@@ -157,7 +157,7 @@ impl ProcDirReader {
         }
     }
 
-    /// Reads the file at `path` into the buffer, and returns the length of its text.
+    /// Reads the process's file at `path` into the buffer, and returns the length of its text.
     fn fill(&mut self) -> Result<usize, Errno> {
         // Opening a FIFO must not block.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
@@ -176,8 +176,8 @@ impl ProcDirReader {
         self.root.join(String::from_utf8_lossy(path).as_ref()).display().to_string()
     }
 
-    /// Returns the reason for an error of reading `file`. If permission is denied, the reason is the same for all
-    /// processes.
+    /// Returns the reason for an error of reading the process file `file`. If permission is denied, the reason is the
+    /// same for all processes.
     fn refused(&self, file: &'static str, errno: Errno) -> NoValue {
         let why = match (errno, file) {
             (Errno::ACCESS | Errno::PERM, "io") => {
@@ -204,7 +204,7 @@ fn open(root: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::open(root, flags, Mode::empty())
 }
 
-/// Returns `true` if the path is in a procfs of the kernel.
+/// Returns `true` if the path is in a procfs of the kernel, not in a directory of other files.
 pub(super) fn is_procfs(path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|fs| fs.f_type == rustix::fs::PROC_SUPER_MAGIC)
 }

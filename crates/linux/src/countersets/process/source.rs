@@ -16,23 +16,24 @@ use crate::roots::Roots;
 /// order of these variants is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProcessSource {
-    /// Cheapest available method overall: loading a BPF task iterator costs as much as reading thousands of files.
+    /// Cheapest available collection method: loading a BPF task iterator costs as much as reading thousands of files.
     #[default]
     Auto,
-    /// BPF task iterator, from the first collection on.
+    /// BPF task iterator, used from the first collection on.
     Bpf,
-    /// Files of `/proc`, read again only for processes whose CPU clock has moved.
+    /// CPU-clock gate: files of `/proc`, read again only for processes whose CPU clock has moved.
     Gate,
-    /// Files of `/proc`, read at each collection.
+    /// Full `/proc` scan: files of all processes, read at each collection.
     Proc,
 }
 
 impl ProcessSource {
-    /// Names of the methods in `PERFSET_PROCESS_SOURCE`.
+    /// Names of the collection methods for processes in the environment variable `PERFSET_PROCESS_SOURCE`.
     pub const WORDS: [(&'static str, Self); 4] =
         [("auto", Self::Auto), ("bpf", Self::Bpf), ("gate", Self::Gate), ("proc", Self::Proc)];
 
-    /// Returns the value of the variable `PERFSET_PROCESS_SOURCE`: [`Auto`](Self::Auto) if it is unset or empty.
+    /// Returns the collection method in the variable `PERFSET_PROCESS_SOURCE`: [`Auto`](Self::Auto) if it is unset or
+    /// empty.
     ///
     /// # Errors
     /// The value, if it is none of the names.
@@ -46,41 +47,42 @@ impl ProcessSource {
     }
 }
 
-/// Collector of processes that has all methods. Each collection uses the cheapest available one.
+/// Collector of processes that has all collection methods. Each collection uses the cheapest available one.
 #[derive(Debug)]
 pub(super) struct ProcessCollector {
     roots: Roots,
     wish: ProcessSource,
     files: ProcFiles,
     walk: TaskIterState,
-    /// CPU time spent on reading files so far, in ns.
+    /// CPU time spent on reading files of processes so far, in ns.
     spent_ns: u64,
-    /// Method that the last collection used.
+    /// Collection method for processes that the last collection used.
     method: ProcessMethod,
 }
 
 /// State of the BPF task iterator.
 #[derive(Debug)]
 enum TaskIterState {
-    /// Not loaded yet: no attempt was made.
+    /// State of a BPF task iterator that is not loaded yet: no attempt was made.
     Untried,
     Open(Box<TaskIterCollector>),
-    /// Unavailable for now: another attempt follows after this number of collections.
+    /// State of a BPF task iterator that is unavailable for now: another attempt follows after this number of
+    /// collections.
     Resting {
         tasks: Box<TaskIterCollector>,
         collections: u32,
         why: String,
     },
-    /// Unavailable for good, with the reason.
+    /// State of a BPF task iterator that is unavailable for good, with the reason.
     Closed(Cow<'static, str>),
 }
 
 impl ProcessCollector {
-    /// CPU time to load a task iterator, in ns. Files are read while their total cost is lower.
+    /// CPU time to load a BPF task iterator, in ns. Files of processes are read while their total cost is lower.
     const LOAD_NS: u64 = 50_000_000;
-    /// Minimum CPU time of the first reading of a process, in ns.
+    /// Minimum CPU time of reading a process's files the first time, in ns.
     const FIRST_NS: u64 = 10_000;
-    /// Number of collections after which an unavailable task iterator is tried again.
+    /// Number of collections after which an unavailable BPF task iterator is tried again.
     const REST: u32 = 60;
 
     /// Creates the collector of the processes below `roots`. `clocks`: `true` if the CPU clocks of these processes are
@@ -102,13 +104,13 @@ impl ProcessCollector {
         Self { roots: roots.clone(), wish, files, walk, spent_ns: 0, method: layer }
     }
 
-    /// Creates a collector that uses these task iterators.
+    /// Creates a collector of processes that uses these BPF task iterators.
     #[cfg(test)]
     pub(super) fn walking(roots: &Roots, tasks: TaskIterCollector) -> Self {
         Self { walk: TaskIterState::Open(Box::new(tasks)), ..Self::new(roots, true, ProcessSource::Auto) }
     }
 
-    /// Returns the method that the last collection used.
+    /// Returns the collection method for processes that the last collection used.
     pub(super) fn layer(&self) -> ProcessMethod {
         self.method
     }
@@ -160,8 +162,8 @@ impl ProcessCollector {
         done
     }
 
-    /// Returns the reader of files, if the threads of listed processes are read from files: the task iterators are not
-    /// in use, and loading them costs more.
+    /// Returns the reader of files if it reads threads of listed processes: task iterators are not in use, and
+    /// loading them costs more.
     pub(super) fn files_of_threads(&mut self) -> Option<&mut ProcFiles> {
         let is_by_files = match self.walk {
             TaskIterState::Open(_) => false,
@@ -171,7 +173,7 @@ impl ProcessCollector {
         is_by_files.then_some(&mut self.files)
     }
 
-    /// Counts down the collections to the next attempt of an unavailable task iterator.
+    /// Counts down the collections until an unavailable BPF task iterator is tried again.
     fn rest(&mut self, is_listed: bool) {
         let TaskIterState::Resting { collections, .. } = &mut self.walk else { return };
         *collections = collections.saturating_sub(u32::from(!is_listed));
@@ -184,8 +186,8 @@ impl ProcessCollector {
         }
     }
 
-    /// Returns `true` if a task iterator costs less than files, its loading included: there are many processes, or
-    /// collecting has gone on for long.
+    /// Returns `true` if a BPF task iterator costs less than files, its loading included: there are many processes,
+    /// or collecting has gone on for long.
     fn pays(&self) -> bool {
         let first = || u64::from(rules::process_count(&self.roots)).saturating_mul(Self::FIRST_NS);
         // Before anything was spent, the number of processes is the best estimate. Later the time that was
@@ -204,8 +206,8 @@ impl ProcessCollector {
         };
     }
 
-    /// Returns a description of the last method, and the reason for not using a cheaper one. Tries to load a task
-    /// iterator to find the reason.
+    /// Returns a description of the collection method last used, and the reason for not using a cheaper one. Tries to
+    /// load a task iterator to find the reason.
     pub(super) fn describe(&mut self) -> String {
         let what = self.method.what();
         if matches!(self.walk, TaskIterState::Untried) {

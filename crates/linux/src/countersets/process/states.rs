@@ -11,18 +11,18 @@ use crate::provider::{Collection, CollectionCache, InstanceKey, InstanceSource, 
 use crate::roots::Roots;
 use crate::sources::pid::stat::Stat;
 
-/// Instances of Process States, from the file `stat` of each process.
+/// Instances of the counterset Process States, from the file `stat` of each process.
 #[derive(Debug)]
 pub(crate) struct ProcessStates {
     proc: PathBuf,
-    /// Reader with its buffers, which most programs never need.
+    /// Reader of the files of processes, with its buffers, which most programs never need.
     reader: Option<ProcDirReader>,
     pids: Vec<u32>,
     keys: Vec<InstanceKey>,
     latest: CollectionCache<StateCounts>,
 }
 
-/// Numbers of processes by state.
+/// Numbers of processes in each state.
 #[derive(Debug, Default)]
 struct StateCounts {
     of: [u64; LETTERS.len()],
@@ -30,11 +30,12 @@ struct StateCounts {
     hidden: u32,
 }
 
-/// Letters of the states that the kernel shows (`task_state_array`). The place of a letter is its instance id.
+/// Letters of the process states that the kernel shows (`task_state_array`). The index of a letter is its instance
+/// id.
 const LETTERS: [u8; 9] = *b"RSDTtXZPI";
 
 impl ProcessStates {
-    /// Creates a provider that reads below `roots`.
+    /// Creates the provider of the counterset Process States, which reads the kernel's files below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let key = |(at, letter): (u32, u8)| InstanceKey::new(char::from(letter).to_string(), InstanceId(at));
         Self {
@@ -167,7 +168,7 @@ mod tests {
         assert!(opened(&tree, provider, &[PROCESSES], &["R"]).contains(&"proc/300/stat".to_owned()));
     }
 
-    /// Never to change: programs and logs hold these numbers.
+    /// Checks that ids and title indexes of Process States never change: programs and logs hold these numbers.
     #[test]
     fn ids_and_title_indexes() {
         let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| (c.id.0, c.v1_index.unwrap())).collect();

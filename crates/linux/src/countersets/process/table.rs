@@ -13,10 +13,10 @@ use crate::sources::pid::stat::Stat;
 use crate::sources::pid::statm::Statm;
 use crate::sources::text::TextError;
 
-/// All known processes, with the data read for each process.
+/// Table of all known processes, with the data read for each process.
 #[derive(Debug, Default)]
 pub(super) struct ProcessTable {
-    /// Processes, ascending by pid.
+    /// Known processes, ascending by pid.
     pub(super) processes: Vec<ProcessEntry>,
     /// Indexes of the processes in the order of start and pid, which is the order of the rows.
     order: Vec<usize>,
@@ -38,14 +38,14 @@ pub(super) struct ProcessTable {
 pub(super) struct Hidden {
     pub(super) pid: u32,
     pub(super) birth: Birth,
-    /// Pid of the parent when the process was last seen.
+    /// Pid of the hidden process's parent when the process was last seen.
     pub(super) ppid: u32,
-    /// CPU time when the process was last seen, in ns. A process with a lower CPU time is another process with the same
-    /// pid.
+    /// CPU time of the hidden process when it was last seen, in ns. A process with a lower CPU time is another
+    /// process with the same pid.
     pub(super) clock_ns: u64,
 }
 
-/// A process, with the data read from its files.
+/// Process in the table of processes, with the data read from its files.
 #[derive(Debug)]
 pub(super) struct ProcessEntry {
     pub(super) pid: u32,
@@ -53,14 +53,14 @@ pub(super) struct ProcessEntry {
     name: Box<str>,
     /// CPU clock of the process in this collection, in ns, if that clock is readable.
     pub(super) clock_ns: u64,
-    /// `true` if the CPU clock stepped back, so that `clock_ns` is its earlier value.
+    /// `true` if the process's CPU clock stepped back, so that `clock_ns` is its earlier value.
     pub(super) held: bool,
-    /// Time at which the CPU clock was last seen to have moved: the process has executed something.
+    /// Time at which the process's CPU clock was last seen to have moved: the process has executed something.
     pub(super) ran: CollectionTime,
-    /// Time at which `stat` last showed a change of the process's memory.
+    /// Time at which `/proc/PID/stat` last showed a change of the process's memory.
     pub(super) memory_moved: CollectionTime,
     birth: Birth,
-    /// Highest number of ticks so far in user mode and in kernel mode: the kernel's counts may fall.
+    /// Highest number of ticks so far that the process spent in user mode: the kernel's count may fall.
     pub(super) most_utime: u64,
     pub(super) most_stime: u64,
     pub(super) stat: FileReading<Stat>,
@@ -93,11 +93,11 @@ impl From<SchedStat> for SchedWaits {
     }
 }
 
-/// A thread of a process.
+/// Thread of a process, with the data read from its files.
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) tid: u32,
-    /// Number of the listing that last contained the thread.
+    /// Number of the last listing of processes that contained the thread.
     turn: u32,
     pub(super) most_utime: u64,
     pub(super) most_stime: u64,
@@ -109,7 +109,7 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// Creates a thread without data.
+    /// Creates a thread whose data is not read yet.
     pub(super) fn new(tid: u32) -> Self {
         let (most_utime, most_stime) = (0, 0);
         let (stat, schedstat) = (Err(NoValue::NotGiven), Err(NoValue::NotGiven));
@@ -143,7 +143,7 @@ impl Thread {
         (self.turn, self.stat, self.schedstat) = (now.turn, stat, schedstat);
     }
 
-    /// Returns `true` if the thread existed in this collection.
+    /// Returns `true` if the thread was listed in this collection.
     pub(super) fn is_of(&self, now: CollectionTime) -> bool {
         self.turn == now.turn
     }
@@ -153,35 +153,35 @@ impl Thread {
 #[derive(Debug, Default)]
 pub(super) struct FileReading<T> {
     pub(super) value: T,
-    /// Reason for the missing value, if the last reading failed.
+    /// Reason for the missing data, if the last reading of the process's file failed.
     reason: Option<Box<NoValue>>,
-    /// Time of the last reading.
+    /// Time of the last reading of the process's file.
     read: CollectionTime,
 }
 
-/// Time of a reading or an event; the default value means never.
+/// Time of a reading or an event, as the number of a listing of processes and a second; the default means never.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CollectionTime {
-    /// Number of the listing of all processes, counted from 1.
+    /// Number of the listing of all processes since the first, which is 1.
     turn: u32,
-    /// Seconds of the monotonic clock.
+    /// Time in seconds on the monotonic clock.
     second: u32,
 }
 
-/// Interval of a periodic refresh, in collections or seconds, for data that other processes can change while a
-/// process is idle.
+/// Interval of a periodic refresh, in collections or seconds, for data of a process that other processes can change
+/// while it is idle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RefreshInterval(NonZeroU32);
 
 impl RefreshInterval {
-    /// Refresh interval of ten collections or seconds, for data whose changes cannot be detected.
+    /// Refresh interval of ten collections or seconds, for data of a process whose changes cannot be detected.
     pub(super) const TENTH: Self = Self(NonZeroU32::new(10).unwrap());
-    /// Refresh interval of a hundred collections or seconds, for data whose changes `stat` shows approximately. `stat`
-    /// has its own periodic refresh.
+    /// Refresh interval of a hundred collections or seconds, for data whose changes `/proc/PID/stat` shows
+    /// approximately. `stat` has its own periodic refresh.
     pub(super) const HUNDREDTH: Self = Self(NonZeroU32::new(100).unwrap());
 
-    /// Returns the number of the interval that contains the collection or second `number`. Intervals of different
-    /// processes are shifted by their pids.
+    /// Returns the number of the refresh interval that contains the collection or second `number`. Intervals of
+    /// different processes are shifted by their pids.
     fn interval(self, pid: u32, number: u32) -> u32 {
         // Without the shift, all processes would be due in the same collection.
         number.wrapping_add(pid % self.0) / self.0
@@ -197,44 +197,44 @@ impl<T> FileReading<T> {
         }
     }
 
-    /// Returns `true` if the file was read before, with or without success.
+    /// Returns `true` if the process's file was read before, with or without success.
     pub(super) fn is_known(&self) -> bool {
         self.read.turn != 0
     }
 
-    /// Returns `true` if the file was read in this collection.
+    /// Returns `true` if the process's file was read in this collection.
     pub(super) fn is_new(&self, now: CollectionTime) -> bool {
         self.read.turn == now.turn
     }
 
-    /// Returns `true` if the data is current: the file was read after the time `changed`. After a failed reading the
+    /// Returns `true` if the file's data is current: it was read after the time `changed`. After a failed reading the
     /// data is not current: this process may have had no file descriptor left.
     pub(super) fn is_unchanged(&self, changed: CollectionTime) -> bool {
         let failed = matches!(self.reason.as_deref(), Some(NoValue::Failed(_)));
         self.read.turn != 0 && !failed && self.read.turn >= changed.turn
     }
 
-    /// Returns `true` if this file is due for its periodic refresh.
+    /// Returns `true` if the process's file is due for its periodic refresh.
     pub(super) fn is_due(&self, turn: RefreshInterval, pid: u32, now: CollectionTime) -> bool {
         // Whichever comes first. Ten collections would be too long at intervals of minutes.
         turn.interval(pid, self.read.turn) != turn.interval(pid, now.turn)
             || turn.interval(pid, self.read.second) != turn.interval(pid, now.second)
     }
 
-    /// Returns the value for overwriting, and notes that it is read now.
+    /// Returns the data of a process's file for overwriting, and notes that it is read now.
     pub(super) fn renew(&mut self, now: CollectionTime) -> &mut T {
         (self.read, self.reason) = (now, None);
         &mut self.value
     }
 
-    /// Marks the data of a file as missing if the file was read in this collection.
+    /// Marks the data of a process's file as missing if the file was read in this collection.
     fn lose(&mut self, now: CollectionTime) {
         if self.is_new(now) {
             self.reason = Some(Box::new(gone()));
         }
     }
 
-    /// Stores the result of reading a file.
+    /// Stores the result of reading a file of a process.
     pub(super) fn set(&mut self, read: Result<T, NoValue>, now: CollectionTime) {
         self.read = now;
         self.reason = match read {
@@ -247,7 +247,7 @@ impl<T> FileReading<T> {
     }
 }
 
-/// Numbers from the lines of a file, stored as one word for each line as long as every line has a number.
+/// Numbers from the lines of a process's file, stored as one word for each line as long as every line has a number.
 #[derive(Debug)]
 pub(super) struct LineValues<const N: usize> {
     words: [u64; N],
@@ -275,12 +275,12 @@ impl<const N: usize> From<[Number; N]> for LineValues<N> {
 }
 
 impl<const N: usize> LineValues<N> {
-    /// Sets the numbers, one for each line.
+    /// Sets the numbers of a process's file, one for each line.
     pub(super) fn set_words(&mut self, words: [u64; N]) {
         (self.words, self.unusual) = (words, None);
     }
 
-    /// Sets the numbers, reusing the allocated memory.
+    /// Sets the numbers of a process's file, of which some may be missing or invalid; reuses the allocated memory.
     pub(super) fn set(&mut self, numbers: [Number; N]) {
         match &mut self.unusual {
             Some(unusual) if numbers.iter().any(|number| !matches!(number, Some(Ok(_)))) => {
@@ -290,7 +290,7 @@ impl<const N: usize> LineValues<N> {
         }
     }
 
-    /// Returns the number in a line; `Ok(None)` if there is no such line.
+    /// Returns the number in a line of a process's file; `Ok(None)` if there is no such line.
     pub(super) fn get(&self, at: usize) -> Result<Option<u64>, &TextError> {
         match &self.unusual {
             None => Ok(self.words.get(at).copied()),
@@ -351,7 +351,7 @@ impl ProcessEntry {
         self.birth
     }
 
-    /// Returns `true` if all of these files were read in this collection.
+    /// Returns `true` if all of these files of the process were read in this collection.
     pub(super) fn is_new(&self, parts: FileSet, now: CollectionTime) -> bool {
         let seldom = self.seldom.as_deref();
         let new = |part, is_new: &dyn Fn(&RareFields) -> bool| !parts.has(part) || seldom.is_some_and(is_new);
@@ -369,20 +369,21 @@ impl ProcessEntry {
                     && new(FileSet::TASK, &|seldom| seldom.threads.is_new(now)))
     }
 
-    /// Returns `true` if the process started at the tick `start`.
+    /// Returns `true` if the start time of the process is the tick `start`.
     pub(super) fn started(&self, start: u64) -> bool {
         self.birth == birth(start)
     }
 
-    /// Sets the name and the start time. Returns `true` if they belong to another process with the same pid: then all
-    /// other data is discarded.
+    /// Sets the process's name and start time. Returns `true` if they belong to another process with the same pid:
+    /// then all other data is discarded.
     pub(super) fn begins(&mut self, name: &[u8], start: u64) -> bool {
         let other = self.restarts(start);
         self.set_name(name);
         other
     }
 
-    /// Does the same as [`begins`](Self::begins), without a name. The same process keeps its name.
+    /// Sets the start time of the process as [`begins`](Self::begins) does, without a name. The same process keeps
+    /// its name.
     pub(super) fn restarts(&mut self, start: u64) -> bool {
         let birth = birth(start);
         let other = self.birth.is_some() && self.birth != birth;
@@ -394,20 +395,20 @@ impl ProcessEntry {
         other
     }
 
-    /// Notes the CPU times in `stat`, below which later values of the process must not fall.
+    /// Stores the CPU times in `stat`, below which later values of the process must not fall.
     pub(super) fn holds(&mut self, stat: &Stat) {
         self.most_utime = self.most_utime.max(stat.utime);
         self.most_stime = self.most_stime.max(stat.stime);
     }
 
-    /// Returns `true` if `statm` is unchanged: `stat` shows that there were no page faults since, nothing was mapped or
-    /// unmapped, and the resident size is the same. A few freed pages may be missed, because `stat` counts pages
+    /// Returns `true` if `statm` of the process is unchanged: by `stat`, no page faults occurred, nothing was mapped
+    /// or unmapped, the resident size is the same. A few freed pages may be missed, because `stat` counts pages
     /// approximately.
     pub(super) fn memory_stays(&self) -> bool {
         self.statm.is_unchanged(self.memory_moved)
     }
 
-    /// Stores the result of reading `stat`.
+    /// Stores the result of reading the process's file `stat`.
     pub(super) fn set_stat(&mut self, read: Result<Stat, NoValue>, now: CollectionTime) {
         let memory = |stat: &Stat| (stat.minflt, stat.majflt, stat.vsize, stat.rss);
         if read.as_ref().map_or(true, |stat| memory(stat) != memory(&self.stat.value)) {
@@ -416,8 +417,8 @@ impl ProcessEntry {
         self.stat.set(read, now);
     }
 
-    /// Marks all files read in this collection, except `stat`, as missing: they may be those of another process that
-    /// got the pid since.
+    /// Marks the process's files read in this collection, except `stat`, as missing: they may be those of another
+    /// process that got the pid since.
     pub(super) fn lose_files(&mut self, now: CollectionTime) {
         self.statm.lose(now);
         self.io.lose(now);
@@ -451,18 +452,19 @@ impl ProcessTable {
         self.turn = self.turn.saturating_add(1);
     }
 
-    /// Returns the time of this collection: the number of the listing, and the second.
+    /// Returns the time of this collection: the number of its listing of processes, and the second.
     pub(super) fn moment(&self, pass: &Collection) -> CollectionTime {
         let seconds = pass.elapsed_ns() / 1_000_000_000;
         CollectionTime { turn: self.turn, second: u32::try_from(seconds).unwrap_or(u32::MAX) }
     }
 
-    /// Returns the result that [`moment`](Self::moment) will have once a listing in this collection has started.
+    /// Returns the result that [`moment`](Self::moment) will have once this collection has started to list the
+    /// processes.
     pub(super) fn next_moment(&self, pass: &Collection) -> CollectionTime {
         CollectionTime { turn: self.turn.saturating_add(1), ..self.moment(pass) }
     }
 
-    /// Finds the process with that pid, and its index. The element after index `last` is checked first.
+    /// Finds the process with that pid, and its index in the table. The element after index `last` is checked first.
     pub(super) fn find(&mut self, pid: u32, last: Option<usize>) -> Option<(usize, &mut ProcessEntry)> {
         let next = last.map_or(0, |last| last.saturating_add(1));
         let at = match self.processes.get(next) {
@@ -477,7 +479,7 @@ impl ProcessTable {
         self.order.iter().filter_map(|at| self.processes.get(*at))
     }
 
-    /// Adds new processes, and restores the order of all processes.
+    /// Adds new processes to the table, and restores the order of all processes.
     pub(super) fn arrange(&mut self, new: &mut Vec<ProcessEntry>) {
         match self.processes.is_empty() {
             true => std::mem::swap(&mut self.processes, new),
@@ -491,7 +493,7 @@ impl ProcessTable {
     }
 }
 
-/// Set of files of a process; each counter needs some of them.
+/// Set of files of a process, such as `stat` and `io`; each counter needs some of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FileSet(u16);
 
@@ -508,7 +510,7 @@ impl FileSet {
     pub(super) const FD: Self = Self(1 << 6);
     pub(super) const OOM_SCORE: Self = Self(1 << 7);
     pub(super) const TASK: Self = Self(1 << 8);
-    /// Fields of `stat` that only one counterset requests, such as the session.
+    /// Fields of `/proc/PID/stat` that only one counterset requests, such as the session.
     pub(super) const RARE: Self = Self(1 << 9);
 
     pub(super) fn has(self, other: Self) -> bool {

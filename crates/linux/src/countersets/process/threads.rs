@@ -1,4 +1,4 @@
-//! Values of the counters of threads.
+//! Values of the counters of threads, for the counterset Thread.
 
 use perfset_catalogue::thread as id;
 use perfset_core::{Birth, CounterId, NoValue};
@@ -10,7 +10,7 @@ use crate::provider::{MarkedRaw, unavailable};
 use crate::sources::pid::stat::Stat;
 
 impl Thread {
-    /// Returns the start time of the thread, which distinguishes a reused id.
+    /// Returns the birth of the thread, its start time, which distinguishes a reused id.
     pub(super) fn birth(&self) -> Birth {
         self.stat.as_ref().ok().and_then(|stat| birth(stat.starttime))
     }
@@ -21,7 +21,7 @@ impl Thread {
         self.birth().or(process.birth())
     }
 
-    /// Returns the identity of the thread in a total over threads.
+    /// Returns the identity of the thread in a total over all threads.
     pub(super) fn member(&self) -> Member {
         Member { birth: self.birth(), id: self.tid, ..Member::default() }
     }
@@ -31,7 +31,7 @@ impl Thread {
     }
 }
 
-/// Returns `true` if a sum over all threads is meaningful.
+/// Returns `true` if a sum of the counter over all threads is meaningful.
 pub(super) fn adds_up(counter: CounterId) -> bool {
     matches!(
         counter,

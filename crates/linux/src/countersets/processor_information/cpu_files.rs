@@ -1,4 +1,4 @@
-//! Files in `/sys` of one CPU: idle states, frequencies, and cycles delivered.
+//! Files of one CPU in `/sys`: idle states, frequencies, and cycles delivered.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ struct IdleState {
 }
 
 impl IdleFiles {
-    /// Maximum number of idle states. Linux has room for 10.
+    /// Maximum number of idle states of a CPU. Linux has room for 10.
     const STATE_LIMIT: usize = 32;
     const ABSENT: &'static str = "this machine has no cpuidle";
 
@@ -36,12 +36,12 @@ impl IdleFiles {
         Self { folder, keep, first_name, found: CollectionCache::default(), states: Vec::new() }
     }
 
-    /// Returns the time in the idle states of a class, or in all idle states, in µs.
+    /// Returns the time that the CPU spent in the idle states of a class, or in all idle states, in µs.
     pub(super) fn time(&mut self, class: Option<IdleClass>, pass: &mut Collection) -> Result<u64, NoValue> {
         self.sum(class, pass, |state| &mut state.time)
     }
 
-    /// Returns the number of times that idle states were entered: those of a class, or all.
+    /// Returns the number of times that the CPU entered idle states: those of a class, or all.
     pub(super) fn usage(&mut self, class: Option<IdleClass>, pass: &mut Collection) -> Result<u64, NoValue> {
         self.sum(class, pass, |state| &mut state.usage)
     }
@@ -124,7 +124,7 @@ impl FrequencyFiles {
         }
     }
 
-    /// Returns the nominal frequency in kHz, or the highest one if the driver does not know the nominal one.
+    /// Returns the CPU's nominal frequency in kHz, or the highest one if the driver does not know the nominal one.
     pub(super) fn nominal(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         match self.base.get(pass) {
             Err(NoValue::Unavailable(_)) => self.highest.get(pass),
@@ -132,22 +132,22 @@ impl FrequencyFiles {
         }
     }
 
-    /// Returns the current frequency in % of the highest.
+    /// Returns the CPU's current frequency in % of the highest.
     pub(super) fn current_percent(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         percent(self.current.get(pass)?, self.highest.get(pass)?)
     }
 
-    /// Returns the highest frequency that is allowed now, in kHz.
+    /// Returns the highest CPU frequency that is allowed now, in kHz.
     pub(super) fn most(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         self.limit.get(pass)
     }
 
-    /// Returns the lowest frequency that is allowed now, in kHz.
+    /// Returns the lowest CPU frequency that is allowed now, in kHz.
     pub(super) fn least(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         self.lowest.get(pass)
     }
 
-    /// Returns the highest frequency that is allowed now, in % of the highest.
+    /// Returns the highest CPU frequency that is allowed now, in % of the highest possible.
     pub(super) fn limit_percent(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         percent(self.limit.get(pass)?, self.highest.get(pass)?)
     }
@@ -164,7 +164,7 @@ fn percent(part: u64, whole: u64) -> Result<u64, NoValue> {
 pub(super) struct CppcFiles {
     feedback: KeptFile,
     counters: CollectionCache<FeedbackCounters>,
-    /// Speed of the reference counter. The speed never changes, and is read only until it is known.
+    /// Speed of the CPU's reference counter. The speed never changes, and is read only until it is known.
     speed: Option<ReferenceSpeed>,
     reference_perf: Attribute,
     nominal_perf: Attribute,
@@ -193,7 +193,7 @@ impl CppcFiles {
         counters.get(pass, |pass| pass.read(feedback, Self::ABSENT, FeedbackCounters::parse)).copied()
     }
 
-    /// Returns the number of delivered cycles, if the number of possible cycles is known too.
+    /// Returns the number of cycles that the CPU delivered, if the number of possible cycles is known too.
     pub(super) fn work(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         self.speed(pass)?;
         Ok(self.counters(pass)?.delivered)

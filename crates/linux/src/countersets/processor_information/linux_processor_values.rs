@@ -1,4 +1,4 @@
-//! Converts the kernel's numbers to the raw values of Linux Processor.
+//! Converts the kernel's numbers to the raw values of the counterset Linux Processor.
 
 use perfset_catalogue::linux_processor as id;
 use perfset_core::{CounterId, NoValue};
@@ -62,7 +62,7 @@ impl CpuSources {
         Ok(saturated(packets).into())
     }
 
-    /// Returns a limit of the frequency in Hz: the mean over the CPUs of a row that have one.
+    /// Returns a limit of the CPU frequency in Hz: the mean over the CPUs of a row that have a limit.
     fn frequency_limit(
         &mut self,
         counter: CounterId,
@@ -79,7 +79,7 @@ impl CpuSources {
     }
 }
 
-/// Function that returns a number of a CPU's network stack; `None` if the kernel lacks its column.
+/// Function that returns a number of a CPU's network stack; `None` if the kernel's file lacks the number's column.
 type PartOfSoftnet = fn(&SoftnetCounts) -> Option<u32>;
 
 /// Returns the function for the number in `/proc/net/softnet_stat` that a counter displays.
@@ -94,12 +94,12 @@ fn part_of_softnet(counter: CounterId) -> Option<PartOfSoftnet> {
     })
 }
 
-/// Returns `true` if a counter needs each CPU's times in `/proc/stat`.
+/// Returns `true` if a counter of Linux Processor needs each CPU's times in `/proc/stat`.
 pub(super) fn needs_times(counter: CounterId) -> bool {
     part_of_time(counter).is_some()
 }
 
-/// Returns the function for the share of the times in `/proc/stat` that a counter displays.
+/// Returns the function for the share of a CPU's times in `/proc/stat` that a counter displays.
 fn part_of_time(counter: CounterId) -> Option<PartOfTime> {
     Some(match counter {
         id::PERCENT_I_O_WAIT_TIME => |times| times.iowait.ok_or(NOT_APART),
@@ -116,7 +116,7 @@ fn part_of_time(counter: CounterId) -> Option<PartOfTime> {
     })
 }
 
-/// Returns the kind of soft interrupts that a counter counts.
+/// Returns the kind of soft interrupts that a counter of Linux Processor counts.
 fn kind(counter: CounterId) -> Option<SoftirqKind> {
     Some(match counter {
         id::HIGH_PRIORITY_TASKLET_SOFT_INTERRUPTS_PER_SEC => SoftirqKind::Hi,

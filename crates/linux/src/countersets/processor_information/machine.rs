@@ -1,4 +1,4 @@
-//! Online CPUs and their files.
+//! Online CPUs of the machine, with their files.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -30,21 +30,21 @@ const NO_SOFTIRQS: &str = "there is no /proc/softirqs";
 #[derive(Debug)]
 pub(super) struct CpuSources {
     roots: Roots,
-    /// Ticks per second in `/proc/stat`.
+    /// Clock ticks per second, the unit of times in `/proc/stat`.
     pub(super) clock_ticks: u64,
     online: KeptFile,
-    /// Text of the file `online` at the last reading, and the CPU numbers in it; both are empty if the file cannot be
+    /// Text of the list of online CPUs at the last reading, and its CPU numbers; both are empty if the file cannot be
     /// read.
     online_text: Vec<u8>,
     online_ids: Vec<u32>,
-    /// CPUs of `/proc/stat` at the last reading of `online`, and the number of collections since then.
+    /// Numbers of the CPUs in `/proc/stat` when `online` was last read, and the number of collections since then.
     listed_by_stat: Vec<u32>,
     looked: u32,
-    /// Numbers of the CPUs in `cpus`, ascending.
+    /// Kernel's numbers of the CPUs in `cpus`, ascending.
     pub(super) ids: Vec<u32>,
     /// Buffer for the next list of CPU numbers.
     listed: Vec<u32>,
-    /// Online CPUs, by node, then by index.
+    /// Online CPUs, ordered by NUMA node, then by index.
     pub(super) cpus: Vec<Cpu>,
     pub(super) stat: ParsedFile<ProcStat>,
     pub(super) interrupts: ParsedFile<Interrupts>,
@@ -55,7 +55,7 @@ pub(super) struct CpuSources {
     pub(super) cpuinfo: ParsedFile<CpuInfo>,
 }
 
-/// An online CPU, with its files and times.
+/// Online CPU, with its files and times.
 #[derive(Debug)]
 pub(super) struct Cpu {
     pub(super) location: CpuLocation,
@@ -70,22 +70,22 @@ pub(super) struct Cpu {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     pub(super) ticks: CpuTicks,
-    /// Ticks of [`CpuTicks::resting`], marked `Held` if the kernel stepped back.
+    /// Ticks of the CPU's resting time, [`CpuTicks::resting`], marked `Held` if the kernel stepped back.
     pub(super) resting: MarkedRaw,
-    /// Ticks of `idle`, marked `Held` if the kernel stepped back.
+    /// Ticks of the CPU's time `idle`, marked `Held` if the kernel stepped back.
     pub(super) idle: MarkedRaw,
-    /// Ticks of `iowait`, marked `Held` if the kernel stepped back.
+    /// Ticks of the CPU's time `iowait`, marked `Held` if the kernel stepped back.
     pub(super) iowait: Option<MarkedRaw>,
-    /// Ticks of [`CpuTicks::irq`], or the reason for a missing count.
+    /// Ticks of the CPU's interrupt handlers, [`CpuTicks::irq`], or the reason for a missing count.
     pub(super) irq: Result<u64, &'static str>,
-    /// Ticks of [`CpuTicks::softirq`], or the reason for a missing count.
+    /// Ticks of the CPU's soft interrupts, [`CpuTicks::softirq`], or the reason for a missing count.
     pub(super) softirq: Result<u64, &'static str>,
 }
 
-/// Function that returns one share of [`Times`], or the reason why the kernel lacks that share.
+/// Function that returns one share of a CPU's [`Times`], or the reason why the kernel lacks that share.
 pub(super) type PartOfTime = fn(&Times) -> Result<MarkedRaw, &'static str>;
 
-/// Reason for a missing time: `/proc/stat` of an old kernel has no column for it.
+/// Reason for a missing time of a CPU: `/proc/stat` of an old kernel has no column for it.
 pub(super) const NOT_APART: &str = "this kernel does not count it apart";
 
 /// Reason for a missing time in interrupt handlers. Without `CONFIG_IRQ_TIME_ACCOUNTING` the column stays 0: nothing
@@ -261,7 +261,7 @@ impl CpuSources {
     }
 }
 
-/// Returns the error that neither `/sys` nor `/proc/stat` lists a CPU.
+/// Returns the error for a machine on which neither `/sys` nor `/proc/stat` lists a CPU.
 fn no_cpus(online: &Path, by_sys: Result<(), NoValue>, by_stat: Result<(), NoValue>) -> SourceError {
     let denied = [&by_sys, &by_stat].iter().any(|by| matches!(by, Err(NoValue::Denied(_))));
     let why =

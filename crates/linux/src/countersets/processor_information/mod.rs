@@ -50,7 +50,7 @@ struct ProcessorView {
     counters: Vec<(CounterId, CounterId)>,
 }
 
-/// Key of a row, and the CPUs that the row covers.
+/// Key of a row in a counterset of processors, and the CPUs that the row covers.
 #[derive(Debug)]
 struct RowKey {
     name: String,
@@ -60,15 +60,15 @@ struct RowKey {
 }
 
 impl ProcessorInformation {
-    /// Creates a provider that reads below `roots`. `clock_ticks` is the number of ticks per second in `/proc/stat`,
-    /// and `elapsed_ns` returns the monotonic clock.
+    /// Creates the provider of processors, which reads below `roots`. `clock_ticks` is the number of ticks per second
+    /// in `/proc/stat`, and `elapsed_ns` returns the monotonic clock.
     #[must_use]
     pub fn new(roots: Roots, clock_ticks: u64, elapsed_ns: fn() -> u64) -> Self {
         let stat = SharedFile::new(roots.proc.join("stat"), SeqFileKind::Single);
         Self::sharing(roots, stat, clock_ticks, elapsed_ns)
     }
 
-    /// Creates a provider as [`new`](Self::new) does, with a `/proc/stat` that other providers share.
+    /// Creates the provider of processors as [`new`](Self::new) does, with a `/proc/stat` that other providers share.
     pub(crate) fn sharing(roots: Roots, stat: SharedFile, clock_ticks: u64, elapsed_ns: fn() -> u64) -> Self {
         Self {
             catalogue: Arc::new(Catalogue::new(
@@ -87,7 +87,7 @@ impl ProcessorInformation {
         }
     }
 
-    /// Finds the online CPUs. `times`: `true` if the collection needs their times.
+    /// Finds the online CPUs. `times`: `true` if the collection needs the CPUs' times.
     fn refresh(&mut self, times: bool, pass: &mut Collection) -> Result<(), SourceError> {
         if self.machine.refresh(times, pass)? {
             self.rows = row_keys(&self.machine.cpus);
@@ -96,7 +96,7 @@ impl ProcessorInformation {
         Ok(())
     }
 
-    /// Returns the rows of a counterset.
+    /// Returns the keys of the rows of a processor counterset.
     fn rows_of(&self, set: Set) -> &[RowKey] {
         match set {
             Set::Processor => &self.view.rows,
@@ -125,7 +125,7 @@ impl Set {
         }
     }
 
-    /// Returns `true` if a counter needs each CPU's times in `/proc/stat`.
+    /// Returns `true` if a counter of this processor counterset needs each CPU's times in `/proc/stat`.
     fn needs_times(self, view: &ProcessorView, counter: CounterId) -> bool {
         match self {
             Self::Information => values::needs_times(counter),
@@ -198,14 +198,14 @@ impl ProcessorView {
     }
 }
 
-/// Returns pairs of counters of Processor and Processor Information with the same names.
+/// Returns pairs of counter ids with the same name, of Processor and of Processor Information.
 fn view_counters() -> Vec<(CounterId, CounterId)> {
     let base = |name: &Option<_>| processor_information::COUNTERSET.counters.iter().find(|c| c.name == *name);
     let of_view = processor::COUNTERSET.counters.iter();
     of_view.filter_map(|counter| Some((counter.id, base(&counter.name)?.id))).collect()
 }
 
-/// Returns the rows of Processor for these CPUs, in the order of the CPU numbers.
+/// Returns the row keys of Processor for these CPUs, in the order of the CPU numbers.
 fn view_row_keys(cpus: &[Cpu]) -> Vec<RowKey> {
     let one = |(at, cpu): (usize, &Cpu)| RowKey {
         name: cpu.location.cpu.to_string(),
@@ -220,7 +220,7 @@ fn view_row_keys(cpus: &[Cpu]) -> Vec<RowKey> {
     keys
 }
 
-/// Returns the rows of Processor Information for these CPUs, which are in the order of node and index.
+/// Returns the row keys of Processor Information for these CPUs, which are in the order of node and index.
 fn row_keys(cpus: &[Cpu]) -> Vec<RowKey> {
     // Above all CPU numbers, and with all node numbers still below `TOTAL_ID`.
     const FIRST_NODE: u32 = 0xFFFF_0000;
@@ -247,7 +247,7 @@ fn row_keys(cpus: &[Cpu]) -> Vec<RowKey> {
     keys
 }
 
-/// Returns the birth of the row for these CPUs.
+/// Returns the birth of the total row over these CPUs.
 fn birth(cpus: &[Cpu]) -> Birth {
     birth_of_total(cpus.iter().map(|cpu| (cpu.location.cpu, None)))
 }

@@ -1,4 +1,4 @@
-//! Converts the kernel's numbers to the raw values of Scheduler.
+//! Converts the kernel's numbers to the raw values of the counterset Scheduler.
 
 use perfset_catalogue::scheduler as id;
 use perfset_core::{CounterId, NoValue};

@@ -11,7 +11,7 @@ use crate::sources::cpuidle::IdleClass;
 use crate::sources::interrupts::Interrupts;
 use crate::sources::softirqs::Softirqs;
 
-/// CPUs that a row covers. A row for one CPU is a sum over one CPU.
+/// Range of CPUs that a row covers. A row for one CPU is a sum over one CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CpuRange {
     /// Indexes into [`CpuSources::cpus`] of the CPUs that a row is the sum of; never empty.
@@ -22,13 +22,14 @@ const SECOND_100NS: u128 = 10_000_000;
 const SECOND_NS: u128 = 1_000_000_000;
 const MICROSECOND_100NS: u128 = 10;
 
-/// Number of bits by which cycles are shifted. In units of 2^10, samples may be 2^41 cycles apart before a step of the
-/// 32-bit base looks like a reset: 15 minutes at 2.4 GHz, 220 s at 10 GHz. Wraps of a base between two samples are
-/// corrected, because the bases are marked `wraps`.
+/// Number of bits by which counts of CPU cycles are shifted. In units of 2^10, samples may be 2^41 cycles apart
+/// before a step of the 32-bit base looks like a reset: 15 minutes at 2.4 GHz, 220 s at 10 GHz. Wraps of a base
+/// between two samples are corrected, because the bases are marked `wraps`.
 const CYCLE_SHIFT: u32 = 10;
 
 impl CpuSources {
-    /// Returns the raw value of a counter for the CPUs of a row. Reads only the files that the counter needs.
+    /// Returns the raw value of a counter of Processor Information for the CPUs of a row. Reads only the files that
+    /// the counter needs.
     ///
     /// Times, averages and gauges are the mean over the CPUs, events are the sum. Gauges omit the CPUs that do not
     /// have them. All others need every CPU of the row: a sum over fewer CPUs than before would be compared with the
@@ -126,7 +127,7 @@ impl CpuSources {
         Ok(MarkedRaw::new(saturated(raw), mark))
     }
 
-    /// Returns the mean over the CPUs of a share of their times, in 100 ns.
+    /// Returns the mean, over the CPUs of a row, of one share of their times, in 100 ns.
     pub(super) fn time(
         &mut self,
         part: PartOfTime,
@@ -148,12 +149,12 @@ impl CpuSources {
     }
 }
 
-/// Returns `true` if a counter needs each CPU's times in `/proc/stat`.
+/// Returns `true` if a counter of Processor Information needs each CPU's times in `/proc/stat`.
 pub(super) fn needs_times(counter: CounterId) -> bool {
     part_of_time(counter).is_some() || counter == id::PERCENT_PRIVILEGED_UTILITY
 }
 
-/// Returns the function for the share of the times in `/proc/stat` that a counter displays.
+/// Returns the function for the share of a CPU's times in `/proc/stat` that a counter displays.
 fn part_of_time(counter: CounterId) -> Option<PartOfTime> {
     Some(match counter {
         // Both have the same raw value: the formula of the first is one minus the idle share.
@@ -175,7 +176,7 @@ fn idle_100ns(cpus: &mut [Cpu], class: Option<IdleClass>, pass: &mut Collection)
     Ok(sum(cpus, |cpu| cpu.idle.time(class, pass))?.saturating_mul(MICROSECOND_100NS))
 }
 
-/// Returns the sum of the numbers that a table has in the columns of these CPUs.
+/// Returns the sum of the numbers that a file with one column for each CPU has for these CPUs.
 fn column<T: Default>(
     cpus: &mut [Cpu],
     table: &mut ParsedFile<T>,
@@ -200,7 +201,7 @@ pub(super) fn mean(sum: u128, count: usize) -> u128 {
     u128::try_from(count).ok().and_then(|count| sum.checked_div(count)).unwrap_or(0)
 }
 
-/// Returns the mean of a value over the CPUs that have it, or the first reason if no CPU has it.
+/// Returns the mean of a value over the CPUs that have one, or the first reason if no CPU has one.
 pub(super) fn gauge(
     cpus: &mut [Cpu],
     mut of: impl FnMut(&mut Cpu) -> Result<u64, NoValue>,
@@ -218,7 +219,7 @@ pub(super) fn gauge(
     }
 }
 
-/// Returns the mean over the CPUs, in units of 2^10 cycles.
+/// Returns the mean of a sum of cycles over the CPUs, in units of 2^10 cycles.
 fn cycles(sum: u128, count: usize) -> u128 {
     mean(sum, count) >> CYCLE_SHIFT
 }

@@ -70,24 +70,24 @@ impl Providers {
 pub(super) const NO_SNMP: &str = "there is no /proc/net/snmp";
 pub(super) const NO_IPV6: &str = "this kernel has no IPv6, or has it turned off";
 
-/// Network protocol whose counters are all numbers of one table, or sums of two numbers.
+/// Network protocol whose counters are all numbers of one file, or sums of two numbers.
 trait Protocol {
     const COUNTERSET: &'static Counterset;
 
-    /// Parsed counts of the protocol.
+    /// Parsed counts of the network protocol.
     type Numbers: Default;
 
-    /// Returns the source of a counter's value.
+    /// Returns the one or two numbers of the protocol that make up a counter's value.
     fn fields(counter: CounterId) -> Option<FieldSum<Self::Numbers>>;
 }
 
-/// Source of a counter's value: one number, or the sum of two.
+/// Source of a protocol counter's value: one number, or the sum of two.
 enum FieldSum<T> {
     One(fn(&T) -> &Number),
     Sum(fn(&T) -> &Number, fn(&T) -> &Number),
 }
 
-/// Values of a [`Protocol`], from its parsed file.
+/// Values of the counterset of a [`Protocol`], from its parsed file.
 #[derive(Debug)]
 struct Counted<P: Protocol> {
     numbers: ParsedFile<P::Numbers>,

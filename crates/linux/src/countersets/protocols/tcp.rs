@@ -41,7 +41,7 @@ pub(super) struct Tcpv6 {
 }
 
 impl Tcpv6 {
-    /// Creates the values from files below `roots`.
+    /// Creates the values of TCPv6 from the kernel's files below `roots`.
     pub(super) fn new(roots: &Roots) -> Self {
         Self { sockets: ChunkedFile::new(roots.net("tcp6")) }
     }

@@ -1,4 +1,4 @@
-//! The protocols from trees of files.
+//! Tests of the countersets of network protocols, collected from trees of test files.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ fn all_of(roots: &Roots) -> Providers {
     Providers::new(roots, file("snmp"), file("snmp6"))
 }
 
-/// The counters of TCPv4.
+/// Counters of TCPv4 with their raw values in the fixture `two-nodes`.
 const TCPV4: [(CounterId, u64); 9] = [
     (tcpv4::SEGMENTS_PER_SEC, 9_264_667 + 9_265_679),
     (tcpv4::CONNECTIONS_ESTABLISHED, 9_263_647),
@@ -32,7 +32,7 @@ const TCPV4: [(CounterId, u64); 9] = [
     (tcpv4::SEGMENTS_RETRANSMITTED_PER_SEC, 9_266_729),
 ];
 
-/// The counters of UDPv4.
+/// Counters of UDPv4 with their raw values in the fixture `two-nodes`.
 const UDPV4: [(CounterId, u64); 5] = [
     (udpv4::DATAGRAMS_PER_SEC, 9_270_853 + 9_273_871),
     (udpv4::DATAGRAMS_RECEIVED_PER_SEC, 9_270_853),
@@ -41,7 +41,7 @@ const UDPV4: [(CounterId, u64); 5] = [
     (udpv4::DATAGRAMS_SENT_PER_SEC, 9_273_871),
 ];
 
-/// The counters of UDPv6.
+/// Counters of UDPv6 with their raw values in the fixture `two-nodes`.
 const UDPV6: [(CounterId, u64); 5] = [
     (udpv6::DATAGRAMS_PER_SEC, 9_364_963 + 9_367_991),
     (udpv6::DATAGRAMS_RECEIVED_PER_SEC, 9_364_963),
@@ -50,7 +50,7 @@ const UDPV6: [(CounterId, u64); 5] = [
     (udpv6::DATAGRAMS_SENT_PER_SEC, 9_367_991),
 ];
 
-/// The counters of IPv4.
+/// Counters of IPv4 with their raw values in the fixture `two-nodes`.
 const IPV4: [(CounterId, u64); 17] = [
     (ipv4::DATAGRAMS_PER_SEC, 9_202_051 + 9_209_141),
     (ipv4::DATAGRAMS_RECEIVED_PER_SEC, 9_202_051),
@@ -71,7 +71,7 @@ const IPV4: [(CounterId, u64); 17] = [
     (ipv4::FRAGMENTS_CREATED_PER_SEC, 9_218_257),
 ];
 
-/// The counters of IPv6.
+/// Counters of IPv6 with their raw values in the fixture `two-nodes`.
 const IPV6: [(CounterId, u64); 17] = [
     (ipv6::DATAGRAMS_PER_SEC, 9_289_099 + 9_299_219),
     (ipv6::DATAGRAMS_RECEIVED_PER_SEC, 9_289_099),
@@ -92,7 +92,7 @@ const IPV6: [(CounterId, u64); 17] = [
     (ipv6::FRAGMENTS_CREATED_PER_SEC, 9_308_311),
 ];
 
-/// The counters of ICMP.
+/// Counters of ICMP with their raw values in the fixture `two-nodes`.
 const ICMP: [(CounterId, u64); 27] = [
     (icmp::MESSAGES_PER_SEC, 9_220_261 + 9_234_413),
     (icmp::MESSAGES_RECEIVED_PER_SEC, 9_220_261),
@@ -123,7 +123,7 @@ const ICMP: [(CounterId, u64); 27] = [
     (icmp::SENT_ADDRESS_MASK_REPLY, 9_248_501),
 ];
 
-/// The counters of ICMPv6.
+/// Counters of ICMPv6 with their raw values in the fixture `two-nodes`.
 const ICMPV6: [(CounterId, u64); 33] = [
     (icmpv6::MESSAGES_PER_SEC, 9_322_501 + 9_324_541),
     (icmpv6::MESSAGES_RECEIVED_PER_SEC, 9_322_501),
@@ -160,13 +160,13 @@ const ICMPV6: [(CounterId, u64); 33] = [
     (icmpv6::SENT_REDIRECT_PER_SEC, 9_356_891),
 ];
 
-/// Sockets of the fixture in the states 01 and 08.
+/// Counters of TCPv6 with their raw values: sockets of the fixture `two-nodes` in the states 01 and 08.
 const TCPV6: [(CounterId, u64); 1] = [(tcpv6::CONNECTIONS_ESTABLISHED, 4 + 2)];
 
-/// A counterset, its provider, and what its counters are in the fixture `two-nodes`, from the files' numbers.
+/// Counterset with its provider, and its counters with their raw values in the fixture `two-nodes`.
 type Set = (&'static Counterset, fn(Providers) -> Box<dyn Provider>, &'static [(CounterId, u64)]);
 
-/// The countersets, by the files that feed them, all of one file each.
+/// Countersets of network protocols in the order of the files that feed them, each from one file.
 const SETS: [Set; 8] = [
     (&tcpv4::COUNTERSET, |all| Box::new(all.tcpv4), &TCPV4),
     (&udpv4::COUNTERSET, |all| Box::new(all.udpv4), &UDPV4),
@@ -178,7 +178,7 @@ const SETS: [Set; 8] = [
     (&tcpv6::COUNTERSET, |all| Box::new(all.tcpv6), &TCPV6),
 ];
 
-/// The file that feeds a counterset.
+/// Returns the path of the file that feeds a counterset of a network protocol.
 fn file_of(counterset: &Counterset) -> &'static str {
     match &*counterset.name {
         "TCPv6" => "proc/net/tcp6",
@@ -221,7 +221,7 @@ fn every_counter() {
     }
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of the protocol countersets never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let tcp: Vec<u32> = (640..=656).step_by(2).collect();
@@ -487,7 +487,7 @@ fn hostile_numbers_saturate() {
     assert_eq!(*collected.get("", ipv4::DATAGRAMS_PER_SEC), CellOutcome::Value(max));
 }
 
-/// Four sections with fewer numbers, and no IPv6.
+/// Checks the protocol counters on an old kernel, whose four sections have fewer numbers, and which has no IPv6.
 #[test]
 fn an_old_kernel() {
     for set in SETS {

@@ -13,17 +13,17 @@ use crate::sources::mdstat::{MdArray, MdStat, MdWork};
 #[cfg(test)]
 mod tests;
 
-/// Instances of Software RAID, from `/proc/mdstat`.
+/// Instances of the counterset Software RAID, from `/proc/mdstat`.
 #[derive(Debug)]
 pub(crate) struct SoftwareRaid {
     file: ParsedFile<MdStat>,
-    /// Names of the arrays that `keys` were made from.
+    /// Names of the RAID arrays from which `keys` were made.
     names: Vec<Vec<u8>>,
     keys: Vec<InstanceKey>,
 }
 
 impl SoftwareRaid {
-    /// Creates a provider that reads below `roots`.
+    /// Creates the provider of the counterset Software RAID, which reads the kernel's files below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let absent = "this kernel has no software RAID";
         let file = ParsedFile::new(roots.proc.join("mdstat"), SeqFileKind::Records, absent, MdStat::parse);

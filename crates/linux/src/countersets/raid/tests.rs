@@ -1,4 +1,4 @@
-//! Software RAID from trees of files.
+//! Tests of the counterset Software RAID, collected from trees of test files.
 
 use perfset_catalogue::software_raid::*;
 
@@ -63,7 +63,7 @@ fn faults_and_machines_without_arrays() {
     assert_eq!(opened(&tree, provider, &[ACTIVE], &["*"]), ["proc/mdstat"]);
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of Software RAID never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| c.v1_index.unwrap()).collect();

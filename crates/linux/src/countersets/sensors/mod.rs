@@ -19,7 +19,7 @@ use crate::sources::processes::pid;
 #[cfg(test)]
 mod tests;
 
-/// Instances of Linux Sensors, from `/sys/class/hwmon`.
+/// Instances of the counterset Linux Sensors, from `/sys/class/hwmon`.
 #[derive(Debug)]
 pub(crate) struct LinuxSensors {
     class: PathBuf,
@@ -28,7 +28,7 @@ pub(crate) struct LinuxSensors {
     ids: Vec<u32>,
     listed: Vec<u32>,
     chips: Vec<Chip>,
-    /// Keys of all sensors of the chips, in order.
+    /// Keys of the rows of all sensors of the chips, in order.
     keys: Vec<InstanceKey>,
     channels: Vec<Channel>,
 }
@@ -39,24 +39,24 @@ struct Chip {
     path: PathBuf,
     folder: DirReader,
     name: KeptFile,
-    /// Text of the chip's file `name` at the last reading.
+    /// Text of the sensor chip's file `name` at the last reading.
     known_as: Vec<u8>,
     /// Sensors of the chip, ascending; `listed` is a buffer for the next list.
     sensors: Vec<Sensor>,
     listed: Vec<Sensor>,
 }
 
-/// Sensor with the file of its value.
+/// Sensor of a chip, with the file of its value.
 #[derive(Debug)]
 struct Channel {
     kind: SensorKind,
     file: KeptFile,
     latest: CollectionCache<i64>,
-    /// Files of the limits that sensors of this kind can have, with their counters.
+    /// Files of the limits that a sensor of this kind can have, with the counters that display them.
     limits: Vec<(CounterId, KeptFile)>,
 }
 
-/// Counters of the limits that a sensor can have: the kind of sensor, and the ending of the attribute.
+/// Counters of the limits that a sensor can have, each with the kind of sensor and the ending of the limit's file.
 const LIMITS: [(CounterId, SensorKind, &str); 5] = [
     (id::MAXIMUM_TEMPERATURE, SensorKind::Temperature, "max"),
     (id::CRITICAL_TEMPERATURE, SensorKind::Temperature, "crit"),
@@ -69,10 +69,10 @@ const LIMITS: [(CounterId, SensorKind, &str); 5] = [
 const WHOLE_HUMIDITY: u64 = 100_000;
 
 impl LinuxSensors {
-    /// Maximum number of sensors that keep their file descriptor.
+    /// Maximum number of hardware sensors that keep their file descriptor.
     const SENSORS_THAT_KEEP: usize = 64;
 
-    /// Creates a provider that reads below `roots`.
+    /// Creates the provider of the counterset Linux Sensors, which reads the kernel's files below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let class = roots.sys.join("class/hwmon");
         let folder = DirReader::new(&class);
@@ -119,7 +119,7 @@ fn label(path: &Path, pass: &mut Collection) -> Option<String> {
     label.ok().filter(|label| !label.is_empty())
 }
 
-/// Returns the number of a kind of sensor. The number is a part of instance ids and must never change.
+/// Returns the number of a kind of sensor, which is a part of instance ids and must never change.
 fn kind_number(kind: SensorKind) -> u32 {
     match kind {
         SensorKind::Temperature => 0,
@@ -221,8 +221,8 @@ impl Chip {
         }
     }
 
-    /// Reads the chip's name and lists its sensors. Returns `true` if they have changed: another chip may have the
-    /// number now.
+    /// Reads the sensor chip's name and lists its sensors. Returns `true` if they have changed: another chip may have
+    /// the number now.
     fn look(&mut self, pass: &mut Collection) -> bool {
         let Self { folder, name, known_as, sensors, listed, .. } = self;
         let same_name = pass.read(name, "it has no name", |text| {

@@ -1,4 +1,4 @@
-//! Linux Sensors from trees of files.
+//! Tests of the counterset Linux Sensors, collected from trees of test files.
 
 use perfset_catalogue::linux_sensors as id;
 use perfset_core::{CounterId, Identity, InstanceId, Name};
@@ -17,7 +17,7 @@ fn provider(roots: &Roots) -> MultiInstanceProvider<LinuxSensors> {
 
 const CLASS: &str = "sys/class/hwmon";
 
-/// The rows of the fixture `two-nodes`, what each measures, and its value.
+/// Sensors in the fixture `two-nodes`: name and id of the row, counter, and raw value.
 const SENSORS: [(&str, u32, CounterId, u64); 13] = [
     ("coretemp/Package id 0", 0x0001, TEMPERATURE, 47_017 + 273_150),
     ("coretemp/Core 0", 0x0002, TEMPERATURE, 46_021 + 273_150),
@@ -34,7 +34,7 @@ const SENSORS: [(&str, u32, CounterId, u64); 13] = [
     ("nvme/Composite", 0xC_0001, TEMPERATURE, 39_839 + 273_150),
 ];
 
-/// Chip and sensor have the names of node_exporter, which are not those of the instance.
+/// Checks that facts about a sensor have the names of node_exporter, which are not those of the instance.
 #[test]
 fn facts_of_a_sensor() {
     let tree = Tree::copy_of("two-nodes");
@@ -128,7 +128,7 @@ fn limits() {
     }
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of Linux Sensors never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| c.v1_index.unwrap()).collect();

@@ -14,25 +14,25 @@ use crate::sources::sockstat::{self, PROTOCOLS, SockStat};
 #[cfg(test)]
 mod tests;
 
-/// Instances of Sockets, from `/proc/net/sockstat` and `/proc/net/sockstat6`.
+/// Instances of the counterset Sockets, from `/proc/net/sockstat` and `/proc/net/sockstat6`.
 #[derive(Debug)]
 pub(crate) struct Sockets {
-    /// Size of a page, in bytes.
+    /// Size of a memory page, in bytes.
     page_size: u64,
     /// Parsed files: `sockstat` for all kinds of sockets and for IPv4, and `sockstat6` for IPv6.
     files: [ParsedFile<SockStat>; 2],
-    /// Indexes of the protocols that have a row.
+    /// Indexes of the socket protocols that have a row.
     rows: Vec<usize>,
     keys: Vec<InstanceKey>,
 }
 
-/// Number of protocols in the first file, `sockstat`.
+/// Number of socket protocols in the first file, `sockstat`.
 const IN_FIRST: usize = 5;
 const OTHERS_COUNT: &str = "this protocol does not count it";
 
 impl Sockets {
-    /// Creates a provider that reads below `roots`, and a `sockstat` that other countersets share. `page_size` is in
-    /// bytes.
+    /// Creates the provider of Sockets, which reads below `roots`, and a `sockstat` that other countersets share.
+    /// `page_size` is in bytes.
     pub(crate) fn new(roots: &Roots, sockstat: SharedFile, page_size: u64) -> Self {
         let of_v6 = SharedFile::new(roots.net("sockstat6"), SeqFileKind::Single);
         let files = [
@@ -42,7 +42,7 @@ impl Sockets {
         Self { page_size, files, rows: Vec::new(), keys: Vec::new() }
     }
 
-    /// Returns `true` if a protocol has a row. If its file exists and is invalid, the row reports the error.
+    /// Returns `true` if a socket protocol has a row. If its file exists and is invalid, the row reports the error.
     fn has_row(&mut self, protocol: usize, pass: &mut Collection) -> bool {
         let (file, name) = self.place(protocol);
         match file.get(pass) {
@@ -72,7 +72,7 @@ impl Sockets {
         }
     }
 
-    /// Returns the raw value of a counter of a protocol.
+    /// Returns the raw value of a counter of Sockets for a protocol.
     fn value(&mut self, protocol: usize, counter: CounterId, pass: &mut Collection) -> Result<u64, NoValue> {
         let of: fn(&sockstat::Sockets) -> &Number = match counter {
             id::IN_USE => |sockets| &sockets.in_use,

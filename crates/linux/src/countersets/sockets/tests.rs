@@ -1,4 +1,4 @@
-//! Sockets from trees of files.
+//! Tests of the counterset Sockets, collected from trees of test files.
 
 use perfset_catalogue::sockets as id;
 use perfset_core::CounterId;
@@ -13,7 +13,7 @@ use crate::testing::{
 
 use id::*;
 
-/// Not 4,096, because no code may assume that value.
+/// Size of a memory page in these tests: not 4,096, because no code may assume that value.
 const PAGE_SIZE: u64 = 16_384;
 
 fn provider(roots: &Roots) -> MultiInstanceProvider<Sockets> {
@@ -21,7 +21,7 @@ fn provider(roots: &Roots) -> MultiInstanceProvider<Sockets> {
     multi_instance(Sockets::new(roots, sockstat, PAGE_SIZE))
 }
 
-/// The values of a row, in order of ids.
+/// Returns the values of a row of Sockets in the order of the counter ids; `None` for a missing value.
 fn row(collected: &Collected, name: &str) -> [Option<u64>; 6] {
     [IN_USE, ORPHANED, TIME_WAIT, ALLOCATED, MEMORY_PAGES, MEMORY_BYTES].map(|counter| {
         match collected.get(name, counter) {
@@ -78,7 +78,7 @@ fn every_counter() {
     );
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of the counterset Sockets never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let counters = COUNTERSET.counters.iter().map(|counter| (counter.id.0, counter.v1_index.unwrap()));

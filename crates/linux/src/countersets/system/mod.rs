@@ -11,7 +11,7 @@ use crate::sources::proc_stat::SystemTotals;
 #[cfg(test)]
 mod tests;
 
-/// Values of System, from `/proc/stat`, `/proc/loadavg`, the names in `/proc`, and a clock.
+/// Values of the counterset System, from `/proc/stat`, `/proc/loadavg`, the names in `/proc`, and a clock.
 #[derive(Debug)]
 pub(crate) struct System {
     start_100ns: fn() -> u64,
@@ -21,8 +21,8 @@ pub(crate) struct System {
 }
 
 impl System {
-    /// Creates the values from files that other countersets share. `start_100ns` returns the start time of the
-    /// machine, as PerfTime100NSec.
+    /// Creates the values of the counterset System from files that other countersets share. `start_100ns` returns the
+    /// start time of the machine, as PerfTime100NSec.
     pub(crate) fn new(
         stat: SharedFile,
         loadavg: SharedFile,

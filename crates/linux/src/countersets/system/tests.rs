@@ -1,4 +1,4 @@
-//! System from trees of files.
+//! Tests of the counterset System, collected from trees of test files.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ fn provider(roots: &Roots) -> SingleInstanceProvider<System> {
     single_instance(System::new(file("stat"), file("loadavg"), processes, || START_100NS))
 }
 
-/// Counters that may have a value on Linux, and what they are in the fixture `two-nodes`.
+/// Counters of System that may have a value on Linux, with their raw values in the fixture `two-nodes`.
 const KNOWN: [(CounterId, u64); 5] = [
     (CONTEXT_SWITCHES_PER_SEC, 379),
     (SYSTEM_UP_TIME, START_100NS),
@@ -32,7 +32,7 @@ const KNOWN: [(CounterId, u64); 5] = [
     (THREADS, 3_041),
 ];
 
-/// The counters of `missing` that could have a value.
+/// Returns the counters without a value in a collection, except those that never have a value on Linux.
 fn lost(collected: &Collected) -> Vec<CounterId> {
     let missing = collected.missing("").into_keys().map(CounterId);
     missing.filter(|counter| KNOWN.iter().any(|known| known.0 == *counter)).collect()
@@ -44,7 +44,7 @@ fn every_counter() {
     assert_eq!(missing.len() + KNOWN.len(), COUNTERSET.counters.len());
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of the counterset System never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| c.v1_index.unwrap()).collect();

@@ -13,18 +13,18 @@ use crate::sources::tcp_sockets::{STATES, TcpSockets};
 #[cfg(test)]
 mod tests;
 
-/// Instances of TCP States, which are the same on every kernel; the files are read only for their values.
+/// Instances of the counterset TCP States, which are the same on every kernel; files are read only for their values.
 #[derive(Debug)]
 pub(crate) struct TcpStates {
     of_v4: ChunkedFile,
     of_v6: ChunkedFile,
-    /// Number of sockets in each state, in the order of [`STATES`].
+    /// Number of TCP sockets in each state, in the order of [`STATES`].
     latest: CollectionCache<[u64; STATES.len()]>,
     keys: Vec<InstanceKey>,
 }
 
 impl TcpStates {
-    /// Creates a provider that reads below `roots`.
+    /// Creates the provider of the counterset TCP States, which reads the kernel's files below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let key = |(at, name): (u32, &&str)| InstanceKey::new((*name).to_owned(), InstanceId(at));
         Self {
@@ -53,7 +53,7 @@ impl TcpStates {
     }
 }
 
-/// Returns the number of sockets in each state.
+/// Returns the number of TCP sockets in each state over one version of IP.
 fn count(
     file: &mut ChunkedFile,
     absent: &'static str,

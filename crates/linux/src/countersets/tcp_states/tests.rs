@@ -1,4 +1,4 @@
-//! TCP States from trees of files.
+//! Tests of the counterset TCP States, collected from trees of test files.
 
 use perfset_catalogue::tcp_states::*;
 
@@ -12,7 +12,7 @@ fn provider(roots: &Roots) -> MultiInstanceProvider<TcpStates> {
     multi_instance(TcpStates::new(roots))
 }
 
-/// Number of sockets in each state over IPv4, and over IPv6, in the fixture `two-nodes`.
+/// Number of TCP sockets in each state over IPv4, and over IPv6, in the fixture `two-nodes`.
 const KNOWN: [(&str, u64, u64); 11] = [
     ("established", 9, 4),
     ("syn_sent", 1, 1),
@@ -41,7 +41,7 @@ fn every_state() {
     assert_eq!(COUNTERSET.counters.len(), 1);
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of TCP States never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let ids: Vec<_> = COUNTERSET.counters.iter().map(|c| (c.id.0, c.v1_index.unwrap())).collect();

@@ -12,12 +12,12 @@ use crate::provider::{
 use crate::roots::Roots;
 use crate::sources::attribute;
 
-/// Instances of Cooling Device, from `/sys/class/thermal`.
+/// Instances of the counterset Cooling Device, from `/sys/class/thermal`.
 #[derive(Debug)]
 pub(crate) struct CoolingDevices {
     class: PathBuf,
     folder: DirReader,
-    /// Numbers of the devices, ascending; `listed` is a buffer for the next list.
+    /// Numbers of the cooling devices, ascending; `listed` is a buffer for the next list.
     ids: Vec<u32>,
     listed: Vec<u32>,
     keys: Vec<InstanceKey>,
@@ -25,7 +25,7 @@ pub(crate) struct CoolingDevices {
 }
 
 impl CoolingDevices {
-    /// Creates a provider that reads below `roots`.
+    /// Creates the provider of the counterset Cooling Device, which reads the kernel's files below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let class = roots.sys.join("class/thermal");
         let folder = DirReader::new(&class);

@@ -20,7 +20,7 @@ mod tests;
 
 pub(crate) use cooling::CoolingDevices;
 
-/// Instances of Thermal Zone Information, from `/sys/class/thermal`.
+/// Instances of the counterset Thermal Zone Information, from `/sys/class/thermal`.
 #[derive(Debug)]
 pub(crate) struct ThermalZones {
     class: PathBuf,
@@ -28,7 +28,7 @@ pub(crate) struct ThermalZones {
     /// Numbers of the thermal zones, ascending; `listed` is a buffer for the next list.
     ids: Vec<u32>,
     listed: Vec<u32>,
-    /// Keys of the zones, by index.
+    /// Keys of the rows of the thermal zones, by index.
     keys: Vec<InstanceKey>,
     zones: Vec<ThermalZone>,
 }
@@ -37,12 +37,13 @@ pub(crate) struct ThermalZones {
 struct ThermalZone {
     kind: KeptFile,
     temp: KeptFile,
-    /// Temperature in thousandths of a degree Celsius.
+    /// Temperature of the thermal zone, in thousandths of a degree Celsius.
     milli_celsius: CollectionCache<i64>,
     path: PathBuf,
     folder: DirReader,
     cooling: CollectionCache<Cooling>,
-    /// Numbers of the zone's cooling devices; `listed` is a buffer for the next list, and `devices` has their files.
+    /// Numbers of the thermal zone's cooling devices; `listed` is a buffer for the next list, and `devices` has their
+    /// files.
     numbers: Vec<u32>,
     listed: Vec<u32>,
     devices: Vec<Device>,
@@ -51,7 +52,7 @@ struct ThermalZone {
 /// Current effect of a thermal zone on processors.
 #[derive(Clone, Copy, Debug)]
 struct Cooling {
-    /// Remaining speed of the processors, in percent.
+    /// Speed that is left to the processors by the thermal zone, in percent.
     limit: u64,
     is_active: bool,
 }
@@ -69,10 +70,10 @@ const NO_DEVICE: &str = "the cooling device is gone";
 const SLOWS_NOTHING: &str = "this zone slows no processor";
 
 impl ThermalZones {
-    /// Maximum number of zones that keep the file descriptor of their temperature.
+    /// Maximum number of thermal zones that keep the file descriptor of their temperature.
     const ZONES_THAT_KEEP: usize = 16;
 
-    /// Creates a provider that reads below `roots`.
+    /// Creates the provider of Thermal Zone Information, which reads the kernel's files below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let class = roots.sys.join("class/thermal");
         let folder = DirReader::new(&class);
@@ -140,13 +141,14 @@ impl InstanceSource for ThermalZones {
     }
 }
 
-/// Returns the temperature, if it is physically possible and fits into 4 bytes.
+/// Returns the temperature `kelvin`, if it is physically possible and fits into 4 bytes.
 fn above_zero(kelvin: i64) -> Result<u64, NoValue> {
     let kelvin = u32::try_from(kelvin).map_err(|_| unavailable("the sensor says what no temperature is"));
     kelvin.map(u64::from)
 }
 
-/// Lists the numbers that follow `prefix` in the names of a directory, ascending; none if the directory does not exist.
+/// Lists the numbers that follow `prefix` in the names of a directory, ascending; none if the directory does not
+/// exist.
 fn numbered(
     folder: &mut DirReader,
     prefix: &[u8],
@@ -209,7 +211,7 @@ impl Device {
         Self { kind: file("type"), current: file("cur_state"), most: file("max_state") }
     }
 
-    /// Returns the current effect of the cooling device, if it slows processors.
+    /// Returns the current effect of the cooling device on processors, if it slows them.
     fn cooling(&mut self, pass: &mut Collection) -> Result<Option<Cooling>, NoValue> {
         let kind = |text: &[u8]| attribute::line(text).map(slows_processors);
         if !pass.read(&mut self.kind, NO_DEVICE, kind)? {

@@ -1,4 +1,4 @@
-//! Thermal Zone Information from trees of files.
+//! Tests of the counterset Thermal Zone Information, collected from trees of test files.
 
 use perfset_catalogue::thermal_zone_information as id;
 use perfset_core::NoValue;
@@ -16,7 +16,7 @@ fn provider(roots: &Roots) -> MultiInstanceProvider<ThermalZones> {
 
 const CLASS: &str = "sys/class/thermal";
 
-/// What a counter has in each row, in order. The rows need names of their own.
+/// Returns a counter's value or error in each row, in order. The rows must have different names.
 fn column(collected: &Collected, counter: perfset_core::CounterId) -> Vec<Result<u64, String>> {
     collected
         .rows
@@ -28,7 +28,7 @@ fn column(collected: &Collected, counter: perfset_core::CounterId) -> Vec<Result
         .collect()
 }
 
-/// The fixture, with a type of its own for each zone.
+/// Returns a copy of the fixture in which each thermal zone has a type of its own.
 fn named_apart() -> Tree {
     let tree = Tree::copy_of("two-nodes");
     tree.write("sys/class/thermal/thermal_zone2/type", "outside\n");
@@ -53,7 +53,7 @@ fn every_counter() {
     }
 }
 
-/// `intel_powerclamp` says -1 while it does nothing.
+/// Checks a cooling device at rest, for which `intel_powerclamp` prints -1.
 #[test]
 fn a_device_at_rest() {
     let tree = named_apart();
@@ -71,7 +71,7 @@ fn zones_of_one_type_differ_by_id() {
     assert_eq!(collected.rows, [("acpitz".to_owned(), 0, None), ("acpitz".to_owned(), 2, None)]);
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of Thermal Zone Information never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| (c.id.0, c.v1_index.unwrap())).collect();
@@ -232,7 +232,7 @@ mod cooling_devices {
         }
     }
 
-    /// Never to change: programs and logs hold these numbers.
+    /// Checks that ids and title indexes of Cooling Device never change: programs and logs hold these numbers.
     #[test]
     fn ids_and_title_indexes() {
         let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| (c.id.0, c.v1_index.unwrap())).collect();

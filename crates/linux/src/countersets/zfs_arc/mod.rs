@@ -10,13 +10,13 @@ use crate::sources::arcstats::ArcStats;
 #[cfg(test)]
 mod tests;
 
-/// Values of ZFS ARC, from `/proc/spl/kstat/zfs/arcstats`.
+/// Values of the counterset ZFS ARC, from `/proc/spl/kstat/zfs/arcstats`.
 #[derive(Debug)]
 pub(crate) struct ZfsArc {
     file: ParsedFile<ArcStats>,
 }
 
-/// Counters, each with the name of its row.
+/// Counters of ZFS ARC, each with the name of its line in `arcstats`.
 const ROWS: [(CounterId, &str); 31] = [
     (id::HITS_PER_SEC, "hits"),
     (id::MISSES_PER_SEC, "misses"),
@@ -52,7 +52,7 @@ const ROWS: [(CounterId, &str); 31] = [
 ];
 
 impl ZfsArc {
-    /// Creates the values from a file below `roots`.
+    /// Creates the values of ZFS ARC from a file below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let path = roots.proc.join("spl/kstat/zfs/arcstats");
         Self { file: ParsedFile::new(path, SeqFileKind::Records, "there is no ZFS", ArcStats::parse) }

@@ -1,4 +1,4 @@
-//! ZFS ARC from trees of files.
+//! Tests of the counterset ZFS ARC, collected from trees of test files.
 
 use perfset_catalogue::zfs_arc::{COUNTERSET, HITS_PER_SEC, L2_COMPRESSED_SIZE_BYTES, SIZE_BYTES};
 
@@ -44,7 +44,7 @@ fn faults() {
     assert_eq!(opened(&tree, provider, &[SIZE_BYTES], &["*"]), ["proc/spl/kstat/zfs/arcstats"]);
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of the counterset ZFS ARC never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| c.v1_index.unwrap()).collect();

@@ -250,8 +250,8 @@ impl Library {
         Ok(Self { functions, processes: Vec::new(), _library: library })
     }
 
-    /// Returns the handle of NVIDIA's library for a GPU, looked up each time: a GPU may be removed, and its old
-    /// handle must not be used then.
+    /// Returns the handle of NVIDIA's library for a GPU, looked up each time: when a GPU is removed, its old handle
+    /// must not be used.
     fn handle(&self, device: u32) -> Result<Device, NvmlError> {
         let mut handle = std::ptr::null_mut();
         call(NAMES.handle, self.functions.handle, |function| {

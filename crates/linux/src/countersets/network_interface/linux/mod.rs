@@ -169,7 +169,7 @@ impl ArpEntries {
         Self { file, latest: CollectionCache::default(), by_name: Vec::new(), counts: Vec::new() }
     }
 
-    /// Stores the order by name of changed network interfaces, by which the ARP entries find theirs.
+    /// Sorts changed network interfaces by name, for finding the interface of each ARP entry.
     fn order(&mut self, links: &[Link]) {
         self.by_name.clear();
         self.by_name.extend(0..links.len());

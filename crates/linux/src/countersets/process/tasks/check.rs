@@ -1,4 +1,4 @@
-//! Checks that task iterators return the same data as `/proc`.
+//! Checks that BPF task iterators return the same data as `/proc`.
 
 use perfset_bpf::{Records, TaskIterError};
 
@@ -10,10 +10,10 @@ use super::{Fallback, TaskIterCollector, rules, said};
 use crate::clock::elapsed_ns;
 use crate::provider::Collection;
 
-/// Number of a process with its name.
+/// Number that a task iterator and a file both report of a process, with its name.
 type Named = (&'static str, Option<u64>);
 
-/// Reader of the files of this process, for comparison with its records.
+/// Reader of this process's own files, for comparison with its records from task iterators.
 struct SelfCheck {
     files: ProcFiles,
     pass: Collection,
@@ -33,16 +33,16 @@ impl TaskIterCollector {
     /// Maximum number of processes that a task iterator may miss, by chance or because they are hidden on purpose.
     const MOST_UNMET: usize = 16;
 
-    /// Compares the records that task iterators return for this process with `/proc` before and after. Checks each
-    /// process iterator from index `from` on, and the thread iterator; also checks that iterators may still be used.
-    /// Notes the processes that they do not return.
+    /// Compares the records that task iterators return for this process with its files read before and after. Checks
+    /// each process iterator from index `from` on, and the thread iterator; also checks that iterators may still be
+    /// used. Notes the processes that they do not return.
     ///
     /// # Errors
     /// If an iterator returns other data, or too few processes.
     pub(super) fn check(&mut self, from: usize) -> Result<(), Fallback> {
-        /// Maximum number of attempts: this process may execute something in between, or its record may be
-        /// inconsistent. Threads that start and end all the time change levels such as the number of threads during
-        /// most attempts, so three were too few; a wrong column differs in all of them.
+        /// Maximum number of attempts to compare a task iterator with `/proc`: this process may execute something in
+        /// between, or its record may be inconsistent. Threads that start and end all the time change levels such as
+        /// the number of threads during most attempts, so three were too few. A wrong column differs in all of them.
         const TIMES: u32 = 16;
         // Checked again each time, because `/proc` can be mounted with `hidepid` while this process runs.
         rules::may_show_all(&self.roots).map_err(|why| Fallback::Permanent(why.to_owned()))?;
@@ -77,7 +77,7 @@ impl TaskIterCollector {
         Ok(())
     }
 
-    /// Returns the first difference between a process iterator and `/proc`, if any.
+    /// Returns the first difference between a process iterator's record of this process and `/proc`, if any.
     fn differs(&mut self, at: usize, own: &mut SelfCheck) -> Result<Option<&'static str>, Fallback> {
         let Some((parts, walk)) = self.walks.get_mut(at) else { return Ok(None) };
         let parts = *parts;
@@ -121,7 +121,7 @@ impl TaskIterCollector {
         Ok(differing(&before, &walked, &after))
     }
 
-    /// Returns the first difference between the thread iterator and `/proc`, if any.
+    /// Returns the first difference between the thread iterator's records of this process and `/proc`, if any.
     fn threads_differ(&mut self, own: &mut SelfCheck) -> Result<Option<&'static str>, Fallback> {
         let Some(walk) = &mut self.threads else { return Ok(None) };
         let before = own.read(FileSet::TASK);
@@ -144,8 +144,8 @@ impl TaskIterCollector {
     }
 }
 
-/// Runs an iterator and returns its records; `None` if it has too little space, which is enlarged when the iterator is
-/// used.
+/// Runs a task iterator and returns its records; `None` if it has too little space, which is enlarged when the
+/// iterator is used.
 fn run(walk: &mut perfset_bpf::TaskIter) -> Result<Option<Records<'_>>, Fallback> {
     match walk.run() {
         Ok(records) => Ok(Some(records)),
@@ -158,7 +158,7 @@ fn threads_of(process: &ProcessEntry) -> &[Thread] {
     process.seldom.as_deref().and_then(|seldom| seldom.threads.get().ok()).map_or(&[], Vec::as_slice)
 }
 
-/// Returns the name of the first number of a record that is not between the file numbers before and after.
+/// Returns the name of the first number of a task iterator that is not between the file's numbers before and after.
 fn differing(before: &[Named], walked: &[Named], after: &[Named]) -> Option<&'static str> {
     let mut all = before.iter().zip(walked).zip(after);
     let differing = all.find(|((before, walked), after)| match (before.1, walked.1, after.1) {
@@ -171,8 +171,8 @@ fn differing(before: &[Named], walked: &[Named], after: &[Named]) -> Option<&'st
     Some(differing.0.0.0)
 }
 
-/// Returns the numbers of a process that iterators and files both provide. Times are left out, because their division
-/// into user and kernel time may differ.
+/// Returns the numbers of a process that task iterators and files both provide. Times are left out, because their
+/// division into user and kernel time may differ.
 fn numbers(process: &ProcessEntry, parts: FileSet) -> Vec<Named> {
     let mut all = Vec::new();
     if let Some(stat) = process.stat.get().ok().filter(|_| parts.has(FileSet::STAT)) {

@@ -1,10 +1,10 @@
-//! Columns of a BPF task iterator that each file of a process needs.
+//! Columns in the records of a BPF task iterator that replace each file of a process.
 
 use perfset_bpf::{Column, ColumnSet, Kernel};
 
 use super::super::table::FileSet;
 
-/// Columns that identify a process, and the column of its processor time.
+/// Columns of a task iterator that identify a process, and the column of its processor time.
 const BASE: [Column; 6] =
     [Column::Pid, Column::Flags, Column::Start, Column::Name, Column::NameEnd, Column::Runtime];
 const STAT: [Column; 12] = [
@@ -21,7 +21,7 @@ const STAT: [Column; 12] = [
     Column::MajorFaults,
     Column::TotalVm,
 ];
-/// Columns of user and kernel time that some kernels lack, and that are optional.
+/// Columns of a task iterator with the user and kernel time shown before, which are optional: some kernels lack them.
 const SHOWN: [Column; 2] = [Column::UserTimeShown, Column::SystemTimeShown];
 const RARE: [Column; 2] = [Column::Session, Column::BlockDelay];
 const RESIDENT: [Column; 3] = [Column::FilePages, Column::AnonymousPages, Column::SharedPages];
@@ -59,8 +59,8 @@ fn walked() -> [(FileSet, ColumnSet); 6] {
     ]
 }
 
-/// Returns the files that task iterators replace on this kernel. `roughly`: `true` if the iterator counts resident
-/// memory less exactly than the files.
+/// Returns the files of a process that task iterators replace on this kernel. `roughly`: `true` if the iterator
+/// counts resident memory less exactly than the files.
 pub(super) fn provides(kernel: &Kernel, roughly: bool) -> FileSet {
     let is_exact = |part: &FileSet| !roughly || *part != FileSet::STATM && *part != FileSet::STATUS;
     let walked = walked().into_iter();

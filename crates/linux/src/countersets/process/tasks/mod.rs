@@ -27,12 +27,12 @@ mod take;
 use columns::{columns_of, columns_of_threads};
 use take::{ProcUnits, RecordDecoder};
 
-/// Reason for using files instead of task iterators.
+/// Reason for reading files of processes instead of using task iterators.
 #[derive(Debug)]
 pub(super) enum Fallback {
-    /// Temporary reason, such as a lack of memory.
+    /// Temporary reason for not using task iterators, such as a lack of memory.
     Temporary(String),
-    /// Permanent reason: another attempt would fail too.
+    /// Permanent reason for not using task iterators: another attempt would fail too.
     Permanent(String),
 }
 
@@ -44,16 +44,16 @@ impl Fallback {
     }
 }
 
-/// BPF task iterators, loaded for the requested files.
+/// Collector of processes by BPF task iterators, which are loaded for the requested files.
 #[derive(Debug)]
 pub(super) struct TaskIterCollector {
     roots: Roots,
     kernel: Kernel,
     offsets: Option<PercpuOffsets>,
     way: IterKind,
-    /// Files that task iterators replace on this kernel.
+    /// Files of a process that task iterators replace on this kernel.
     provides: FileSet,
-    /// Process iterators, with the files that each replaces.
+    /// Task iterators over processes, each with the files that it replaces.
     walks: Vec<(FileSet, TaskIter)>,
     threads: Option<TaskIter>,
     /// `true` if no more task iterators can be loaded.
@@ -65,17 +65,17 @@ pub(super) struct TaskIterCollector {
     unchecked: u32,
     /// Pids of the processes that `/proc` lists and task iterators do not return: they are read from files.
     unmet: Vec<u32>,
-    /// For each process of the table, `true` if the iterator returned it.
+    /// `true` for each process of the table that the task iterator returned, in the table's order.
     met: Vec<bool>,
     new: Vec<ProcessEntry>,
 }
 
 impl TaskIterCollector {
-    /// Maximum number of process iterators: one for each kind of request, and one for all others.
+    /// Maximum number of task iterators over processes: one for each kind of request, and one for all others.
     const MOST: usize = 4;
     /// Maximum number of CPUs for the exact sum of resident memory; with more CPUs, reading files is cheaper.
     const MOST_CPUS: u32 = 16;
-    /// Maximum number of tasks for a single uninterrupted pass, during which one CPU does nothing else.
+    /// Maximum number of tasks for an uninterrupted pass of a task iterator, during which one CPU does nothing else.
     const MANY: u32 = 50_000;
     /// Number of runs after which the task iterators are checked again.
     const CHECK: u32 = 256;
@@ -90,8 +90,8 @@ impl TaskIterCollector {
         Self::with_room(roots, None).map_err(Fallback::why)
     }
 
-    /// Does the same as [`open`](Self::open) with space for many more tasks than there are, and loads all iterators
-    /// that may be needed.
+    /// Loads all task iterators that may be needed, with space for many more tasks than there are, and checks them as
+    /// [`open`](Self::open) does.
     pub(super) fn prepare(roots: &Roots) -> Result<Self, String> {
         let room = Some(rules::task_count(roots).saturating_mul(2).max(Self::PREPARED_ROOM));
         let load_all = || {
@@ -104,7 +104,7 @@ impl TaskIterCollector {
         load_all().map_err(Fallback::why)
     }
 
-    /// Does the same as [`open`](Self::open) with space for `room` tasks at first.
+    /// Loads the smallest task iterator as [`open`](Self::open) does, with space for `room` tasks at first.
     #[cfg(test)]
     pub(super) fn open_for(roots: &Roots, room: u32) -> Result<Self, String> {
         Self::with_room(roots, Some(room)).map_err(Fallback::why)
@@ -193,8 +193,8 @@ impl TaskIterCollector {
         self.kernel.counts_memory_by_cpu() && self.offsets.is_none()
     }
 
-    /// Lists the processes, unless this collection has listed them already, and updates the files `parts`. Data that a
-    /// task iterator provides comes from the iterator; the rest, for the `wanted` processes, from `files`.
+    /// Lists the processes, unless this collection has listed them already, and updates the files `parts`. Data that
+    /// a task iterator provides comes from the iterator; the rest, for the `wanted` processes, from `files`.
     ///
     /// # Errors
     /// The reason why task iterators have become unavailable.
@@ -244,7 +244,7 @@ impl TaskIterCollector {
         Ok(())
     }
 
-    /// Runs a process iterator, which lists the processes and updates the files `parts`. Returns `true` if all data is
+    /// Runs a task iterator, which lists the processes and updates the files `parts`. Returns `true` if all data is
     /// up to date.
     fn walk(
         &mut self,
@@ -296,8 +296,8 @@ impl TaskIterCollector {
         Ok(())
     }
 
-    /// Returns the index of the task iterator that provides these files and the fewest others; loads an iterator if
-    /// there is none.
+    /// Returns the index of the task iterator that provides these files of a process and the fewest others; loads an
+    /// iterator if there is none.
     fn walk_of(&mut self, parts: FileSet) -> Result<usize, Fallback> {
         let exact = self.walks.iter().position(|(of, _)| *of == parts);
         if let Some(exact) = exact {
@@ -330,7 +330,7 @@ impl TaskIterCollector {
         !self.is_settled && rules::may_load()
     }
 
-    /// Returns the index of the task iterator that provides these files and the fewest others.
+    /// Returns the index of the task iterator that provides these files of a process and the fewest others.
     fn wider(&self, parts: FileSet) -> Option<usize> {
         let wider = self.walks.iter().enumerate().filter(|(_, (of, _))| of.and(parts) == parts);
         wider.min_by_key(|(_, (of, _))| of.count()).map(|(at, _)| at)
@@ -361,7 +361,7 @@ impl TaskIterCollector {
         TaskIter::load(&self.kernel, &request).map_err(|error| said(&error))
     }
 
-    /// Runs the thread iterator, unless the threads were read in this collection.
+    /// Runs the task iterator over threads, unless the threads were read in this collection.
     fn walk_threads(&mut self, table: &mut ProcessTable, now: CollectionTime) -> Result<(), Fallback> {
         if table.processes.iter().all(|process| process.is_new(FileSet::TASK, now)) {
             return Ok(());
@@ -403,7 +403,7 @@ fn too_many(of: &str, left: Fallback) -> Fallback {
     }
 }
 
-/// Converts an error of a task iterator to a reason, with a remedy if there is one.
+/// Converts an error of a task iterator to the reason for using files, with a remedy if there is one.
 fn said(error: &TaskIterError) -> Fallback {
     const EPERM: i32 = 1;
     const EACCES: i32 = 13;
@@ -432,7 +432,7 @@ fn said(error: &TaskIterError) -> Fallback {
     }
 }
 
-/// Returns the number of possible CPUs, if their numbers have no gaps.
+/// Returns the number of possible CPUs of the machine, if their numbers have no gaps.
 fn possible_cpus(roots: &Roots) -> Option<u32> {
     let text = std::fs::read(roots.sys.join("devices/system/cpu/possible")).ok()?;
     let mut ranges = Vec::new();
@@ -519,7 +519,7 @@ fn take_all(
     whole
 }
 
-/// Copies the records of processes that are already in the table.
+/// Copies the records of a task iterator to the processes that are already in the table.
 fn take_more(records: &Records<'_>, taker: &RecordDecoder, table: &mut ProcessTable, now: CollectionTime) {
     let mut last = None;
     for record in records.iter() {

@@ -8,7 +8,8 @@ use super::TaskIterCollector;
 use crate::countersets::process::source::ProcessSource;
 use crate::roots::Roots;
 
-/// A forked process has none: a thread that it does not have might hold the lock of its parent.
+/// Task iterators that are loaded in advance. A forked process has none: a thread that it does not have might hold
+/// the lock of its parent.
 static PREPARED: PerProcess<Mutex<Option<(Roots, TaskIterCollector)>>> = PerProcess::new();
 
 fn lock() -> MutexGuard<'static, Option<(Roots, TaskIterCollector)>> {
@@ -16,7 +17,7 @@ fn lock() -> MutexGuard<'static, Option<(Roots, TaskIterCollector)>> {
     PREPARED.get(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Loads the iterators over processes and threads that any query can need, with space for 65,536 tasks. The next
+/// Loads the task iterators over processes and threads that any query can need, with space for 65,536 tasks. The next
 /// provider of processes below these roots takes them at its first request and loads none itself.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Rules for hiding processes: a task iterator in the kernel sees all of them, and `/proc` hides some from other
+//! Rules for displaying processes: a task iterator in the kernel sees all of them, and `/proc` hides some from other
 //! users.
 
 use std::fs;
@@ -15,7 +15,7 @@ pub(in super::super) fn process_count(roots: &Roots) -> u32 {
     u32::try_from(count).unwrap_or(0)
 }
 
-/// Returns the number of tasks (threads) in `/proc/loadavg`.
+/// Returns the number of tasks (threads) of the machine, from `/proc/loadavg`.
 pub(super) fn task_count(roots: &Roots) -> u32 {
     let text = fs::read_to_string(roots.proc.join("loadavg")).unwrap_or_default();
     // The text is like `0.20 0.18 0.12 2/80 11206`: the fifth part is the number of tasks.
@@ -60,16 +60,18 @@ pub(super) fn hides(first: &Path) -> bool {
 /// `/proc/PID/io`, and only with permission to trace the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IoVisibility {
-    /// Periodic check: this thread may read nearly everything.
+    /// Periodic check of a process's I/O file: this thread may read nearly everything.
     All,
-    /// Permission to trace: a thread without capabilities may trace only processes of its own user, who also owns their
-    /// files. The files of this process itself may belong to another user: then the file decides.
+    /// Check of the permission to trace a process: a thread without capabilities may trace only processes of its own
+    /// user, who also owns their files. The files of this process itself may belong to another user: then the file
+    /// decides.
     ByTracing,
-    /// Access to the file itself, because this thread may trace processes of other users, and not open their files.
+    /// Access to the I/O file itself, because this thread may trace processes of other users, and not open their
+    /// files.
     ByFile,
 }
 
-/// Returns the method of determining I/O visibility for this thread.
+/// Returns the method of determining if this thread may read the I/O of a process.
 pub(super) fn tells() -> IoVisibility {
     let opens = has(CapabilitySet::DAC_OVERRIDE) || has(CapabilitySet::DAC_READ_SEARCH);
     match (has(CapabilitySet::SYS_PTRACE), opens) {

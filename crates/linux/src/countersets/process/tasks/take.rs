@@ -1,4 +1,4 @@
-//! Decodes the records of task iterators to the units of the files in `/proc`.
+//! Decoder of task iterators' records, which converts them to the units of the files in `/proc`.
 
 use perfset_bpf::{Column, ColumnOffset, ConsistencyCheck, Record, Records};
 use perfset_core::NoValue;
@@ -15,7 +15,7 @@ use crate::sources::pid::schedstat::SchedStat;
 use crate::sources::pid::stat::Stat;
 use crate::sources::pid::statm::Statm;
 
-/// Units of the numbers in `/proc` files.
+/// Units of the numbers in `/proc` files: clock ticks and memory pages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProcUnits {
     ns_in_tick: u64,
@@ -62,7 +62,7 @@ pub(super) struct RecordDecoder {
     runtime: ColumnOffset,
     stat: Option<StatPlaces>,
     rare: Option<(ColumnOffset, ColumnOffset)>,
-    /// Offsets of the resident pages: file pages, anonymous pages, shared pages.
+    /// Offsets of the record's columns of resident pages: file pages, anonymous pages, shared pages.
     resident: Option<[ColumnOffset; 3]>,
     io: Option<[ColumnOffset; 7]>,
     status: Option<StatusPlaces>,
@@ -71,16 +71,16 @@ pub(super) struct RecordDecoder {
     tells: IoVisibility,
 }
 
-/// Result of decoding a record.
+/// Result of decoding a task iterator's record of a process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DecodeOutcome {
     /// `true` if the record belongs to another process than before, with the same pid.
     pub(super) other: bool,
-    /// `true` if the data of all requested files is up to date.
+    /// `true` if the process's data from all requested files is up to date.
     pub(super) whole: bool,
 }
 
-/// Offsets of the record columns that make up `stat`, for processes and threads.
+/// Offsets of the record columns that make up `/proc/PID/stat`, for processes and threads.
 #[derive(Clone, Copy, Debug)]
 struct StatPlaces {
     state: ColumnOffset,
@@ -90,9 +90,10 @@ struct StatPlaces {
     policy: ColumnOffset,
     user: ColumnOffset,
     system: ColumnOffset,
-    /// Offsets of the user and kernel times that were shown before; a kernel that measures both times has none.
+    /// Offsets of the record columns of user and kernel times that were shown before; a kernel that measures both
+    /// times has none.
     shown: Option<(ColumnOffset, ColumnOffset)>,
-    /// Offsets of the columns of `stat` that only processes have.
+    /// Offsets of the record columns that make up the fields of `stat` that only processes have.
     process: Option<ProcessPlaces>,
 }
 
@@ -141,7 +142,7 @@ impl StatPlaces {
         })
     }
 
-    /// Returns the fields of `stat` that processes and threads have.
+    /// Returns the fields of `/proc/PID/stat` that both processes and threads have.
     fn stat(&self, record: &Record<'_>, (start, runtime): (u64, u64), units: ProcUnits) -> Stat {
         let times = (record.get(self.user), record.get(self.system));
         let (utime, stime) = match self.shown {
@@ -165,7 +166,7 @@ impl StatPlaces {
 }
 
 impl RecordDecoder {
-    /// Creates a decoder; returns `None` if the records lack a column of the files `parts`.
+    /// Creates a decoder of records; returns `None` if the records lack a column of the files `parts`.
     pub(super) fn new(records: &Records<'_>, parts: FileSet, units: ProcUnits) -> Option<Self> {
         let place = |column| records.place(column);
         let io = || {
@@ -220,7 +221,7 @@ impl RecordDecoder {
         })
     }
 
-    /// Returns the files whose data the records contain.
+    /// Returns the files of a process whose data the records contain.
     pub(super) fn parts(&self) -> FileSet {
         self.parts
     }
@@ -238,7 +239,7 @@ impl RecordDecoder {
         self.units.ticks(record.get(self.start))
     }
 
-    /// Returns `true` if the record is inconsistent: its values are from different moments.
+    /// Returns `true` if the task iterator's record is inconsistent: its values are from different moments.
     pub(super) fn is_torn(&self, record: &Record<'_>) -> bool {
         self.torn.is(record)
     }
@@ -248,7 +249,7 @@ impl RecordDecoder {
         process.started(self.start_ticks(record))
     }
 
-    /// Copies all data of the record to the entry of the process.
+    /// Copies all data of a task iterator's record to the process in the table.
     pub(super) fn take(
         &self,
         record: &Record<'_>,
@@ -307,8 +308,8 @@ impl RecordDecoder {
         }
     }
 
-    /// Copies the data of the record, unless it is inconsistent: then the process is unchanged. Returns `true` if all
-    /// files are up to date.
+    /// Copies the data of a task iterator's record, unless it is inconsistent: then the process is unchanged. Returns
+    /// `true` if all files are up to date.
     pub(super) fn take_parts(
         &self,
         record: &Record<'_>,
@@ -394,7 +395,7 @@ impl RecordDecoder {
     }
 }
 
-/// Copies the records of threads, each to its process.
+/// Copies the thread iterator's records, each to the process of its thread.
 pub(super) fn threads(
     records: &Records<'_>,
     units: ProcUnits,
@@ -453,17 +454,17 @@ fn no_schedstat() -> NoValue {
     unavailable("this kernel does not report it")
 }
 
-/// Returns a number of four bytes from a record.
+/// Returns a number of four bytes from a task iterator's record.
 fn number(record: &Record<'_>, place: ColumnOffset) -> u32 {
     u32::try_from(record.get(place)).unwrap_or(u32::MAX)
 }
 
-/// Returns a number of pages, at least 0: counts that the kernel keeps per CPU may be below zero for a moment.
+/// Returns a number of memory pages, at least 0: counts that the kernel keeps per CPU may be below zero for a moment.
 fn amount(pages: u64) -> u64 {
     if i64::from_ne_bytes(pages.to_ne_bytes()) < 0 { 0 } else { pages }
 }
 
-/// Name of a process in the kernel's form.
+/// Name of a process, as the kernel stores it in 16 bytes.
 #[derive(Clone, Copy)]
 struct Comm {
     bytes: [u8; 16],
@@ -513,8 +514,8 @@ fn state(state: u32, exit_state: u32) -> u8 {
     }
 }
 
-/// Returns the user and kernel times that `stat` shows, in ns. The measured sum is divided in the ratio of the ticks.
-/// Neither time is less than the time that was shown before.
+/// Returns the user and kernel times that `/proc/PID/stat` shows, in ns. The measured sum is divided in the ratio of
+/// the ticks. Neither time is less than the time that was shown before.
 fn shown_times(
     (user, system): (u64, u64),
     runtime: u64,

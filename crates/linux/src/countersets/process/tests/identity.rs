@@ -1,4 +1,4 @@
-//! Which process is which: over time, among others of the same name, after its pid was given to another.
+//! Tests that processes are told apart: over time, among others of the same name, and after a pid was reused.
 
 use perfset_core::InstanceId;
 use perfset_engine::testing::FixedClock;
@@ -25,7 +25,8 @@ fn a_pid_that_is_used_again_is_another_process() {
     assert!(before.birth("same:401").is_some());
 }
 
-/// A process ends after its `stat` was read, and another one gets its pid before the other files are read.
+/// Checks that files of the next process with a pid give no values to the process that ended after its `stat` was
+/// read.
 #[test]
 fn files_of_the_next_process_with_a_pid_are_not_of_this_one() {
     let tree = Tree::proc_of("processes");
@@ -101,7 +102,7 @@ fn failed_read_is_repeated() {
     assert_eq!(set(Err(NoValue::Failed("too many open files".into()))), [false, false, false]);
 }
 
-/// Of three listings, a second each.
+/// Returns the times of three collections that list the processes, one second apart.
 fn moments() -> [table::CollectionTime; 3] {
     let mut table = ProcessTable::default();
     [1, 2, 3].map(|number| {
@@ -203,7 +204,7 @@ fn times_that_step_back_are_held() {
     assert_eq!(times(2_040), plain(2_040));
 }
 
-/// A `/proc` of processes, each with its own number of page faults.
+/// Made-up `/proc` of several processes, each with its own number of page faults, and a query of their rates.
 struct World {
     tree: Tree,
     machine: Machine,
@@ -231,7 +232,8 @@ impl World {
         let _ = std::fs::remove_dir_all(self.tree.path(&format!("proc/{pid}"))); // it may not have begun
     }
 
-    /// The rates a second of processes called `same`, by pid, in order of rows.
+    /// Returns the rates of page faults per second of the processes called `same`, with their pids, in the order of
+    /// rows.
     fn rates(&mut self) -> Vec<(u32, Result<f64, NoValue>)> {
         self.snapshots.swap(0, 1);
         let [old, new] = &mut self.snapshots;
@@ -258,12 +260,12 @@ fn the_end_of_the_first_of_three_moves_no_other() {
     drop(world.machine);
 }
 
-/// What happens to one of some pids between two collections.
+/// Change of a made-up process between two collections.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Runs(u64),
     Ends,
-    /// It ends, and another takes its pid.
+    /// End of a process whose pid another process gets, which has this number of page faults.
     IsReplaced(u64),
     Begins(u64),
 }
@@ -281,7 +283,8 @@ fn event() -> impl Strategy<Value = (u32, Event)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
-    /// Whatever happens to others, a process's rate is what it did itself, and one that is new has none.
+    /// Checks that a process's rate is that of its own page faults, whatever happens to others, and that a new
+    /// process has none.
     #[test]
     fn rates_belong_to_their_process(steps in prop::collection::vec(prop::collection::vec(event(), 0..6), 1..8)) {
         let mut world = World::new();

@@ -1,5 +1,5 @@
-//! All collection methods give the same numbers as each other and as `/proc`, on a machine where processes begin, end,
-//! change their names and priorities, and threads come and go.
+//! Tests that all collection methods give the same numbers as each other and as `/proc`. Meanwhile processes begin,
+//! end, change names and priorities, and threads come and go.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,7 +15,8 @@ use linux_process as lp;
 use perfset_core::Birth;
 use process_v2 as v2;
 
-/// What others can change of a process that does not run, so that the gate reads it in turn: each tenth time.
+/// Counters that others can change while a process does not run, so that the gate reads them at every tenth
+/// collection.
 const IN_TURN: [(&Counterset, CounterId); 9] = [
     (&v2::COUNTERSET, v2::PRIORITY_BASE),
     (&v2::COUNTERSET, v2::WORKING_SET),
@@ -27,13 +28,13 @@ const IN_TURN: [(&Counterset, CounterId); 9] = [
     (&lp::COUNTERSET, lp::OOM_SCORE),
     (&lp::COUNTERSET, lp::PERCENT_RUN_QUEUE_WAIT_TIME),
 ];
-/// Of these what waits for its turn longer, if `stat` tells nothing of it.
+/// Counters of memory that the gate reads only at every hundredth collection, unless `stat` shows a change.
 const HUNDREDTH: [(&Counterset, CounterId); 2] =
     [(&v2::COUNTERSET, v2::WORKING_SET), (&v2::COUNTERSET, v2::WORKING_SET_PRIVATE)];
-/// What the time of a process is divided into.
+/// Counters of user and kernel time, into which the processor time of a process is divided.
 const SHARES: [(&Counterset, CounterId); 2] =
     [(&v2::COUNTERSET, v2::PERCENT_USER_TIME), (&v2::COUNTERSET, v2::PERCENT_PRIVILEGED_TIME)];
-/// What never falls while a process lives.
+/// Counters that never fall while a process lives.
 const GROWS: [(&Counterset, CounterId); 19] = [
     (&v2::COUNTERSET, v2::PERCENT_PROCESSOR_TIME),
     (&v2::COUNTERSET, v2::PERCENT_USER_TIME),
@@ -56,7 +57,7 @@ const GROWS: [(&Counterset, CounterId); 19] = [
     (&lp::COUNTERSET, lp::INVOLUNTARY_CONTEXT_SWITCHES_PER_SEC),
 ];
 
-/// Processes that do all this, and end with it.
+/// Child processes that begin, end and change all the time, and that end when this value is dropped.
 struct Busy(Vec<Child>);
 
 impl Busy {
@@ -105,7 +106,7 @@ pub(super) fn layered_on(roots: &Roots, way: ProcessSource) -> Processes {
 
 type Cells = BTreeMap<(String, u32, Birth), BTreeMap<(bool, u32), CellOutcome>>;
 
-/// Everything of both countersets, by process; of Process V2 with `false`.
+/// Returns all cells of Process V2 (with `false`) and Linux Process (with `true`), by process.
 fn everything(processes: &mut Processes) -> Cells {
     let mut all = Cells::new();
     for (set, is_linux) in [(&v2::COUNTERSET, false), (&lp::COUNTERSET, true)] {
@@ -127,7 +128,7 @@ fn listed(list: &[(&Counterset, CounterId)], counter: (bool, u32)) -> bool {
     list.iter().any(|(set, id)| (set.guid == lp::GUID, id.0) == counter)
 }
 
-/// The value, however it is marked.
+/// Returns the raw value of a cell, whatever its mark; `None` for a partial sum.
 fn value(got: &CellOutcome) -> Option<u64> {
     match got {
         CellOutcome::Value(value) | CellOutcome::Held(value) | CellOutcome::Reused(value) => Some(*value),
@@ -145,7 +146,7 @@ fn the_walk_says_what_plain_reading_says() {
     let _ = conforms(ProcessSource::Bpf, layered(ProcessSource::Bpf), 0, Duration::ZERO);
 }
 
-/// As many processes begin and end in half a minute as in an hour of a busy server.
+/// Checks the task iterator while processes begin and end: in half a minute as many as in an hour on a busy server.
 #[test]
 #[ignore = "half a minute of load, and the right to walk: cargo xtask live"]
 fn the_walk_says_so_through_an_hour_of_churn() {
@@ -278,7 +279,7 @@ pub(super) fn conforms(
     format!("{rounds} rounds, {resting} times a process at rest, {running} times one that ran")
 }
 
-/// What a counter needs is asked for with it, whatever else is asked.
+/// Checks that every counter has the same value in all collection methods if it is the only one requested.
 #[test]
 fn every_counter_alone_says_the_same_in_all_layers() {
     // The child only waits, so its values do not change.
@@ -305,7 +306,7 @@ fn every_counter_alone_says_the_same_in_all_layers() {
     child.wait().unwrap();
 }
 
-/// Reads as simply as it can be done.
+/// Returns the values of a process from its files in `/proc`, read and parsed in the simplest way.
 fn by_hand(pid: u32) -> Option<BTreeMap<(bool, u32), u64>> {
     let text = |file: &str| {
         fs::read(format!("/proc/{pid}/{file}")).ok().map(|b| String::from_utf8_lossy(&b).into_owned())
@@ -390,7 +391,7 @@ fn all_say_what_the_files_say() {
     assert!(compared > 1_000, "{compared}");
 }
 
-/// The list of threads has the names and ids of their rows, though it reads less.
+/// Checks that the list of thread instances has the names and ids of the collected rows, though it reads fewer files.
 #[test]
 fn listed_threads_are_those_of_a_collection() {
     let (stop, stopped) = std::sync::mpsc::channel::<()>();

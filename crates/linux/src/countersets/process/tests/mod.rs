@@ -1,4 +1,4 @@
-//! Processes from trees of files, and of a running machine.
+//! Tests of the countersets of processes, with trees of test files and with the running machine.
 
 use perfset_catalogue::{linux_process, process, process_v2, thread};
 use perfset_core::{CounterId, Counterset};
@@ -13,7 +13,8 @@ mod totals;
 mod values;
 mod ways;
 
-/// Not 100 and not 4,096, because no code may assume those values.
+/// Clock ticks per second and page size in these tests: not 100 and not 4,096, because no code may assume those
+/// values.
 const CLOCK_TICKS: u64 = 250;
 const PAGE_SIZE: u64 = 16_384;
 const START_100NS: u64 = 130_000_000_000_000_000;

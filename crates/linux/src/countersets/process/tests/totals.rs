@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::*;
 use process_v2 as v2;
 
-/// Makes the tree that of the first PID namespace. All processes are listed then, and the kernel's sums are theirs.
+/// Makes the test tree that of the first PID namespace. All processes are listed then, and the kernel's sums are
+/// theirs.
 fn of_machine(tree: &Tree) {
     let folder = tree.path("proc/1/ns");
     std::fs::create_dir_all(&folder).unwrap();
@@ -27,7 +28,7 @@ fn total(provider: &mut Processes, counters: &[CounterId]) -> Vec<CellOutcome> {
     counters.iter().map(|counter| collected.get("_Total", *counter).clone()).collect()
 }
 
-/// A count of the processes never falls because one of them ends; a level is what there is.
+/// Checks that a total of counts does not fall because a process ends, and that a total of levels does.
 #[test]
 fn a_total_keeps_what_ended_processes_used() {
     let tree = Tree::proc_of("processes");
@@ -45,7 +46,7 @@ fn a_total_keeps_what_ended_processes_used() {
     );
 }
 
-/// The kernel adds what a process read and wrote to its parent's when it has ended: that was counted before.
+/// Checks that the I/O of an ended process counts once, though the kernel then adds it to the parent's.
 #[test]
 fn io_of_ended_children_counts_once() {
     let tree = Tree::proc_of("processes");
@@ -77,7 +78,7 @@ fn io_of_ended_children_counts_once() {
     assert_eq!(read(), began + 5_019);
 }
 
-/// Checks that the total is partial while a process is hidden, and has its count once when its parent takes it over.
+/// Checks that a total is partial while a process is hidden, and has its count once when its parent takes it over.
 #[test]
 fn a_hidden_process_is_missing() {
     use crate::faults::kernel::{Answers, install};
@@ -134,7 +135,8 @@ fn a_hidden_process_is_missing() {
     install(None);
 }
 
-/// Checks that a count that cannot be read any more is missing, even if its file is not there.
+/// Checks that a process's count that cannot be read any more is missing from the total, even if its file is not
+/// there.
 #[test]
 fn a_count_without_its_file_is_missing() {
     let tree = Tree::proc_of("processes");
@@ -148,7 +150,7 @@ fn a_count_without_its_file_is_missing() {
     assert_eq!(total(&mut provider, &[counter]), [CellOutcome::Value(all + 10)]);
 }
 
-/// Checks that a process that cannot be read takes away its own part of the total, and no more.
+/// Checks that a process that cannot be read takes its own part away from the total, and no more.
 #[test]
 fn a_total_of_some_processes() {
     let tree = Tree::proc_of("processes");
@@ -192,7 +194,7 @@ fn a_total_of_nothing() {
     assert!(matches!(&got[..], [CellOutcome::None(NoValue::Failed(_))]), "{got:?}");
 }
 
-/// Many processes that live for one collection each leave what they used, and a thousand of them are no burden.
+/// Checks that over a thousand processes, each living for one collection, leave their counts in the total.
 #[test]
 fn processes_that_come_and_go() {
     let tree = Tree::proc_of("processes");
@@ -228,7 +230,7 @@ fn processes_that_come_and_go() {
     assert_eq!(values(total(&mut provider, &counters)), want, "it was there before, and nobody saw it");
 }
 
-/// Checks that the totals of two queries with other counters and intervals do not disturb each other.
+/// Checks that the totals of processes in two queries with other counters and intervals do not disturb each other.
 #[test]
 fn two_queries() {
     let tree = Tree::proc_of("processes");
@@ -254,7 +256,7 @@ fn two_queries() {
     assert_ne!(now.since("_Total", read), now.since("_Total", written), "each began when it was asked for");
 }
 
-/// Both halves add up to the whole, though one of them was kept for longer.
+/// Checks that totals of reads and writes add up to the total of both, though one of them was kept for longer.
 #[test]
 fn halves_of_a_total() {
     let tree = Tree::proc_of("processes");
@@ -283,7 +285,7 @@ fn halves_of_a_total() {
     }
 }
 
-/// A process that takes another name is the same process.
+/// Checks that a process that changes its name is the same process in the total.
 #[test]
 fn a_new_name_counts_once() {
     let tree = Tree::proc_of("processes");
@@ -293,7 +295,7 @@ fn a_new_name_counts_once() {
     assert_eq!(total(&mut provider, &[v2::PERCENT_USER_TIME]), before);
 }
 
-/// Checks that `_Total` has the kernel's own sums: idle time is in them, and what belongs to no row.
+/// Checks that `_Total` has the kernel's own sums: idle time is in them, and counts that belong to no row.
 #[test]
 fn sums_of_the_kernel() {
     let tree = Tree::proc_of("processes");
@@ -316,7 +318,7 @@ fn sums_of_the_kernel() {
     assert_eq!(linux.map(|counter| number(&faults, "_Total", counter)), [Some(999_000), Some(1_003)]);
 }
 
-/// Checks that `_Total` is the sum of the rows, `Idle` included, if the kernel's sums are those of other processes too.
+/// Checks that `_Total` is the sum of the rows, `Idle` included, if the kernel's sums include other processes.
 #[test]
 fn sums_of_the_rows() {
     let tree = Tree::proc_of("processes");
@@ -330,7 +332,8 @@ fn sums_of_the_rows() {
     }
 }
 
-/// Times are not compared if the set of processors changed, or if a processor restarted its count meanwhile.
+/// Checks that idle times are not compared if the set of processors changed, or if a processor restarted its count
+/// meanwhile.
 #[test]
 fn processors_that_come_and_go_make_another_idle() {
     let times = [v2::PERCENT_PROCESSOR_TIME, v2::PERCENT_PRIVILEGED_TIME];

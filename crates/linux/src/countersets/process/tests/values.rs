@@ -1,4 +1,4 @@
-//! Every counter, the files it needs, and files that make no sense.
+//! Tests of every counter of processes, of the files that it needs, and of invalid files.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use super::*;
 use linux_process as lp;
 use process_v2 as v2;
 
-/// What the files of process 300 say.
+/// Counters of Process V2 with the raw values of process 300 in the fixture.
 const KNOWN_V2: [(CounterId, u64); 23] = [
     (v2::PERCENT_PROCESSOR_TIME, (2_039 + 2_053) * 40_000), // this is no /proc, so there are no clocks
     (v2::PERCENT_USER_TIME, 2_039 * 40_000),
@@ -433,7 +433,8 @@ fn a_process_whose_first_thread_has_ended() {
     assert_eq!(collected.missing("gone:400")[&v2::WORKING_SET.0], why);
 }
 
-/// The kernel says that there is no such process.
+/// Checks that a kernel thread has no proportional set size: for its file the kernel reports that there is no such
+/// process.
 #[test]
 fn the_shared_memory_of_a_thread_of_the_kernel() {
     let tree = Tree::proc_of("processes");

@@ -1,4 +1,4 @@
-//! Which way is taken, and why no cheaper one.
+//! Tests of the choice among collection methods for processes, and of the reason for not using a cheaper one.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ fn taken(processes: &mut Processes) -> (u32, String) {
     (rows.layer(), processes.describe().remove(0).1.into_owned())
 }
 
-/// A machine whose kernel describes its types so.
+/// Returns a tree of test files, and roots with this description of the kernel's types (BTF).
 fn described(btf: Option<&[u8]>) -> (Tree, Roots) {
     let tree = Tree::proc_of("processes");
     if let Some(btf) = btf {
@@ -111,8 +111,8 @@ fn a_kernel_that_describes_nothing_or_nonsense() {
     }
 }
 
-/// A kernel like this one, whose description has one name of the same length in the place of another, and the other way
-/// round; `None` if this one has no description.
+/// Returns roots with this kernel's description of its types (BTF), in which two names of the same length are
+/// exchanged; `None` if this kernel has no description.
 fn renamed(one: &str, other: &str) -> Option<(Tree, Roots)> {
     let mut bytes = fs::read("/sys/kernel/btf/vmlinux").ok()?;
     let [one, other] = [one, other].map(|name| format!("\0{name}\0").into_bytes());
@@ -155,7 +155,8 @@ fn the_classic_iterator_says_what_plain_reading_says() {
     );
 }
 
-/// Something may pass: what is short now, or the many processes.
+/// Checks that a task iterator with too little space is tried again later: the lack of space, or the many processes,
+/// may be temporary.
 #[test]
 fn a_walk_that_failed_is_tried_again() {
     let Ok(mut tasks) = TaskIterCollector::open_for(&Roots::default(), 2) else { return };
@@ -176,7 +177,7 @@ fn a_walk_that_failed_is_tried_again() {
     }
 }
 
-/// A header, no types and one empty text.
+/// Description of the kernel's types (BTF) that has a header, no types and one empty text.
 const NO_TYPES: [u8; 25] = {
     let mut bytes = [0; 25];
     let [a, b] = 0xEB9F_u16.to_ne_bytes();
@@ -210,8 +211,9 @@ fn process_entry_size_is_bounded() {
     assert!(size_of::<ProcessEntry>() <= 304, "{}", size_of::<ProcessEntry>()); // times ten thousand
 }
 
-/// Whichever way it is. Other processes begin and end meanwhile: a collection of others than before has to keep which
-/// they were. So it is collected until there were equals, which on a busy machine takes a while.
+/// Checks that a warm collection of processes allocates no memory, with task iterators or the gate. Other processes
+/// begin and end meanwhile, and a collection with others must store which they are. It is repeated until there were
+/// equals, which on a busy machine takes a while.
 #[test]
 fn a_warm_collection_allocates_nothing() {
     let counters = [v2::PERCENT_PROCESSOR_TIME, v2::WORKING_SET, v2::IO_READ_BYTES_PER_SEC, v2::THREAD_COUNT];

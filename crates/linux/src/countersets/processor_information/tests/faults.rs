@@ -1,13 +1,13 @@
-//! Files that are malformed, empty, cut, missing, refused or no files.
+//! Tests of processor counters with files that are malformed, empty, cut, missing, refused or no files.
 
 use super::*;
 use id::*;
 
-/// Counters that never have a value on Linux.
+/// Ids of counters of Processor Information that never have a value on Linux.
 const NEVER: [u32; 4] = [7, 16, 19, 31];
 const TIMES: [u32; 7] = [0, 1, 2, 4, 5, 8, 15];
 
-/// The counters of `missing` that could have a value.
+/// Returns the counters of an instance without a value, except those that never have a value on Linux.
 fn lost(collected: &Collected, instance: &str) -> Vec<u32> {
     collected.missing(instance).into_keys().filter(|counter| !NEVER.contains(counter)).collect()
 }
@@ -255,7 +255,8 @@ fn fixture_stat() -> String {
     fs::read_to_string(fixture("two-nodes").proc.join("stat")).unwrap()
 }
 
-/// As they are bounded by the text, not by the CPUs that it could mean.
+/// Checks that CPU lists with far more CPUs than there are can be read: their cost depends on the text, not on the
+/// CPUs that it could mean.
 #[test]
 fn long_lists_of_cpus() {
     let tree = Tree::copy_of("two-nodes");

@@ -1,4 +1,4 @@
-//! Time in interrupt handlers, on kernels that count it and on kernels that do not.
+//! Tests of processor time in interrupt handlers, on kernels that count it and on kernels that do not.
 
 use perfset_catalogue::linux_processor;
 
@@ -10,7 +10,7 @@ const NO_IRQ: &str = "unavailable: the kernel has counted no time in interrupt h
                       only with CONFIG_IRQ_TIME_ACCOUNTING";
 const NO_SOFTIRQ: &str = "unavailable: the kernel has counted no time in soft interrupts since boot";
 
-/// `% Interrupt Time` and `% DPC Time` of a row; both must be those of Linux Processor.
+/// Returns `% Interrupt Time` and `% DPC Time` of a processor's row, and checks that Linux Processor has the same.
 fn times_of(provider: &mut ProcessorInformation, tree: &Tree, row: &str) -> [Result<u64, String>; 2] {
     let told = |got: &CellOutcome| match got {
         CellOutcome::Value(raw) => Ok(*raw),
@@ -30,7 +30,7 @@ fn write(tree: &Tree, all: &str, cpu0: &str, cpu1: &str) {
     tree.write("proc/stat", &format!("cpu  {all} 0 0 0\ncpu0 {cpu0} 0 0 0\ncpu1 {cpu1} 0 0 0\nintr 7 0\n"));
 }
 
-/// A kernel without CONFIG_IRQ_TIME_ACCOUNTING prints 0 for ever: its clock ticks find no processor in a handler.
+/// Checks that interrupt time is missing on a kernel without CONFIG_IRQ_TIME_ACCOUNTING, which always prints 0.
 #[test]
 fn time_that_the_kernel_never_counts_is_missing() {
     let tree = Tree::copy_of("small-vm");
@@ -53,7 +53,7 @@ fn time_that_the_kernel_never_counts_is_missing() {
     }
 }
 
-/// A kernel that counts it counts it for the machine: a processor without any has 0.
+/// Checks that 0 is a processor's interrupt time if the kernel has counted such time of any processor.
 #[test]
 fn zero_is_a_value_if_the_kernel_counts() {
     let tree = Tree::copy_of("small-vm");
@@ -76,7 +76,7 @@ fn zero_is_a_value_if_the_kernel_counts() {
     }
 }
 
-/// The first tick after boot shows that the kernel counts.
+/// Checks that interrupt time has a value from the first tick on that the kernel has counted.
 #[test]
 fn time_is_there_once_some_was_counted() {
     let tree = Tree::copy_of("small-vm");

@@ -1,4 +1,4 @@
-//! Collections from trees of files.
+//! Tests of the countersets of processors, collected from trees of test files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ mod over_time;
 mod shares;
 mod values;
 
-/// Not 100, because no code may assume that value.
+/// Clock ticks per second in these tests: not 100, because no code may assume that value.
 const CLOCK_TICKS: u64 = 250;
 const ELAPSED_NS: u64 = 123_456_789_012_345;
 

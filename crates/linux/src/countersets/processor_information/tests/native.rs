@@ -1,4 +1,4 @@
-//! Linux Processor and Scheduler, which have the rows of Processor Information.
+//! Tests of Linux Processor and Scheduler, which have the rows of Processor Information.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use perfset_engine::{Catalogue, CollectRequest};
 
 use super::*;
 
-/// One counterset of the provider.
+/// Provider of only one of the countersets of processors.
 #[derive(Debug)]
 pub(super) struct Only(ProcessorInformation, Guid);
 
@@ -39,7 +39,7 @@ fn sched(roots: Roots) -> Only {
     Only(provider(roots), scheduler::GUID)
 }
 
-/// CPU 3, "1,1", of the fixture `two-nodes`, in the order of the ids.
+/// Raw values of Linux Processor for CPU 3, which is row "1,1", in the fixture `two-nodes`, in the order of the ids.
 const OF_1_1: [u64; 25] = [
     149 * 40_000,
     163 * 40_000,
@@ -68,7 +68,7 @@ const OF_1_1: [u64; 25] = [
     30_000_317,
 ];
 
-/// The same of node 1: the CPUs 1, 3 and 7.
+/// Raw values of Linux Processor for NUMA node 1, the CPUs 1, 3 and 7, in the fixture `two-nodes`.
 const OF_NODE_1: [u64; 25] = [
     (47 + 149 + 313) * 40_000 / 3,
     (61 + 163 + 337) * 40_000 / 3,
@@ -114,7 +114,7 @@ fn every_counter_of_linux_processor() {
     assert_eq!(*collected.get("_Total", hi), CellOutcome::Value(of_all), "CPU 5 is offline");
 }
 
-/// Limits in Hz: of one CPU, and the mean of those that have any.
+/// Checks the frequency limits in Hz of one CPU, and the mean of the CPUs that have limits.
 #[test]
 fn limits_of_the_frequency() {
     use linux_processor::{MAXIMUM_FREQUENCY, MINIMUM_FREQUENCY};
@@ -137,7 +137,7 @@ fn limits_of_the_frequency() {
     assert_eq!(indexes, [(25, Some(25_174)), (26, Some(25_176))], "never to change");
 }
 
-/// Fields of CPU 3 and of the CPUs 1 and 7, in the order of the ids.
+/// Numbers in `/proc/schedstat` of CPU 3 and of the CPUs 1 and 7, in the order of the ids of Scheduler's counters.
 const QUEUES: [[u64; 3]; 8] = [
     [5_005_057, 5_001_653, 5_009_909],
     [5_005_067, 5_001_671, 5_009_947],
@@ -163,7 +163,8 @@ fn every_counter_of_scheduler() {
     assert_eq!(scheduler::COUNTERSET.counters.len(), QUEUES.len());
 }
 
-/// Never to change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of Linux Processor and Scheduler never change: programs and logs hold these
+/// numbers.
 #[test]
 fn ids_and_title_indexes() {
     let of = |set: &Counterset| -> Vec<u32> { set.counters.iter().map(|c| c.v1_index.unwrap()).collect() };
@@ -247,7 +248,7 @@ fn old_kernels() {
     );
 }
 
-/// An old kernel prints no numbers of processors: its lines are in the order of the online processors.
+/// Checks counts of packets on old kernels, whose lines have no CPU numbers and are in the order of the online CPUs.
 #[test]
 fn packets_of_old_kernels() {
     use linux_processor::*;
@@ -276,7 +277,7 @@ fn packets_of_old_kernels() {
     assert_eq!(missing[&packets[0].0], format!("{path}: nothing about cpu0"));
 }
 
-/// The kernel's numbers have 32 bits, and so has their sum.
+/// Checks that sums of packet counts have 32 bits, as the kernel's counts do.
 #[test]
 fn packets_beyond_32_bits() {
     let tree = Tree::copy_of("small-vm");
@@ -306,7 +307,8 @@ fn idle_and_iowait_that_step_back_are_held_each() {
     }
 }
 
-/// A machine of four nodes, written as it is needed: in all three files every CPU has other numbers.
+/// Returns a tree of test files with this number of CPUs on four NUMA nodes; in all three files every CPU has other
+/// numbers.
 fn many_cpus(count: u32) -> Tree {
     let tree = Tree::proc_of("nothing");
     let mut stat = String::from("cpu  0 0 0 0\n");

@@ -1,4 +1,4 @@
-//! Several collections: what is read in each, what has changed between them.
+//! Tests of several collections of processors: the files read in each, and the changes between them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -134,7 +134,8 @@ fn cpus_come_and_go() {
     assert_eq!((&after.rows, &after.cells), (&before.rows, &before.cells), "as if nothing had been");
 }
 
-/// In between, `online` says the same: a container got other CPUs, or one was off for a moment.
+/// Checks that CPUs come and go with their lines in `/proc/stat`, though the list of online CPUs stays the same. For
+/// example, a container got other CPUs, or one was off for a moment.
 #[test]
 fn cpus_come_and_go_in_proc_stat() {
     let tree = Tree::copy_of("two-nodes");

@@ -1,4 +1,4 @@
-//! Shares of the time of one processor, which the kernel's units may push above 100.
+//! Tests of shares of a processor's time, which the kernel's units may push above 100 %.
 
 use perfset_catalogue::{processor, scheduler, thread};
 use perfset_core::{Guid, Mark};
@@ -8,8 +8,8 @@ use perfset_engine::{Entry, Machine, Snapshot};
 use super::*;
 use id::*;
 
-/// The formatted values of a counter, by instance, after one second in which every processor did one thing for this
-/// many ticks, and was in every idle state for this many units of 4 ms.
+/// Returns a counter's formatted values, by instance, after one second in which every processor did one thing for
+/// this many ticks. Each was in every idle state for this many units of 4 ms.
 fn after_a_second(set: Guid, counter: CounterId, ticks: u64) -> BTreeMap<String, (f64, Option<Mark>)> {
     let tree = Tree::copy_of("two-nodes");
     let machine = Machine::new(Box::new(FixedClock::default()));
@@ -46,7 +46,7 @@ fn after_a_second(set: Guid, counter: CounterId, ticks: u64) -> BTreeMap<String,
     values.collect()
 }
 
-/// One second has 250 ticks; the kernel may count 251 between two collections that are one second apart.
+/// Checks that a share above 100 % is cut and marked: one second has 250 ticks, and the kernel may count 251.
 #[test]
 fn a_share_above_100_is_cut_and_marked() {
     const SHARES: [CounterId; 8] = [
@@ -75,7 +75,7 @@ fn a_share_above_100_is_cut_and_marked() {
     }
 }
 
-/// Every counter whose range ends at 100 by its own formula, and could pass it, is cut there.
+/// Checks that every share of one processor's time that could pass 100 % is cut there.
 #[test]
 fn every_share_of_one_processor_is_cut() {
     for set in [&id::COUNTERSET, &processor::COUNTERSET, &scheduler::COUNTERSET, &thread::COUNTERSET] {

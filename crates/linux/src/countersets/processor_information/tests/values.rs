@@ -1,16 +1,16 @@
-//! Every value of the fixtures.
+//! Tests of every value of the processor countersets in the fixtures.
 
 use super::*;
 
-/// The numbers of one CPU of the fixture `two-nodes`, as they stand in its files.
+/// Numbers of one CPU in the fixture `two-nodes`, as they are in its files.
 struct Known {
     name: &'static str,
     cpu: u32,
     stat: [u64; 10],
-    /// The rows 0, 8, 24, NMI, LOC, RES, PIN.
+    /// Counts of the CPU's interrupts in the rows 0, 8, 24, NMI, LOC, RES and PIN.
     interrupts: [u64; 7],
     softirqs: [u64; 10],
-    /// POLL, C1, C6, C8.
+    /// Times of the CPU in the idle states POLL, C1, C6 and C8.
     idle_time: [u64; 4],
     idle_usage: [u64; 4],
     base_frequency: u64,
@@ -24,7 +24,7 @@ struct Known {
     nominal_freq: u64,
 }
 
-/// By node and index.
+/// Numbers of all CPUs in the fixture `two-nodes`, ordered by node and index.
 const KNOWN: [Known; 7] = [
     Known {
         name: "0,0",
@@ -154,7 +154,7 @@ const KNOWN: [Known; 7] = [
     },
 ];
 
-/// What a counter of a row about these CPUs should be, by the definitions of the counterset.
+/// Returns the expected raw value of a counter in a row over these CPUs, by the definitions of the counterset.
 fn expected(counter: u32, cpus: &[Known]) -> Option<u64> {
     let count = u128::try_from(cpus.len()).unwrap();
     let sum = |of: &dyn Fn(&Known) -> u64| cpus.iter().map(|cpu| u128::from(of(cpu))).sum::<u128>();
@@ -228,7 +228,8 @@ fn every_counter_of_every_row() {
     }
 }
 
-/// Privileged time through two of its columns, user time and the speed of the processor: only the first counts.
+/// Checks that privileged utility counts only the privileged time, in two of its columns, and not user time or the
+/// processor's speed.
 #[test]
 fn privileged_utility_is_cumulative() {
     let tree = Tree::copy_of("two-nodes");
