@@ -20,7 +20,7 @@ impl ProcessCount {
         Self { latest: Arc::new(Mutex::new((DirReader::new(proc), CollectionCache::default()))) }
     }
 
-    /// Returns the number of processes. Only the first call in a collection lists the directory.
+    /// Returns the number of processes in `/proc`. Only the first call in a collection lists the directory.
     pub(crate) fn get(&self, pass: &mut Collection) -> Result<u64, NoValue> {
         // After a panic of another thread the directory can still be listed.
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);

@@ -16,7 +16,7 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// Creates the values from a parsed `/proc/vmstat` that other countersets share.
+    /// Creates the values of the counterset Cache from a parsed `/proc/vmstat` that other countersets share.
     pub(crate) fn new(vmstat: SharedParsedFile<VmStat>) -> Self {
         Self { vmstat }
     }
@@ -37,7 +37,7 @@ impl ValueSource for Cache {
     }
 }
 
-/// Returns the reason that a counter has no value on any Linux.
+/// Returns the reason why a counter of Cache has no value on any Linux.
 fn never(counter: CounterId) -> NoValue {
     unavailable(match counter {
         id::DATA_MAPS_PER_SEC

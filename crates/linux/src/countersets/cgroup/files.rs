@@ -408,8 +408,8 @@ fn stalled(counter: CounterId) -> Option<(Resource, Option<Line>)> {
     })
 }
 
-/// Returns the directory with a controller's files of a control group: in version 2 if the controller belongs to version
-/// 2, else in version 1.
+/// Returns the directory with a controller's files of a control group: in version 2 if the controller belongs to
+/// version 2, else in version 1.
 fn place<'a>(
     group: &'a ControlGroup,
     mounts: &'a Mounts,

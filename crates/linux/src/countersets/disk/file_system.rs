@@ -22,7 +22,8 @@ use crate::roots::Roots;
 #[derive(Debug)]
 pub(crate) struct FileSystem {
     mounts: ParsedFile<MountPoints>,
-    /// Function that requests the space of a file system; `None` if the mount points are those of another tree.
+    /// Function that requests the space of a file system; `None` if the mount points belong to another directory
+    /// tree.
     ask: Option<AskSpace>,
     /// Maximum time to wait for a file system's response.
     deadline: Duration,

@@ -27,7 +27,8 @@ use crate::roots::Roots;
 pub(crate) struct LogicalDisk {
     mounts: ParsedFile<Mounts>,
     disks: Disks,
-    /// Function that requests the space of a file system; `None` if the mount points are those of another tree.
+    /// Function that requests the space of a file system; `None` if the mount points belong to another directory
+    /// tree.
     space: Option<AskSpace>,
     /// Maximum time to wait for a file system's response.
     deadline: Duration,
@@ -65,7 +66,7 @@ struct Space {
 }
 
 const BYTES_IN_MIB: u64 = 1 << 20;
-/// Reason for a missing value of a file system from which nothing is requested.
+/// Reason for a missing value of a file system whose space is not requested, because it might never respond.
 pub(super) const MAY_BLOCK: &str = "its mount point is in a file system that may never answer";
 /// Reason for a missing value if the mount points are those of another directory tree.
 pub(super) const ANOTHER_TREE: &str = "the mount points are those of another tree";

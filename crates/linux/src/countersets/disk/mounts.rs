@@ -30,7 +30,7 @@ pub(super) struct Volume {
 }
 
 impl Mounts {
-    /// Maximum number of nested mounts that are followed.
+    /// Maximum number of nested mounts that are followed on the path to a mount point.
     const DEPTH: usize = 100;
 
     /// Parses the kernel's mount list in `text`, if it differs from the previous text.

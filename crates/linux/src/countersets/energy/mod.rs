@@ -161,7 +161,7 @@ impl InstanceSource for EnergyMeter {
     }
 }
 
-/// Returns the reason that a counter has no value on any Linux.
+/// Returns the reason why a counter of Energy Meter has no value on any Linux.
 fn never(counter: CounterId) -> NoValue {
     match counter {
         id::POWER | id::POWER_BASE => {

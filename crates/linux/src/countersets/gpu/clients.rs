@@ -31,7 +31,7 @@ pub(super) struct Clients {
     read_in: u64,
     /// Clients of graphics drivers, in the order of their adapters, then of their ids.
     pub(super) list: Vec<Client>,
-    /// Number of processes whose open files could not be read.
+    /// Number of processes whose open files could not be read, in the search for graphics clients.
     pub(super) refused: u64,
     /// Generation number that changes when the clients of graphics drivers, their processes or their engines do.
     pub(super) generation: u64,

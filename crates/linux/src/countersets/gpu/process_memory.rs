@@ -20,9 +20,9 @@ pub(super) struct ProcessMemory {
     rows: Vec<MemoryRow>,
     /// Generation number of the graphics clients from which the rows were made.
     generation: Option<u64>,
-    /// Processes that NVIDIA's library lists, by process, then by adapter.
+    /// GPU processes that NVIDIA's library lists, by process, then by adapter.
     processes: Vec<(Luid, GpuProcess)>,
-    /// Processes that NVIDIA's library listed when the rows were made.
+    /// GPU processes that NVIDIA's library listed when the rows were made.
     listed: Vec<(Luid, u32)>,
 }
 

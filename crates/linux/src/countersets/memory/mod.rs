@@ -163,7 +163,7 @@ fn or_none(part: Result<u64, NoValue>) -> Result<u64, NoValue> {
     }
 }
 
-/// Returns the reason that a counter has no value on any Linux.
+/// Returns the reason why a counter of Memory has no value on any Linux.
 fn never(counter: CounterId) -> NoValue {
     let why = match counter {
         id::WRITE_COPIES_PER_SEC | id::TRANSITION_FAULTS_PER_SEC | id::DEMAND_ZERO_FAULTS_PER_SEC => {

@@ -41,7 +41,7 @@ pub(super) struct Link {
 /// Maximum number of interfaces of a counterset that keep the file descriptors of their own files, two each.
 const LINKS_THAT_KEEP: usize = 32;
 pub(super) const NOT_IN_SYS: &str = "/sys/class/net does not have it";
-/// Reason for the absence of a file that only newer kernels have.
+/// Reason for the absence of an interface's file that only newer kernels have.
 pub(super) const NOT_REPORTED: &str =
     "this kernel does not report it, or /sys/class/net does not have the interface";
 
@@ -220,8 +220,8 @@ impl Speed {
     }
 }
 
-/// Reads and parses a file by which a driver reports with `EINVAL` that it does not know the value. `absent` and
-/// `unknown` are the reasons for an absent file and for that error.
+/// Reads and parses an interface's file by which a driver reports with `EINVAL` that it does not know the value.
+/// `absent` and `unknown` are the reasons for an absent file and for that error.
 pub(super) fn read_if_known<T>(
     file: &mut KeptFile,
     (absent, unknown): (&'static str, &'static str),

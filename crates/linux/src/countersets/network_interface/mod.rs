@@ -100,7 +100,7 @@ impl InstanceSource for NetworkInterface {
     }
 }
 
-/// Returns the reason that a counter has no value on any Linux.
+/// Returns the reason why a counter of Network Interface has no value on any Linux.
 fn never(counter: CounterId) -> NoValue {
     unavailable(match counter {
         id::PACKETS_SENT_UNICAST_PER_SEC | id::PACKETS_SENT_NON_UNICAST_PER_SEC => {

@@ -1,6 +1,7 @@
 //! Collection methods for processes.
 
-/// Collection methods, the cheapest first. Their numbers are those of the counter Source Layer of Perfset Engine.
+/// Collection methods for processes, the cheapest first. Their numbers are those of the counter Source Layer of
+/// Perfset Engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessMethod {
     /// BPF task iterator in the kernel.

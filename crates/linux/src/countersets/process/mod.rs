@@ -1,4 +1,4 @@
-//! Countersets of processes: Process V2, Process, its view, Linux Process, Thread, and Process States.
+//! Countersets of processes: Process V2 and its view Process, Linux Process, Thread, and Process States.
 
 use std::num::NonZeroU64;
 use std::path::Path;
@@ -166,7 +166,8 @@ impl Processes {
         !added.is_empty()
     }
 
-    /// Reads the kernel's sums for `_Total` and `Idle`. Reasons for missing sums are reported in their cells later.
+    /// Reads the kernel's sums over all processes for `_Total` and `Idle`. Reasons for missing sums are reported in
+    /// their cells later.
     fn read_kernel(&mut self, has_total: bool, rests: bool, pass: &mut Collection) {
         let Self { fields, parts_of_total, kernel, units, .. } = self;
         for (at, field) in fields.iter().enumerate() {

@@ -23,7 +23,7 @@ pub(super) struct ProcDirReader {
     path: Vec<u8>,
     text: Vec<u8>,
     names: Vec<u8>,
-    /// `true` if `root` is a procfs of the kernel, not a tree of other files.
+    /// `true` if the directory `root` is a procfs of the kernel, not a directory of other files.
     pub(super) is_procfs: bool,
     /// `true` if this kernel reports the number of open files of a process without listing the files: since Linux 6.2.
     counts_files: bool,

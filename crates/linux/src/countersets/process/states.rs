@@ -26,7 +26,7 @@ pub(crate) struct ProcessStates {
 #[derive(Debug, Default)]
 struct StateCounts {
     of: [u64; LETTERS.len()],
-    /// Number of processes whose state is hidden from this user.
+    /// Number of processes whose state `/proc` hides from this user.
     hidden: u32,
 }
 

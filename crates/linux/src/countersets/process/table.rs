@@ -401,8 +401,8 @@ impl ProcessEntry {
         self.most_stime = self.most_stime.max(stat.stime);
     }
 
-    /// Returns `true` if `statm` of the process is unchanged: by `stat`, no page faults occurred, nothing was mapped
-    /// or unmapped, the resident size is the same. A few freed pages may be missed, because `stat` counts pages
+    /// Returns `true` if `statm` of the process is unchanged: by `stat`, no page fault occurred, nothing was mapped
+    /// or unmapped, and the resident size stayed. A few freed pages may be missed, because `stat` counts pages
     /// approximately.
     pub(super) fn memory_stays(&self) -> bool {
         self.statm.is_unchanged(self.memory_moved)

@@ -21,7 +21,7 @@ use crate::sources::softirqs::{SoftirqKinds, Softirqs};
 use crate::sources::softnet_stat::SoftnetStat;
 use crate::sources::topology::{CpuLocation, places};
 
-/// Reason for [`CpuSources::cpuinfo`] having no frequency.
+/// Reason for a missing CPU frequency, if [`CpuSources::cpuinfo`] has none.
 pub(super) const NO_FREQUENCY: &str = "neither cpufreq nor /proc/cpuinfo knows a frequency";
 
 const NO_SOFTIRQS: &str = "there is no /proc/softirqs";

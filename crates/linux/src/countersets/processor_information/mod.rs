@@ -1,5 +1,5 @@
-//! Countersets of processors: Processor Information and Processor, its view; Linux Processor and Scheduler, which
-//! have the same rows.
+//! Countersets of processors: Processor Information and its view Processor; Linux Processor and Scheduler, which have
+//! the same rows.
 
 use std::sync::Arc;
 

@@ -61,7 +61,7 @@ impl ValueSource for System {
     }
 }
 
-/// Returns the reason that a counter has no value on any Linux.
+/// Returns the reason why a counter of System has no value on any Linux.
 fn never(counter: CounterId) -> NoValue {
     let why = match counter {
         id::FILE_READ_OPERATIONS_PER_SEC

@@ -125,7 +125,7 @@ struct Utilization {
 }
 const _: () = assert!(size_of::<Utilization>() == 8);
 
-/// Memory of one process: `nvmlProcessInfo_v2_t`.
+/// GPU memory of one process: `nvmlProcessInfo_v2_t`.
 ///
 /// The functions that end in `_v3` should have the same structure. In the first drivers 535, however, they wrote
 /// another 8 bytes each.

@@ -47,7 +47,7 @@ const STATUS: [Column; 9] = [
 ];
 const SCHEDSTAT: [Column; 2] = [Column::RunDelay, Column::RunCount];
 
-/// Returns the files that a task iterator can replace, with the columns that each file needs.
+/// Returns the files of a process that a task iterator can replace, with the columns that each file needs.
 fn walked() -> [(FileSet, ColumnSet); 6] {
     [
         (FileSet::STAT, ColumnSet::new(&STAT)),
@@ -68,7 +68,7 @@ pub(super) fn provides(kernel: &Kernel, roughly: bool) -> FileSet {
     there.fold(FileSet::NONE, |all, (part, _)| all | part)
 }
 
-/// Returns the columns that a task iterator needs to replace the files `parts`.
+/// Returns the columns that a task iterator needs to replace the files `parts` of a process.
 pub(super) fn columns_of(parts: FileSet, roughly: bool) -> ColumnSet {
     let asked = walked().into_iter().filter(|(part, _)| parts.has(*part));
     let mut columns = asked.fold(ColumnSet::new(&BASE), |all, (_, columns)| all | columns);

@@ -61,7 +61,7 @@ pub(super) struct TaskIterCollector {
     units: ProcUnits,
     /// Path of a file that shows if `/proc` hides processes.
     first: PathBuf,
-    /// Number of runs of the task iterators since their last check.
+    /// Number of runs of the task iterators since they were last compared with `/proc`.
     unchecked: u32,
     /// Pids of the processes that `/proc` lists and task iterators do not return: they are read from files.
     unmet: Vec<u32>,
@@ -77,7 +77,7 @@ impl TaskIterCollector {
     const MOST_CPUS: u32 = 16;
     /// Maximum number of tasks for an uninterrupted pass of a task iterator, during which one CPU does nothing else.
     const MANY: u32 = 50_000;
-    /// Number of runs after which the task iterators are checked again.
+    /// Number of runs after which task iterators are compared with `/proc` again.
     const CHECK: u32 = 256;
     /// Minimum number of tasks for which space is reserved before the permission to load iterators is given up.
     const PREPARED_ROOM: u32 = 65_536;
@@ -188,7 +188,7 @@ impl TaskIterCollector {
         }
     }
 
-    /// Returns `true` if the task iterators count resident memory less exactly than the files.
+    /// Returns `true` if the task iterators count resident memory less exactly than the files in `/proc`.
     fn counts_roughly(&self) -> bool {
         self.kernel.counts_memory_by_cpu() && self.offsets.is_none()
     }

@@ -182,8 +182,8 @@ fn the_walk_says_so_through_an_hour_of_churn() {
     assert!(begun >= 10_000, "{begun} processes and threads begun");
 }
 
-/// Compares every value with a full `/proc` scan before and after, if nothing changed in between. At least
-/// `least_reused` values must be reused from an earlier collection.
+/// Compares every value of a collection method with a full `/proc` scan before and after, if nothing changed in
+/// between. At least `least_reused` values must be reused from an earlier collection.
 pub(super) fn conforms(
     way: ProcessSource,
     mut gate: Processes,

@@ -255,8 +255,8 @@ fn fixture_stat() -> String {
     fs::read_to_string(fixture("two-nodes").proc.join("stat")).unwrap()
 }
 
-/// Checks that CPU lists with far more CPUs than there are can be read: their cost depends on the text, not on the
-/// CPUs that it could mean.
+/// Checks that CPU lists with far more CPUs than exist can be read: their cost depends on the text, not on the number
+/// of CPUs.
 #[test]
 fn long_lists_of_cpus() {
     let tree = Tree::copy_of("two-nodes");
