@@ -35,8 +35,9 @@ impl Hierarchy {
     }
 }
 
-/// Possible names of each version 1 hierarchy's directory, indexed by [`Hierarchy`]. Controllers that share a hierarchy
-/// have a directory with both names, and links with each name, except on a system that makes none.
+/// Possible names of the directory of each version 1 control-group hierarchy, indexed by [`Hierarchy`]. Controllers
+/// that share a hierarchy have a directory with both names, and links with each name, except on a system that makes
+/// none.
 const FOLDERS: [&[&str]; Hierarchy::COUNT] = [
     &[],
     &["cpu", "cpu,cpuacct", "cpuacct,cpu"],

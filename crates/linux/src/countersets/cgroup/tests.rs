@@ -329,8 +329,8 @@ fn every_counter_of_version_1() {
     check(&collect_all(&mut provider(&fixture("containers"))), &VERSION_1);
 }
 
-/// Checks that, with both versions mounted, times and pressure come from version 2, and each other value from its
-/// controller's version.
+/// Checks that, with both versions of control groups mounted, times and pressure come from version 2, and each other
+/// value from its controller's version.
 #[test]
 fn a_hybrid_is_decided_group_by_group() {
     let tree = Tree::copy_of("containers");

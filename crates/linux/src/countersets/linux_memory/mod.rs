@@ -49,7 +49,8 @@ impl ValueSource for LinuxMemory {
 struct File<T> {
     table: SharedParsedFile<T>,
     lines: fn(&T) -> &NamedLines,
-    /// Index of each counter's line in the file, by counter id; `None` if the file has no such line.
+    /// Index of each counter's line in `/proc/meminfo` or `/proc/vmstat`, by counter id; `None` if the file has no
+    /// such line.
     line_indexes: Vec<Option<usize>>,
     /// Layout of the lines in the file, [`NamedLines::layout`], when the line indexes were found.
     layout: u64,

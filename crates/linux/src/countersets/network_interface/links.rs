@@ -30,7 +30,7 @@ pub(super) struct Link {
     pub(super) is_loopback: bool,
     /// Inode number of the interface's link in `/sys/class/net`. An interface that is created again has another one.
     inode: Option<u64>,
-    /// Time at which the interface index was last read, on the monotonic clock.
+    /// Time at which the network interface's index was last read, on the monotonic clock.
     looked_at_ns: u64,
     /// Counts of the network interface in the last collection.
     counts: Counts,
@@ -100,8 +100,8 @@ impl Link {
         }
     }
 
-    /// Reads the interface index if it may have changed. If it has changed, reads the interface's other properties
-    /// too, and returns `true`.
+    /// Reads the network interface's index if it may have changed. If it has changed, reads the interface's other
+    /// properties too, and returns `true`.
     fn look(&mut self, interface: &Interface, must: bool, pass: &mut Collection) -> bool {
         // A malformed line does not mean that the interface is another one.
         let counts = interface.counts.as_ref().copied().unwrap_or(self.counts);

@@ -65,7 +65,8 @@ pub(crate) struct Processes {
     parts_of_total: Vec<PartOfTotal>,
     added: Vec<ProcessField>,
     totals: Totals<Added>,
-    /// Time since which the same processors have been online. Idle times in the totals are counted since then.
+    /// Time since which the same processors have been online. Idle times in the totals over processes are counted
+    /// since then.
     rested_since: Option<NonZeroU64>,
 }
 
