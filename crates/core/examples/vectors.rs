@@ -1,4 +1,4 @@
-//! Checks the formulas against a table of vectors: `cargo xtask vectors FILE`.
+//! Checks the formulas of counter types against a table of test vectors: `cargo xtask vectors FILE`.
 
 use std::error::Error;
 use std::process::ExitCode;

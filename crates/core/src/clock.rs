@@ -58,31 +58,31 @@ impl ClockReading {
     }
 }
 
-/// A civil date and time in UTC, to the millisecond. Not validated: a block of another program might contain the 40th
-/// of May.
+/// Civil date and time in UTC, to the millisecond. Not validated: a block of another program might contain the 40th of
+/// May.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[doc(alias = "SYSTEMTIME")]
 pub struct SystemTime {
-    /// Year of the Gregorian calendar.
+    /// Year of the Gregorian calendar, of a date in UTC.
     pub year: u16,
-    /// Month, 1 to 12.
+    /// Month of a date, 1 to 12.
     pub month: u16,
-    /// Day of the week; 0 = Sunday.
+    /// Day of the week of a date; 0 = Sunday.
     pub day_of_week: u16,
-    /// Day of the month, 1 to 31.
+    /// Day of the month of a date, 1 to 31.
     pub day: u16,
-    /// Hour, 0 to 23.
+    /// Hour of a time of day in UTC, 0 to 23.
     pub hour: u16,
-    /// Minute, 0 to 59.
+    /// Minute of a time of day, 0 to 59.
     pub minute: u16,
-    /// Second, 0 to 59.
+    /// Second of a time of day, 0 to 59.
     pub second: u16,
-    /// Millisecond, 0 to 999.
+    /// Millisecond of a time of day, 0 to 999.
     pub millisecond: u16,
 }
 
 impl SystemTime {
-    /// Converts `time`, in 100 ns since 1601-01-01 UTC, to a date and time, truncated to the millisecond.
+    /// Converts `time`, in 100 ns since 1601-01-01 UTC, to a civil date and time, truncated to the millisecond.
     ///
     /// Times before 1601 return the first millisecond of 1601. The last time that fits into an `i64` is in the year
     /// 30828.
@@ -118,7 +118,7 @@ impl SystemTime {
         }
     }
 
-    /// Converts the date and time to 100 ns since 1601-01-01 UTC. `day_of_week` is ignored.
+    /// Converts a civil date and time in UTC to 100 ns since 1601-01-01. `day_of_week` is ignored.
     ///
     /// Returns `None` if the day or the time of day does not exist, before 1601, and if the result does not fit into
     /// an `i64`.
@@ -171,11 +171,12 @@ pub struct Anchor {
 }
 
 impl Anchor {
-    /// Maximum difference between the wall clock and the anchored time that does not count as a step: 1 ms.
+    /// Maximum difference between the wall clock and the anchored UTC that does not count as a step of the clock: 1
+    /// ms.
     const TOLERANCE_100NS: i64 = 10_000;
 
-    /// Reads both clocks 16 times and keeps the pair of readings closest in time: `monotonic` in ns, `wall` in 100 ns
-    /// since 1601.
+    /// Creates the anchor from the closest of 16 pairs of clock readings: `monotonic` in ns, `wall` in 100 ns since
+    /// 1601.
     pub fn take(mut monotonic: impl FnMut() -> i64, mut wall: impl FnMut() -> i64) -> Self {
         let mut best: Option<(i64, Self)> = None;
         for _ in 0..16 {
@@ -191,7 +192,7 @@ impl Anchor {
         best.map_or(Self { zero_100ns: 0 }, |(_, anchor)| anchor)
     }
 
-    /// Returns UTC, in 100 ns since 1601, at the monotonic time `monotonic_ns`.
+    /// Returns the anchored UTC, in 100 ns since 1601, at the monotonic time `monotonic_ns`.
     #[must_use]
     pub fn time_100ns(&self, monotonic_ns: i64) -> i64 {
         self.zero_100ns.saturating_add(monotonic_ns.div_euclid(100))

@@ -4,11 +4,11 @@ use std::fmt;
 
 use crate::utf16::{Name, Utf16};
 
-/// Code pages of UTF-16, little-endian and big-endian.
+/// Code pages of UTF-16, little-endian and big-endian, for the instance names of a V1 object.
 const UTF_16LE: u32 = 1200;
 const UTF_16BE: u32 = 1201;
 
-/// Instance name as stored in the block: in UTF-16 or in another code page.
+/// Instance name as stored in a V1 block: in UTF-16 or in another code page.
 ///
 /// The name ends at the first NUL, or with the bytes. A name that is invalid in its code page, or in an unknown code
 /// page, is read as UTF-16, as in Microsoft's sample. UNVERIFIED: no block with a code page is known.
@@ -19,12 +19,12 @@ pub struct InstanceName<'a> {
 }
 
 impl<'a> InstanceName<'a> {
-    /// Creates the name from its bytes, which are encoded in the code page `code_page`.
+    /// Creates an instance name from its bytes, which are encoded in the code page `code_page`.
     pub(crate) fn new(bytes: &'a [u8], code_page: u32) -> Self {
         Self { bytes, code_page }
     }
 
-    /// Returns the bytes of the name, without the NUL.
+    /// Returns the bytes of the instance name, without the NUL.
     #[must_use]
     pub fn as_bytes(self) -> &'a [u8] {
         match self.is_wide() {
@@ -33,13 +33,13 @@ impl<'a> InstanceName<'a> {
         }
     }
 
-    /// Returns `true` if the name consists of units of two bytes, as in every known block.
+    /// Returns `true` if the instance name consists of units of two bytes, as in every known block.
     #[must_use]
     pub fn is_wide(self) -> bool {
         matches!(self.code_page, 0 | UTF_16LE | UTF_16BE)
     }
 
-    /// Returns the name in UTF-16.
+    /// Returns the instance name in UTF-16.
     #[must_use]
     pub fn to_utf16(self) -> Utf16 {
         match self.in_code_page() {

@@ -81,13 +81,13 @@ impl CounterType {
     /// Alias of [`PERF_LARGE_RAW_BASE`](Self::PERF_LARGE_RAW_BASE).
     pub const PERF_PRECISION_TIMESTAMP: Self = Self::PERF_LARGE_RAW_BASE;
 
-    /// Returns the name of this type in C.
+    /// Returns the name of this counter type in C.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         Self::ALL.iter().find(|(known, _)| *known == self).map(|(_, name)| *name)
     }
 
-    /// Returns the type with this name in C.
+    /// Returns the counter type with this name in C.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         // `ALL` has each value once, so this second name of a value is not in it.
@@ -97,7 +97,7 @@ impl CounterType {
         Self::ALL.iter().find(|(_, known)| *known == name).map(|(known, _)| *known)
     }
 
-    /// Extracts the bit fields. Never fails: undefined subtypes become [`ValueKind::Unknown`].
+    /// Extracts the bit fields of a counter type. Never fails: undefined subtypes become [`ValueKind::Unknown`].
     #[must_use]
     pub fn decode(self) -> Decoded {
         let bits = self.0;
@@ -149,7 +149,7 @@ impl CounterType {
         }
     }
 
-    /// Returns `true` if the value is only the denominator of another counter.
+    /// Returns `true` if a counter of this type is only the denominator of another counter.
     ///
     /// This includes every named base and unnamed variants from other vendors, such as 0x40030503.
     #[must_use]
@@ -158,15 +158,15 @@ impl CounterType {
         self.decode().kind == ValueKind::Counter(CounterKind::Base)
     }
 
-    /// Returns `true` if a value needs two samples: the delta bit is set, or the type is one of the two averages,
-    /// which lack that bit.
+    /// Returns `true` if a formatted value needs two samples: the delta bit is set, or the type is an average, which
+    /// lacks it.
     #[must_use]
     pub fn needs_two_samples(self) -> bool {
         let averages = [Self::PERF_AVERAGE_TIMER, Self::PERF_AVERAGE_BULK];
         self.decode().delta || averages.iter().any(|average| average.meaning() == self.meaning())
     }
 
-    /// Returns `true` if a value cannot be computed without a base: a denominator, or a number of items.
+    /// Returns `true` if the formula of this counter type divides by a base: a denominator, or a number of items.
     #[must_use]
     pub fn needs_base(self) -> bool {
         let decoded = self.decode();
@@ -179,7 +179,7 @@ impl CounterType {
         }
     }
 
-    /// Returns the bits that decide how a value is computed: two types with equal bits have the same formula.
+    /// Returns the bits of a counter type that select its formula: two types with equal bits have the same formula.
     ///
     /// Four fields are removed. The width is stored in the block. The reserved low bits only distinguish bases. The
     /// clock is an operand, except in multi timers, where two clocks have two formulas. The display field is removed
@@ -245,7 +245,7 @@ impl fmt::Debug for CounterType {
     }
 }
 
-/// The bit fields of a [`CounterType`].
+/// Bit fields of a [`CounterType`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoded {
     /// Bits 8-9: width of the value by its type; the size field of a block overrides it.
@@ -254,13 +254,13 @@ pub struct Decoded {
     pub kind: ValueKind,
     /// Bits 20-21: the clock of the denominator.
     pub clock: Clock,
-    /// Bit 22, PERF_DELTA_COUNTER: the difference of two samples is used.
+    /// Bit 22, PERF_DELTA_COUNTER: the formula uses the difference of two samples.
     pub delta: bool,
-    /// Bit 23, PERF_DELTA_BASE: the difference of the base is used too.
+    /// Bit 23, PERF_DELTA_BASE: the formula uses the difference of the base too.
     pub delta_base: bool,
-    /// Bit 24, PERF_INVERSE_COUNTER: shown as one minus the share.
+    /// Bit 24, PERF_INVERSE_COUNTER: the value is shown as one minus the share.
     pub inverse: bool,
-    /// Bit 25, PERF_MULTI_COUNTER: scaled by a number of items.
+    /// Bit 25, PERF_MULTI_COUNTER: the formula divides by a number of items.
     pub multi: bool,
     /// Bits 28-30: suffix of the formatted value.
     pub display: Display,
@@ -269,17 +269,17 @@ pub struct Decoded {
 /// Width of a raw value that the counter type defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// PERF_SIZE_DWORD: the value has 4 bytes.
+    /// PERF_SIZE_DWORD: the raw value has 4 bytes.
     Dword,
-    /// PERF_SIZE_LARGE: the value has 8 bytes.
+    /// PERF_SIZE_LARGE: the raw value has 8 bytes.
     Large,
-    /// PERF_SIZE_ZERO: the counter has no value.
+    /// PERF_SIZE_ZERO: the counter has no raw value.
     Zero,
-    /// PERF_SIZE_VARIABLE_LEN: the block contains the length.
+    /// PERF_SIZE_VARIABLE_LEN: the block contains the length of the raw value.
     Variable,
 }
 
-/// Kind of a value.
+/// Kind of value that a counter type defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
     /// PERF_TYPE_NUMBER: a number without calculation.
@@ -288,59 +288,59 @@ pub enum ValueKind {
     Counter(CounterKind),
     /// PERF_TYPE_TEXT: a text instead of a number.
     Text(TextKind),
-    /// PERF_TYPE_ZERO: the value is always zero.
+    /// PERF_TYPE_ZERO: the value of the counter is always zero.
     Zero,
-    /// Subtype that the header `winperf.h` does not define.
+    /// Kind of value that the header `winperf.h` does not define.
     Unknown,
 }
 
-/// Subtypes of the type PERF_TYPE_NUMBER.
+/// Subtypes of the counter types of the kind PERF_TYPE_NUMBER.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberKind {
-    /// PERF_NUMBER_HEX: shown in hexadecimal.
+    /// PERF_NUMBER_HEX: number that is shown in hexadecimal.
     Hex,
-    /// PERF_NUMBER_DECIMAL: shown in decimal.
+    /// PERF_NUMBER_DECIMAL: number that is shown in decimal.
     Decimal,
-    /// PERF_NUMBER_DEC_1000: shown divided by 1000.
+    /// PERF_NUMBER_DEC_1000: number that is shown divided by 1000.
     Dec1000,
 }
 
-/// Subtypes of the type PERF_TYPE_COUNTER.
+/// Subtypes of the counter types of the kind PERF_TYPE_COUNTER.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CounterKind {
-    /// PERF_COUNTER_VALUE: the value or its difference, without division.
+    /// PERF_COUNTER_VALUE: the raw value or its difference, without division.
     Value,
-    /// PERF_COUNTER_RATE: divided by time.
+    /// PERF_COUNTER_RATE: the difference of the raw value, divided by time.
     Rate,
-    /// PERF_COUNTER_FRACTION: divided by a base.
+    /// PERF_COUNTER_FRACTION: the raw value, divided by a base.
     Fraction,
     /// PERF_COUNTER_BASE: the denominator of another counter.
     Base,
-    /// PERF_COUNTER_ELAPSED: now minus a start time.
+    /// PERF_COUNTER_ELAPSED: the time of the sample minus a start time.
     Elapsed,
     /// PERF_COUNTER_QUEUELEN: a time-weighted queue length.
     QueueLen,
     /// PERF_COUNTER_HISTOGRAM: a subtype that has a name and was never defined further.
     Histogram,
-    /// PERF_COUNTER_PRECISION: divided by the difference of its own time stamps.
+    /// PERF_COUNTER_PRECISION: the difference of the raw value, divided by the difference of its own time stamps.
     Precision,
 }
 
-/// Subtypes of the type PERF_TYPE_TEXT.
+/// Subtypes of the counter types of the kind PERF_TYPE_TEXT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextKind {
     /// PERF_TEXT_UNICODE: the text is in UTF-16LE.
     Unicode,
-    /// PERF_TEXT_ASCII: text of single bytes.
+    /// PERF_TEXT_ASCII: the text consists of single bytes.
     Ascii,
 }
 
-/// Clock that the formula of a type divides by.
+/// Clock by which the formula of a counter type divides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// PERF_TIMER_TICK: PerfTime of the block, PerfFreq ticks a second.
+    /// PERF_TIMER_TICK: the PerfTime of the block, PerfFreq ticks a second.
     PerfTime,
-    /// PERF_TIMER_100NS: 100 ns time of the block.
+    /// PERF_TIMER_100NS: the 100 ns time of the block.
     Time100Ns,
     /// PERF_OBJECT_TIMER: the counterset's own clock.
     ObjectTime,
@@ -351,17 +351,17 @@ pub enum Clock {
 /// Suffix of a formatted value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Display {
-    /// PERF_DISPLAY_NO_SUFFIX: the value has no suffix.
+    /// PERF_DISPLAY_NO_SUFFIX: the formatted value has no suffix.
     NoSuffix,
-    /// PERF_DISPLAY_PER_SEC: the value has the suffix "/sec".
+    /// PERF_DISPLAY_PER_SEC: the formatted value has the suffix "/sec".
     PerSec,
-    /// PERF_DISPLAY_PERCENT: the value has the suffix "%".
+    /// PERF_DISPLAY_PERCENT: the formatted value has the suffix "%".
     Percent,
-    /// PERF_DISPLAY_SECONDS: the value has the suffix "secs".
+    /// PERF_DISPLAY_SECONDS: the formatted value has the suffix "secs".
     Seconds,
-    /// PERF_DISPLAY_NOSHOW: not shown by itself, except PERF_AVERAGE_BULK.
+    /// PERF_DISPLAY_NOSHOW: the counter is not shown by itself, except PERF_AVERAGE_BULK.
     NoShow,
-    /// Display value that the header `winperf.h` does not define.
+    /// Suffix code that the header `winperf.h` does not define.
     Unknown,
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::counter_type::CounterType;
 use crate::guid::Guid;
 
-/// Text of a registration: borrowed if built into the library, otherwise owned.
+/// Text of a registration, such as a name: borrowed if built into the library, otherwise owned.
 pub type Text = Cow<'static, str>;
 
 const NO_TEXT: Text = Cow::Borrowed("");
@@ -19,7 +19,7 @@ pub struct CounterId(pub u32);
 /// Counters that a query requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CounterFilter {
-    /// Every counter of the counterset.
+    /// All counters of the counterset.
     #[doc(alias = "PERF_WILDCARD_COUNTER")]
     All,
     /// The counter with this id.
@@ -74,17 +74,17 @@ pub struct Counterset {
     pub name: Text,
     /// English help text: what the counterset counts and how its instances are named. Empty = none.
     pub help: Text,
-    /// GUID and name of the provider.
+    /// GUID and name of the counterset's provider.
     pub provider: ProviderIdentity,
-    /// Number of instances that the counterset can have.
+    /// Kind of the counterset by the number of its instances.
     pub instance_type: InstanceType,
-    /// All counters, in registration order.
+    /// All counters of the counterset, in registration order.
     pub counters: Cow<'static, [Counter]>,
-    /// Names and help texts in other languages.
+    /// Names and help texts of the counterset and its counters in other languages.
     pub translations: Cow<'static, [Translation]>,
-    /// Title index in the V1 format: even; the index of the help text is the next number.
+    /// Title index of the counterset in the V1 format: even; the index of its help text is the next number.
     pub v1_index: Option<u32>,
-    /// The most useful counter: V1 blocks and PDH call it the default counter.
+    /// Most useful counter of the counterset: V1 blocks and PDH call it the default counter.
     pub default_counter: Option<CounterId>,
     /// Counterset whose values this counterset presents in another form: counters of the same names, other instances.
     pub view_of: Option<Guid>,
@@ -93,7 +93,7 @@ pub struct Counterset {
 }
 
 impl Counterset {
-    /// Creates a counterset without counters, and without other properties.
+    /// Creates a counterset with a GUID, a name and a kind of instances, without counters or other properties.
     #[must_use]
     pub fn new(guid: Guid, name: impl Into<Text>, instance_type: InstanceType) -> Self {
         Self { name: name.into(), ..Self::unnamed(guid, instance_type) }
@@ -117,37 +117,37 @@ impl Counterset {
         }
     }
 
-    /// Sets the help text.
+    /// Sets the help text of the counterset.
     #[must_use]
     pub fn help(self, help: impl Into<Text>) -> Self {
         Self { help: help.into(), ..self }
     }
 
-    /// Sets GUID and name of the provider.
+    /// Sets GUID and name of the counterset's provider.
     #[must_use]
     pub fn provider(self, guid: Guid, name: impl Into<Text>) -> Self {
         Self { provider: ProviderIdentity { guid, name: name.into() }, ..self }
     }
 
-    /// Sets the counters, in registration order.
+    /// Sets the counters of the counterset, in registration order.
     #[must_use]
     pub fn counters(self, counters: impl IntoIterator<Item = Counter>) -> Self {
         Self { counters: counters.into_iter().collect(), ..self }
     }
 
-    /// Sets names and help texts in other languages.
+    /// Sets names and help texts of the counterset in other languages.
     #[must_use]
     pub fn translations(self, translations: impl IntoIterator<Item = Translation>) -> Self {
         Self { translations: translations.into_iter().collect(), ..self }
     }
 
-    /// Sets the title index in the V1 format, an even number.
+    /// Sets the title index of the counterset in the V1 format, an even number.
     #[must_use]
     pub fn v1_index(self, index: impl Into<Option<u32>>) -> Self {
         Self { v1_index: index.into(), ..self }
     }
 
-    /// Sets the most useful counter.
+    /// Sets the most useful counter of the counterset, its default counter.
     #[must_use]
     pub fn default_counter(self, counter: impl Into<Option<CounterId>>) -> Self {
         Self { default_counter: counter.into(), ..self }
@@ -165,7 +165,7 @@ impl Counterset {
         Self { scope: scope.into(), ..self }
     }
 
-    /// Returns the counter with this id; the first one if a registration repeats an id.
+    /// Returns the counter of this counterset with an id; the first one if a registration repeats an id.
     #[must_use]
     pub fn counter(&self, id: CounterId) -> Option<&Counter> {
         self.counters.iter().find(|c| c.id == id)
@@ -177,7 +177,7 @@ impl Counterset {
         counter.divisor().and_then(|base| self.counter(base)).is_some_and(|base| base.wraps)
     }
 
-    /// Returns the lowest detail level of the displayable counters (R-48).
+    /// Returns the lowest detail level of the counterset's displayable counters (R-48).
     #[must_use]
     pub fn detail(&self) -> DetailLevel {
         let shown = self.counters.iter().filter(|c| !c.attributes.contains(Attributes::NO_DISPLAYABLE));
@@ -194,20 +194,20 @@ pub struct ProviderIdentity {
     pub name: Text,
 }
 
-/// Cost of collecting a counter: the time that it takes for one instance, in classes.
+/// Cost class of a counter: the time that collecting it takes for one instance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CostClass {
-    /// Less than 20 microseconds per instance.
+    /// Less than 20 microseconds for one instance.
     #[default]
     Cheap,
-    /// Less than 200 microseconds per instance.
+    /// Less than 200 microseconds for one instance.
     Moderate,
-    /// 200 microseconds per instance or more: such a counter is read only if a query names it.
+    /// 200 microseconds or more for one instance: such a counter is read only if a query names it.
     Expensive,
 }
 
 impl CostClass {
-    /// Returns the class of a measured time per instance.
+    /// Returns the cost class of a measured collection time per instance.
     ///
     /// ```
     /// use std::time::Duration;
@@ -225,7 +225,7 @@ impl CostClass {
         }
     }
 
-    /// Returns the keyword of the class, as in the catalogue.
+    /// Returns the keyword of the cost class, as in the catalogue.
     #[must_use]
     pub const fn keyword(self) -> &'static str {
         match self {
@@ -240,21 +240,22 @@ impl CostClass {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Counter {
-    /// Key of the counter within its counterset.
+    /// Id of the counter, unique within its counterset.
     pub id: CounterId,
     /// English name of the counter; some bases have none.
     pub name: Option<Text>,
     /// English help text: meaning, unit, source, difference to Windows. Empty = none.
     pub help: Text,
-    /// Type, which decides how the raw value becomes a formatted value.
+    /// Counter type, which selects the formula from raw value to formatted value.
     pub counter_type: CounterType,
-    /// Display attributes, such as hidden or hexadecimal.
+    /// Display attributes of the counter, such as hidden or hexadecimal.
     pub attributes: Attributes,
-    /// Detail level: the intended audience.
+    /// Detail level of the counter: its intended audience.
     pub detail: DetailLevel,
-    /// Power of ten by which charts multiply the values, -10..=10. Never applied to a formatted value by itself.
+    /// Power of ten by which charts multiply the values of the counter, -10..=10. Never applied to a formatted value
+    /// by itself.
     pub default_scale: i32,
-    /// Counter that this counter is divided by.
+    /// Id of the counter by which this counter is divided: its base.
     pub base: Option<CounterId>,
     /// Counter that contains the object clock.
     pub perf_time: Option<CounterId>,
@@ -262,7 +263,7 @@ pub struct Counter {
     pub perf_freq: Option<CounterId>,
     /// Counter that contains the number of items of a multi timer.
     pub multi: Option<CounterId>,
-    /// Function that combines the raw values of several instances.
+    /// Function that combines the raw values of several instances to an aggregate.
     pub aggregate: Aggregate,
     /// UCUM unit of the formatted value; empty = a plain number.
     pub unit: Text,
@@ -273,12 +274,12 @@ pub struct Counter {
     pub caps: bool,
     /// Cost of collecting the counter.
     pub cost_class: CostClass,
-    /// Source of the value; empty = not named. A counter that never has a value has no source, and an
+    /// Source of the counter's value; empty = not named. A counter that never has a value has no source, and an
     /// [`availability`](Self::availability).
     pub source: CounterSource,
     /// Reason why the counter sometimes or always has no value; empty = it always has a value.
     pub availability: Text,
-    /// Title index in the V1 format.
+    /// Title index of the counter in the V1 format.
     pub v1_index: Option<u32>,
 }
 
@@ -321,19 +322,19 @@ impl Counter {
         }
     }
 
-    /// Sets the English name; an empty text means no name.
+    /// Sets the English name of the counter; an empty text means no name.
     #[must_use]
     pub fn name(self, name: impl Into<Text>) -> Self {
         Self { name: Some(name.into()).filter(|name| !name.is_empty()), ..self }
     }
 
-    /// Sets the help text.
+    /// Sets the help text of the counter.
     #[must_use]
     pub fn help(self, help: impl Into<Text>) -> Self {
         Self { help: help.into(), ..self }
     }
 
-    /// Sets all display attributes.
+    /// Sets all display attributes of the counter.
     #[must_use]
     pub fn attributes(self, attributes: Attributes) -> Self {
         Self { attributes, ..self }
@@ -345,19 +346,19 @@ impl Counter {
         self.attributes(Attributes::NO_DISPLAYABLE)
     }
 
-    /// Sets the intended audience.
+    /// Sets the detail level of the counter: its intended audience.
     #[must_use]
     pub fn detail(self, detail: DetailLevel) -> Self {
         Self { detail, ..self }
     }
 
-    /// Sets the power of ten by which charts multiply the values.
+    /// Sets the power of ten by which charts multiply the counter's values.
     #[must_use]
     pub fn default_scale(self, default_scale: i32) -> Self {
         Self { default_scale, ..self }
     }
 
-    /// Sets the counter that this counter is divided by.
+    /// Sets the counter by which this counter is divided: its base.
     #[must_use]
     pub fn base(self, base: impl Into<Option<CounterId>>) -> Self {
         Self { base: base.into(), ..self }
@@ -381,7 +382,7 @@ impl Counter {
         Self { aggregate, ..self }
     }
 
-    /// Sets the UCUM unit of the formatted value.
+    /// Sets the UCUM unit of the counter's formatted value.
     #[must_use]
     pub fn unit(self, unit: impl Into<Text>) -> Self {
         Self { unit: unit.into(), ..self }
@@ -405,7 +406,7 @@ impl Counter {
         Self { cost_class, ..self }
     }
 
-    /// Sets the source of the value: a description, or a file and a field of it.
+    /// Sets the source of the counter's value: a description, or a file and a field of it.
     #[must_use]
     pub fn source(self, source: impl Into<CounterSource>) -> Self {
         Self { source: source.into(), ..self }
@@ -417,7 +418,7 @@ impl Counter {
         Self { availability: availability.into(), ..self }
     }
 
-    /// Sets the title index in the V1 format, an even number.
+    /// Sets the title index of the counter in the V1 format, an even number.
     #[must_use]
     pub fn v1_index(self, index: impl Into<Option<u32>>) -> Self {
         Self { v1_index: index.into(), ..self }
@@ -429,7 +430,7 @@ impl Counter {
         self.name.as_deref().map_or_else(|| format!("#{}", self.id.0).into(), Cow::Borrowed)
     }
 
-    /// Returns the id of the divisor: the base, or the number of items.
+    /// Returns the id of the counter that divides this one: the base, or the number of items.
     #[must_use]
     pub fn divisor(&self) -> Option<CounterId> {
         self.base.or(self.multi)
@@ -459,15 +460,16 @@ impl Counter {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CounterSource {
-    /// File that the value is read from. Capitals stand for the number or name of an instance. A name without `/` is
-    /// that of a file in the directory of a control group. Empty = not a file.
+    /// File from which the value of a counter is read. Capitals stand for the number or name of an instance. A name
+    /// without `/` is that of a file in the directory of a control group. Empty = not a file.
     pub file: Text,
-    /// Field of the file, and its conversion; a description if the source is not a file. Empty = the whole file.
+    /// Field of the source file, and its conversion; a description if the source is not a file. Empty = the whole
+    /// file.
     pub field: Text,
 }
 
 impl CounterSource {
-    /// Returns `true` if there is no source.
+    /// Returns `true` if no source of the counter's value is named.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.file.is_empty() && self.field.is_empty()
@@ -481,14 +483,14 @@ impl fmt::Display for CounterSource {
     }
 }
 
-/// Converts the description of a source that is not a file.
+/// Converts the description of a counter's source that is not a file.
 impl From<&'static str> for CounterSource {
     fn from(description: &'static str) -> Self {
         Self { file: NO_TEXT, field: description.into() }
     }
 }
 
-/// Converts the description of a source that is not a file.
+/// Converts the description of a counter's source that is not a file.
 impl From<String> for CounterSource {
     fn from(description: String) -> Self {
         Self { file: NO_TEXT, field: description.into() }
@@ -498,58 +500,58 @@ impl From<String> for CounterSource {
 /// Names and help texts of a counterset in one language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Translation {
-    /// Windows language id (LCID).
+    /// Language of a translation, as a Windows language id (LCID).
     pub language: Language,
-    /// Name of the counterset.
+    /// Name of the counterset in one language.
     pub name: Text,
-    /// Help text of the counterset; empty = none.
+    /// Help text of the counterset in one language; empty = none.
     pub help: Text,
-    /// Names and help texts of counters; a counter can be missing.
+    /// Names and help texts of counters in one language; a counter can be missing.
     pub counters: Cow<'static, [(CounterId, Text, Text)]>,
 }
 
-/// A Windows language id (LCID), or the default.
+/// Windows language id (LCID), or the default language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Language(pub u32);
 
 impl Language {
-    /// Configured language of the queried machine.
+    /// Default language: the configured language of the queried machine.
     pub const DEFAULT: Self = Self(0);
     /// English, without a region.
     pub const ENGLISH: Self = Self(0x0009);
 
-    /// Returns the primary language: the low 10 bits.
+    /// Returns the primary language, without the region: the low 10 bits of the language id.
     #[must_use]
     pub const fn primary(self) -> u32 {
         self.0 & 0x3FF
     }
 }
 
-/// Number of instances that a counterset can have. Stored in the `InstanceType` field.
+/// Kind of a counterset by the number of its instances. Stored in the `InstanceType` field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InstanceType {
-    /// At most one instance, without a name in queries.
+    /// Counterset with at most one instance, without a name in queries.
     #[doc(alias = "PERF_COUNTERSET_SINGLE_INSTANCE")]
     Single,
-    /// Any number of instances.
+    /// Counterset with any number of instances.
     #[doc(alias = "PERF_COUNTERSET_MULTI_INSTANCES")]
     Multiple,
-    /// Several instances; consumers receive only the aggregate.
+    /// Counterset with several instances, of which consumers receive only the aggregate.
     #[doc(alias = "PERF_COUNTERSET_SINGLE_AGGREGATE")]
     SingleAggregate,
-    /// Several instances and a synthetic `_Total`.
+    /// Counterset with several instances and a synthetic `_Total`.
     #[doc(alias = "PERF_COUNTERSET_MULTI_AGGREGATE")]
     MultiAggregate,
     /// Like `SingleAggregate`, with vanished instances still included in the aggregate.
     #[doc(alias = "PERF_COUNTERSET_SINGLE_AGGREGATE_HISTORY")]
     SingleAggregateHistory,
-    /// Several instances; rows with equal names are merged.
+    /// Counterset with several instances, in which rows with equal names are merged.
     #[doc(alias = "PERF_COUNTERSET_INSTANCE_AGGREGATE")]
     InstanceAggregate,
 }
 
 impl InstanceType {
-    /// Converts the `InstanceType` field; `None` if the value is undefined.
+    /// Converts the `InstanceType` field of a registration; `None` if the value is undefined.
     #[must_use]
     pub const fn from_wire(value: u32) -> Option<Self> {
         Some(match value {
@@ -565,7 +567,7 @@ impl InstanceType {
         })
     }
 
-    /// Returns the value of the `InstanceType` field.
+    /// Returns the value of the `InstanceType` field of a registration.
     #[must_use]
     pub const fn to_wire(self) -> u32 {
         match self {
@@ -578,36 +580,36 @@ impl InstanceType {
         }
     }
 
-    /// Returns `true` if entries of a query name an instance.
+    /// Returns `true` if query entries for such a counterset name an instance.
     #[must_use]
     pub const fn is_multiple(self) -> bool {
         matches!(self, Self::Multiple | Self::MultiAggregate | Self::InstanceAggregate)
     }
 }
 
-/// Function that combines raw values of instances. Stored in the `AggregateFunc` field.
+/// Function that combines the raw values of several instances to an aggregate. Stored in the `AggregateFunc` field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Aggregate {
     /// No aggregation of several instances.
     #[default]
     #[doc(alias = "PERF_AGGREGATE_UNDEFINED")]
     Undefined,
-    /// Sum of all instances.
+    /// Sum of the raw values of all instances.
     #[doc(alias = "PERF_AGGREGATE_TOTAL")]
     Total,
-    /// Mean of all instances.
+    /// Mean of the raw values of all instances.
     #[doc(alias = "PERF_AGGREGATE_AVG")]
     Avg,
-    /// Minimum of all instances.
+    /// Minimum of the raw values of all instances.
     #[doc(alias = "PERF_AGGREGATE_MIN")]
     Min,
-    /// Maximum of all instances.
+    /// Maximum of the raw values of all instances.
     #[doc(alias = "PERF_AGGREGATE_MAX")]
     Max,
 }
 
 impl Aggregate {
-    /// Converts the `AggregateFunc` field; `None` if the value is undefined.
+    /// Converts the `AggregateFunc` field of a registration; `None` if the value is undefined.
     #[must_use]
     pub const fn from_wire(value: u32) -> Option<Self> {
         Some(match value {
@@ -620,7 +622,7 @@ impl Aggregate {
         })
     }
 
-    /// Returns the value of the `AggregateFunc` field.
+    /// Returns the value of the `AggregateFunc` field of a registration.
     #[must_use]
     pub const fn to_wire(self) -> u32 {
         match self {
@@ -633,59 +635,59 @@ impl Aggregate {
     }
 }
 
-/// Intended audience of a counter; PerfLib V2 uses two levels.
+/// Detail level of a counter: its intended audience; PerfLib V2 uses two levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DetailLevel(pub u32);
 
 impl DetailLevel {
-    /// Counters for every user.
+    /// Detail level of counters for every user.
     #[doc(alias = "PERF_DETAIL_NOVICE")]
     pub const NOVICE: Self = Self(100);
-    /// Counters for users who know the subject.
+    /// Detail level of counters for users who know the subject.
     #[doc(alias = "PERF_DETAIL_ADVANCED")]
     pub const ADVANCED: Self = Self(200);
-    /// Counters for users who are experts.
+    /// Detail level of counters for users who are experts.
     #[doc(alias = "PERF_DETAIL_EXPERT")]
     pub const EXPERT: Self = Self(300);
-    /// Counters for their developer: the highest level, which includes every counter.
+    /// Detail level of counters for their developer: the highest level, which includes every counter.
     #[doc(alias = "PERF_DETAIL_WIZARD")]
     pub const WIZARD: Self = Self(400);
 }
 
-/// The `Attrib` bits of a counter.
+/// Display attributes of a counter: its `Attrib` bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Attributes(pub u64);
 
 impl Attributes {
-    /// The provider stores the address of the value, not the value.
+    /// Attribute: the provider stores the address of the value, not the value.
     #[doc(alias = "PERF_ATTRIB_BY_REFERENCE")]
     pub const BY_REFERENCE: Self = Self(0x01);
-    /// The counter is a helper (base, time, frequency) and is not displayed.
+    /// Attribute: the counter is a helper (base, time, frequency) and is not displayed.
     #[doc(alias = "PERF_ATTRIB_NO_DISPLAYABLE")]
     pub const NO_DISPLAYABLE: Self = Self(0x02);
-    /// The value is printed without thousands separators.
+    /// Attribute: the value is printed without thousands separators.
     #[doc(alias = "PERF_ATTRIB_NO_GROUP_SEPARATOR")]
     pub const NO_GROUP_SEPARATOR: Self = Self(0x04);
-    /// The value is printed as a real number.
+    /// Attribute: the value is printed as a real number.
     #[doc(alias = "PERF_ATTRIB_DISPLAY_AS_REAL")]
     pub const DISPLAY_AS_REAL: Self = Self(0x08);
-    /// The value is printed in hexadecimal.
+    /// Attribute: the value is printed in hexadecimal.
     #[doc(alias = "PERF_ATTRIB_DISPLAY_AS_HEX")]
     pub const DISPLAY_AS_HEX: Self = Self(0x10);
 
-    /// Returns `true` if all bits of `other` are set.
+    /// Returns `true` if all attribute bits of `other` are set.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Returns the union of both sets of bits.
+    /// Returns the union of two sets of attribute bits.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Returns `true` if a registration is permitted to have this combination (R-1).
+    /// Returns `true` if a registration may give a counter this combination of attributes (R-1).
     #[must_use]
     pub const fn is_allowed(self) -> bool {
         // Only manifests and the catalogue are refused: readers of blocks accept every combination (R-1).

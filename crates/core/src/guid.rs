@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A GUID as 16 stored bytes: the first three fields little-endian, the rest in order.
+/// GUID of a counterset or provider as 16 stored bytes: the first three fields little-endian, the rest in order.
 ///
 /// Ordered by the stored bytes, which is the order of an enumeration.
 ///
@@ -27,7 +27,7 @@ impl Guid {
         Self(bytes)
     }
 
-    /// Returns the 16 bytes as stored in a block.
+    /// Returns the 16 bytes of the GUID as stored in a block.
     #[must_use]
     pub const fn to_wire(self) -> [u8; 16] {
         self.0
@@ -41,7 +41,7 @@ impl Guid {
         Self([d, c, b, a, f, e, h, g, i, j, k, l, m, n, o, p])
     }
 
-    /// Returns the 32 hexadecimal digits as they are written, as one number.
+    /// Returns the 32 hexadecimal digits of the GUID as they are written, as one number.
     #[must_use]
     pub const fn to_u128(self) -> u128 {
         let [d, c, b, a, f, e, h, g, i, j, k, l, m, n, o, p] = self.0;

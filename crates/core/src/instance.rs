@@ -9,12 +9,12 @@ use crate::utf16::{Name, Utf16};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InstanceId(pub u32);
 
-/// Instance ids that a query requests.
+/// Filter for the instance ids that a query requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InstanceIdFilter {
-    /// Instances with any id.
+    /// Filter that includes instances with any id.
     Any,
-    /// The instance with this id.
+    /// Filter that includes only the instance with this id.
     One(InstanceId),
 }
 
@@ -39,7 +39,7 @@ impl InstanceIdFilter {
         }
     }
 
-    /// Returns `true` if the filter includes an instance with this id.
+    /// Returns `true` if the filter includes an instance with the id `id`.
     #[must_use]
     pub fn matches(self, id: InstanceId) -> bool {
         match self {
@@ -58,8 +58,8 @@ pub struct Instance {
     pub id: InstanceId,
 }
 
-/// Start time of a process, or generation of an instance. Distinguishes two instances that had the same name and id one
-/// after the other. `None` = unknown.
+/// Birth of an instance: the start time of a process, or a generation. Distinguishes two instances that had the same
+/// name and id one after the other. `None` = unknown.
 pub type Birth = Option<NonZeroU64>;
 
 /// Program that provides an instance.
@@ -70,17 +70,18 @@ pub enum Owner {
     System,
     /// Program that publishes its own counters.
     Process {
-        /// Process id; 0 if several programs of that user provide the instance together.
+        /// Id of the publishing process; 0 if several programs of that user provide the instance together.
         pid: u32,
-        /// User id of the process.
+        /// User id of the publishing process.
         user: u32,
     },
 }
 
-/// Identity of an instance. Two samples can be compared only if all fields are equal; positions do not matter.
+/// Identity of an instance over time. Two samples can be compared only if all fields are equal; positions do not
+/// matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity<'a> {
-    /// GUID of the counterset.
+    /// GUID of the instance's counterset.
     pub counterset: Guid,
     /// Name of the instance.
     pub instance: Name<'a>,

@@ -9,34 +9,34 @@ use crate::value::{NoValue, RawValue};
 /// Value of one counter of one instance at one time, with everything that its formula needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample<'a> {
-    /// Counterset and instance of the value.
+    /// Identity of the counterset's instance to which the value belongs.
     pub identity: Identity<'a>,
-    /// Id of the counter.
+    /// Id of the counter to which the sample belongs.
     pub counter: CounterId,
-    /// Counter type, which selects the formula.
+    /// Type of the sampled counter, which selects the formula.
     pub counter_type: CounterType,
-    /// Raw value of the counter.
+    /// Raw value of the counter in this sample.
     pub raw: RawValue,
-    /// Raw value of the base, if the counter has a base and it was delivered.
+    /// Raw value of the counter's base in this sample, if the counter has a base and it was delivered.
     pub base: Option<RawValue>,
     /// `true` if the raw value is stored in 4 bytes and can pass zero once between two samples.
     pub wraps: bool,
     /// `true` if the base is stored in 4 bytes and can pass zero once between two samples.
     pub base_wraps: bool,
-    /// Clock readings at the time of the sample.
+    /// Readings, at the time of the sample, of the clocks that formulas divide by.
     pub clocks: Clocks,
 }
 
-/// The clocks that formulas divide by.
+/// Readings of the clocks that formulas divide by, at the time of a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clocks {
     /// Reading of PerfTime, in ticks.
     pub perf_time: i64,
     /// Ticks of PerfTime per second.
     pub perf_freq: i64,
-    /// Time in 100 ns since 1601, UTC.
+    /// UTC of the sample, in 100 ns since 1601.
     pub time_100ns: i64,
-    /// Ticks of the counterset's own clock.
+    /// Reading of the counterset's own clock, in ticks.
     pub object_time: i64,
     /// Ticks per second of the counterset's own clock.
     pub object_freq: i64,
@@ -67,7 +67,7 @@ impl Clocks {
     }
 }
 
-/// Uses 100 ns time as the object clock, as for V2 countersets without time counters of their own.
+/// Converts the clock readings of a collection, with the 100 ns time as the object clock.
 impl From<&ClockReading> for Clocks {
     fn from(reading: &ClockReading) -> Self {
         Self {
@@ -80,31 +80,31 @@ impl From<&ClockReading> for Clocks {
     }
 }
 
-/// Values of a sample that a formula needs, without identity and type.
+/// Numbers of a sample that a formula needs, without identity and counter type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SampleValues<'a> {
-    /// Raw value of the counter.
+    /// Raw value of the counter in this sample.
     pub raw: RawValue,
-    /// Raw value of the base, if the counter has a base and it was delivered.
+    /// Raw value of the counter's base in this sample, if the counter has a base and it was delivered.
     pub base: Option<RawValue>,
-    /// Clock readings at the time of the sample.
+    /// Readings, at the time of the sample, of the clocks that formulas divide by.
     pub clocks: &'a Clocks,
 }
 
-/// Values of a sample like [`SampleValues`], without the stored widths of the numbers.
+/// Numbers of a sample like [`SampleValues`], without the stored widths of the values.
 #[doc(hidden)] // for the engine alone
 #[derive(Clone, Copy, Debug)]
 pub struct PlainSampleValues<'a> {
-    /// Raw value of the counter.
+    /// Raw value of the counter in this sample.
     pub raw: u64,
-    /// Raw value of the base, if the counter has a base and it was delivered.
+    /// Raw value of the counter's base in this sample, if the counter has a base and it was delivered.
     pub base: Option<u64>,
-    /// Clock readings at the time of the sample.
+    /// Readings, at the time of the sample, of the clocks that formulas divide by.
     pub clocks: &'a Clocks,
 }
 
 impl<'a> SampleValues<'a> {
-    /// Converts to [`PlainSampleValues`], which drops the widths.
+    /// Converts the numbers of a sample to [`PlainSampleValues`], which drops the widths.
     #[inline]
     pub(crate) fn plain(&self) -> PlainSampleValues<'a> {
         PlainSampleValues { raw: self.raw.get(), base: self.base.map(RawValue::get), clocks: self.clocks }
@@ -112,7 +112,7 @@ impl<'a> SampleValues<'a> {
 }
 
 impl Sample<'_> {
-    /// Returns the values of the sample that a formula needs.
+    /// Returns the numbers of the sample that a formula needs.
     #[must_use]
     pub fn numbers(&self) -> SampleValues<'_> {
         SampleValues { raw: self.raw, base: self.base, clocks: &self.clocks }
@@ -141,7 +141,7 @@ pub fn pair(old: &Sample<'_>, new: &Sample<'_>) -> Result<(), NoValue> {
     Ok(())
 }
 
-/// Returns the reason for a decreased value or clock: the cause that the numbers reveal, otherwise `reason`.
+/// Returns the reason why a raw value or clock decreased: the cause that the numbers reveal, otherwise `reason`.
 pub(crate) fn why_it_fell(
     old: &SampleValues<'_>,
     new: &SampleValues<'_>,
@@ -165,8 +165,8 @@ pub(crate) fn why_it_fell(
     }
 }
 
-/// Returns `true` if the measured machine was restarted between two readings: PerfTime decreased, and it has counted
-/// no longer than the time that passed by the 100 ns clock.
+/// Returns `true` if the measured machine was restarted between two clock readings: PerfTime decreased, and it has
+/// counted no longer than the time that passed by the 100 ns clock.
 pub(crate) fn restarted(before: &Clocks, now: &Clocks) -> bool {
     if now.perf_time >= before.perf_time {
         return false;
@@ -189,7 +189,8 @@ pub(crate) fn unwrapped(old: RawValue, new: RawValue) -> RawValue {
     RawValue::U64(u64::from(from).saturating_add(u64::from(to.wrapping_sub(from))))
 }
 
-/// Returns `true` if a decrease can be a wrap: the wrapped increase is below 2^31, half of the range of 4 bytes.
+/// Returns `true` if a decrease of a 4-byte value can be a wrap: the wrapped increase is below 2^31, half of its
+/// range.
 fn may_wrap(from: u32, to: u32) -> bool {
     to < from && to.wrapping_sub(from) < 1 << 31
 }

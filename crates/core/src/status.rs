@@ -1,14 +1,14 @@
-//! Win32 codes that PerfLib returns.
+//! Win32 status codes that PerfLib returns.
 
 use std::fmt;
 
-/// Win32 code of a function, an entry of a query or a result. 0 is success.
+/// Win32 status code of a function, of a query entry or of a result. 0 is success.
 ///
 /// The constants keep their exact C spelling. Source: MS Learn, "System Error Codes".
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Status(pub u32);
 
-/// Defines the constants of a code type, with their names and meanings.
+/// Defines the constants of a type of status codes, with their names and meanings.
 macro_rules! codes {
     ($codes:ident: $($name:ident = $value:literal, $what:literal;)*) => {
         impl $codes {
@@ -17,7 +17,7 @@ macro_rules! codes {
                 pub const $name: Self = Self($value);
             )*
 
-            /// Returns the name of this code in C.
+            /// Returns the name of this status code in C.
             #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 match self {
@@ -26,7 +26,7 @@ macro_rules! codes {
                 }
             }
 
-            /// Returns the meaning of the code in words.
+            /// Returns the meaning of the status code in words.
             #[must_use]
             pub const fn meaning(self) -> Option<&'static str> {
                 match self {
@@ -64,7 +64,7 @@ codes! { Status:
 }
 
 impl Status {
-    /// Returns `true` if the code is ERROR_SUCCESS.
+    /// Returns `true` if the status code is ERROR_SUCCESS.
     #[must_use]
     pub const fn is_success(self) -> bool {
         self.0 == 0

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::wire::length;
 
-/// Name as stored in a block: UTF-16LE without the terminating NUL. Borrowed, not aligned.
+/// Text as stored in a block, such as an instance name: UTF-16LE without the terminating NUL. Borrowed, not aligned.
 ///
 /// Unpaired surrogates are displayed as U+FFFD; names are compared by code units.
 #[derive(Clone, Copy, Default)]
@@ -26,12 +26,12 @@ impl<'a> Name<'a> {
         }
     }
 
-    /// Returns the text of `bytes`, which contain whole units without a NUL.
+    /// Returns the text of `bytes`, which contain whole UTF-16 units without a NUL.
     pub(crate) fn whole(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
 
-    /// Returns the UTF-16 code units.
+    /// Returns the UTF-16 code units of the text.
     pub fn units(self) -> impl DoubleEndedIterator<Item = u16> + ExactSizeIterator + Clone + 'a {
         self.bytes.chunks_exact(2).map(|unit| match unit {
             [low, high] => u16::from_le_bytes([*low, *high]),
@@ -39,14 +39,14 @@ impl<'a> Name<'a> {
         })
     }
 
-    /// Returns the little-endian bytes, without the NUL.
+    /// Returns the little-endian bytes of the text, without the NUL.
     #[must_use]
     #[inline]
     pub fn as_bytes(self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Returns `true` if the name has no code units.
+    /// Returns `true` if the text has no code units.
     #[must_use]
     #[inline]
     pub fn is_empty(self) -> bool {
@@ -128,19 +128,19 @@ impl Utf16 {
         Self(self.0.iter().map(|unit| upper(*unit)).collect())
     }
 
-    /// Returns the UTF-16 code units.
+    /// Returns the UTF-16 code units of the text.
     #[must_use]
     pub fn units(&self) -> &[u16] {
         &self.0
     }
 
-    /// Returns the number of code units.
+    /// Returns the number of UTF-16 code units of the text.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Returns `true` if there are no code units.
+    /// Returns `true` if the text has no UTF-16 code units.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -188,7 +188,7 @@ fn lossy(units: impl Iterator<Item = u16>, f: &mut fmt::Formatter<'_>) -> fmt::R
     char::decode_utf16(units).try_for_each(|c| f.write_char(c.unwrap_or(char::REPLACEMENT_CHARACTER)))
 }
 
-/// Returns the simple upper-case form of one code unit, which names are compared by.
+/// Returns the simple upper-case form of a UTF-16 code unit, by which names are compared.
 ///
 /// A unit whose capital is not exactly one unit (a surrogate, `ß`) is returned unchanged. This is the full mapping of
 /// Unicode if that gives one unit. It differs from the simple mapping for the Greek letters with iota subscript

@@ -11,14 +11,14 @@ use crate::status::Status;
 /// Raw value as stored in a block: unsigned, with its stored width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RawValue {
-    /// Value of 4 bytes.
+    /// Raw value of 4 bytes.
     U32(u32),
-    /// Value of 8 bytes.
+    /// Raw value of 8 bytes.
     U64(u64),
 }
 
 impl RawValue {
-    /// Returns the value as a number, regardless of its width.
+    /// Returns the raw value as a number, regardless of its width.
     #[must_use]
     pub const fn get(self) -> u64 {
         match self {

@@ -13,92 +13,92 @@ use crate::utf16::Name;
 use crate::v2::{BlockValue, CounterDataType};
 use crate::wire::{Why, WireError};
 
-/// Treatment of violated rules.
+/// Strictness of reading a block: the treatment of violated rules.
 ///
 /// Bytes that cannot be read safely are an error in both modes. Violations of rules that bind only writers (padding,
 /// reserved fields, exact sizes) are an error in one mode and ignored in the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The first violation is an error.
+    /// The first violation of a rule is an error.
     Strict,
-    /// Violations are listed and otherwise ignored.
+    /// Violations of rules are listed and otherwise ignored.
     Tolerant,
 }
 
 /// Event during the visit of a block.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// Start of a structure.
+    /// Start of a structure of the visited block.
     Structure {
-        /// Offset of the structure.
+        /// Offset of the structure that starts, from the start of the block.
         offset: usize,
-        /// Nesting depth of the structure.
+        /// Nesting depth of the structure that starts.
         depth: usize,
-        /// Microsoft's name of the structure.
+        /// Name that Microsoft gives the structure.
         name: &'static str,
-        /// Index among the structures of the same kind.
+        /// Index of the structure among those of the same kind.
         index: Option<usize>,
     },
     /// Field of the structure that was started last.
     Field {
-        /// Offset of the field.
+        /// Offset of the visited field from the start of the block.
         offset: usize,
         /// Nesting depth of the structure that contains the field.
         depth: usize,
-        /// Microsoft's name of the field.
+        /// Name that Microsoft gives the field.
         name: &'static str,
-        /// Value of the field.
+        /// Value of the visited field.
         value: FieldValue<'a>,
     },
     /// Value of a counter, in the structure that was started last.
     CounterValue {
-        /// Offset of the value.
+        /// Offset of the counter value from the start of the block.
         offset: usize,
-        /// Nesting depth of the structure that contains the value.
+        /// Nesting depth of the structure that contains the counter value.
         depth: usize,
-        /// Position of the counter's definition.
+        /// Position of the counter's definition in its object or result.
         position: usize,
-        /// Value of the counter.
+        /// Value of the visited counter.
         value: FieldValue<'a>,
     },
-    /// Violation of a rule at this point. Data that cannot be read because of it are not visited.
+    /// Violation of a format rule at this point of the block. Data that cannot be read because of it are not visited.
     Broken(WireError),
-    /// Remark on legal and unusual data.
+    /// Remark on legal and unusual data of the block.
     Unusual(WireError),
 }
 
-/// Value of a field.
+/// Value of a visited field of a block.
 #[derive(Clone, Copy, Debug)]
 pub enum FieldValue<'a> {
-    /// Unsigned number of 32 bits.
+    /// Field with an unsigned number of 32 bits.
     U32(u32),
-    /// Signed number of 32 bits.
+    /// Field with a signed number of 32 bits.
     I32(i32),
-    /// Signed number of 64 bits.
+    /// Field with a signed number of 64 bits.
     I64(i64),
-    /// Id, or the constant for all ids.
+    /// Field with an id, or with the constant for all ids.
     IdOrAll(u32),
-    /// Win32 code of a status field.
+    /// Field with a Win32 status code.
     Status(Status),
-    /// GUID of a counterset or provider.
+    /// Field with the GUID of a counterset or provider.
     Guid(Guid),
-    /// Date and time, UTC or local.
+    /// Field with a date and time, UTC or local.
     Time(SystemTime),
-    /// Type of a query result.
+    /// Field with the type of a query result.
     Kind(CounterDataType),
-    /// Type of a counter.
+    /// Field with the type of a counter.
     CounterType(CounterType),
-    /// Attributes of a counter.
+    /// Field with the attributes of a counter.
     Attributes(Attributes),
-    /// Text in UTF-16 code units.
+    /// Field with a text in UTF-16 code units.
     Text(Name<'a>),
-    /// Text of single bytes.
+    /// Field with a text of single bytes.
     Ascii(&'a [u8]),
     /// Name of a V1 instance, in the code page of its object.
     InstanceName(InstanceName<'a>),
-    /// Value of a counter, as stored.
+    /// Value of a counter, as stored in the block.
     Value(BlockValue<'a>),
-    /// Bytes without a meaning.
+    /// Field of bytes without a meaning.
     Bytes(&'a [u8]),
 }
 
@@ -135,16 +135,15 @@ impl fmt::Display for FieldValue<'_> {
     }
 }
 
-/// Visitor that receives each event; `Break` ends the visit.
+/// Function that receives each event of a visit; `Break` ends the visit.
 pub type VisitFn<'v> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 'v;
 
-/// Returns the maximum number of listed violations for a number of bytes: few enough to need little more memory than
-/// the bytes.
+/// Returns the maximum number of rule violations that are listed for a block of `bytes` bytes.
 pub(crate) fn most_listed(bytes: usize) -> usize {
     bytes.wrapping_div(64).clamp(4, 1_000)
 }
 
-/// Collects the violations that a visit of `bytes` bytes reports; in strict mode the first is the error.
+/// Collects the rule violations that a visit of `bytes` bytes reports; in strict mode the first is the error.
 pub(crate) fn forgiven(
     mode: Mode,
     bytes: usize,
@@ -172,16 +171,16 @@ pub(crate) fn forgiven(
     }
 }
 
-/// Reason for the early end of a visit.
+/// Reason for the early end of a visit of a block.
 pub(crate) enum Stop {
-    /// The visitor ended the visit early.
+    /// The caller's function ended the visit early.
     BrokenOff,
-    /// The next structure cannot be read.
+    /// The next structure of the block cannot be read.
     Unreadable(WireError),
 }
 
 impl Stop {
-    /// Converts the end of a visit to the caller's result: a visit that the visitor ended is not an error.
+    /// Converts the end of a visit to the caller's result: a visit that the caller's function ended is not an error.
     pub fn into_result(end: Result<(), Self>) -> Result<(), WireError> {
         match end {
             Ok(()) | Err(Self::BrokenOff) => Ok(()),
@@ -198,12 +197,12 @@ impl From<WireError> for Stop {
 
 /// State of a running visit of a block, with the visitor that receives its events.
 pub(crate) struct Visitor<'b, 'v> {
-    /// Bytes of the whole block.
+    /// Bytes of the whole block that is visited.
     pub bytes: &'b [u8],
     visit: &'v mut VisitFn<'v>,
 }
 
-/// Offset and depth of the structure that is being visited.
+/// Offset and depth of the block's structure that is being visited.
 #[derive(Clone, Copy)]
 pub(crate) struct OpenStruct {
     pub offset: usize,
@@ -284,8 +283,8 @@ impl<'b, 'v> Visitor<'b, 'v> {
     }
 }
 
-/// Prints a visit as text: one line per field, with its offset. Violations are printed where they occur, marked `!`;
-/// legal and unusual data are marked `?`.
+/// Prints a visit of a block as text: one line per field, with its offset. Violations are printed where they occur,
+/// marked `!`; legal and unusual data are marked `?`.
 ///
 /// Text from untrusted input is escaped. The lines before an error are valid.
 ///

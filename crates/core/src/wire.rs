@@ -1,25 +1,27 @@
-//! Bounds-checked reading of bytes from untrusted input.
+//! Reads bytes from untrusted input, with checked bounds.
 
 use std::fmt;
 
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
-/// Remaining bytes of a slice, with their offset. Every read is checked; a sub-cursor cannot read beyond its own end.
+/// Cursor over untrusted bytes: the remaining bytes of a slice, with their offset. Every read is checked; a sub-cursor
+/// cannot read beyond its own end.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     rest: &'a [u8],
-    /// Offset of the end of `rest`. It stays the same while bytes are read.
+    /// Offset of the end of the remaining bytes from the start of the whole block. It stays the same while bytes are
+    /// read.
     end: usize,
 }
 
 impl<'a> Cursor<'a> {
-    /// Creates a cursor over all of `bytes`, at offset 0.
+    /// Creates a cursor over all of `bytes`, at offset 0 of the block.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes, end: bytes.len() }
     }
 
-    /// Creates a cursor over the bytes from `offset` on.
+    /// Creates a cursor over the bytes of a block from `offset` on.
     #[must_use]
     pub fn starting_at(bytes: &'a [u8], offset: usize) -> Self {
         let rest = bytes.get(offset..).unwrap_or_default();
@@ -32,19 +34,19 @@ impl<'a> Cursor<'a> {
         self.end.wrapping_sub(self.rest.len()) // never less than 0
     }
 
-    /// Returns the remaining bytes.
+    /// Returns the bytes that the cursor has not read yet.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Returns `true` if no bytes remain.
+    /// Returns `true` if the cursor has no bytes left.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// Parses the next item of a list that fills the bytes to their end; after an error the list ends.
+    /// Parses the next item of a list that fills the cursor's bytes to their end; after an error the list ends.
     pub(crate) fn next_item<T>(
         &mut self,
         parse: impl FnOnce(&mut Self) -> Result<T, WireError>,
@@ -60,7 +62,7 @@ impl<'a> Cursor<'a> {
         Some(item)
     }
 
-    /// Reads the next bytes as a `T`.
+    /// Reads the next bytes of the cursor as a structure or number of type `T`.
     ///
     /// # Errors
     /// [`Why::Truncated`] if too few bytes remain.
@@ -78,7 +80,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns the next `len` bytes as a separate cursor.
+    /// Takes the next `len` bytes off the cursor, as a cursor of their own.
     ///
     /// # Errors
     /// [`Why::Truncated`] if too few bytes remain.
@@ -115,7 +117,7 @@ impl<'a> Cursor<'a> {
         self.take(what, length(len)).map_err(|_| error(Why::SizeTooLarge { size, left }))
     }
 
-    /// Creates an error at the offset of the next byte.
+    /// Creates an error at the offset of the cursor's next byte.
     #[must_use]
     pub fn error(&self, what: &'static str, why: Why) -> WireError {
         WireError::new(what, self.offset(), why)
@@ -126,18 +128,18 @@ impl<'a> Cursor<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WireError {
-    /// Microsoft's name of the structure or field.
+    /// Name that Microsoft gives the faulty structure or field.
     pub what: &'static str,
-    /// Offset of the structure or field from the start of the whole block.
+    /// Offset of the faulty structure or field from the start of the whole block.
     pub offset: usize,
-    /// Description of the error.
+    /// Kind of the error in the structure or field.
     pub why: Why,
     /// Number of the violated rule; empty if the rules of the format have no numbers.
     pub rule: &'static str,
 }
 
 impl WireError {
-    /// Creates an error at an offset.
+    /// Creates an error for a structure or field at an offset of the block.
     #[must_use]
     pub fn new(what: &'static str, offset: usize, why: Why) -> Self {
         Self { what, offset, why, rule: "" }
@@ -168,42 +170,42 @@ impl fmt::Display for WireError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Why {
-    /// The bytes end too early.
+    /// The bytes of the block end too early.
     #[error("needs {needed} bytes, {left} are left")]
     Truncated {
-        /// Number of bytes needed.
+        /// Number of bytes that the structure or field needs.
         needed: usize,
-        /// Number of bytes that remain.
+        /// Number of bytes of the block that remain.
         left: usize,
     },
     /// A size field that is smaller than its own structure.
     #[error("size field is {size}, must be at least {least}")]
     SizeTooSmall {
-        /// Value of the field.
+        /// Value of the size field that is too small.
         size: u32,
-        /// Minimum permitted value of the field.
+        /// Minimum permitted value of the size field.
         least: u32,
     },
     /// A size field that exceeds the bytes that contain the structure.
     #[error("size field is {size}, but only {left} bytes follow the header")]
     SizeTooLarge {
-        /// Value of the field.
+        /// Value of the size field that is too large.
         size: u32,
-        /// Number of bytes after the header.
+        /// Number of bytes that are left after the header of the structure.
         left: usize,
     },
-    /// A count of more items than fit into the bytes.
+    /// A count of more items than fit into the bytes of the block.
     #[error("counts {count} items, the bytes have room for {room}")]
     CountTooLarge {
-        /// Value of the field.
+        /// Value of the count field that is too large.
         count: u32,
-        /// Maximum number of items.
+        /// Maximum number of items that fit into the bytes of the block.
         room: usize,
     },
     /// An offset outside the block.
     #[error("offset is {offset}, the block has {len} bytes")]
     OffsetOutside {
-        /// Value of the field.
+        /// Value of the offset field that points outside the block.
         offset: u32,
         /// Number of bytes of the block.
         len: usize,
@@ -214,13 +216,13 @@ pub enum Why {
     /// A field with an undefined value.
     #[error("is {value}, which is not defined")]
     Undefined {
-        /// Value of the field.
+        /// Undefined value that the field has.
         value: u32,
     },
-    /// A field outside its limits.
+    /// A field with a value outside its limits.
     #[error("is {value}, must be from {least} to {most}")]
     OutOfRange {
-        /// Value of the field.
+        /// Value of the field that lies outside the limits.
         value: i64,
         /// Minimum permitted value of the field.
         least: i64,
@@ -232,11 +234,11 @@ pub enum Why {
         "the value of PERF_COUNTER_DEFINITION {position} at byte {offset} needs {needed} bytes, its block has {left}"
     )]
     ValueOutside {
-        /// Position of the faulty definition, from 0.
+        /// Position of the faulty counter definition, from 0.
         position: usize,
-        /// Offset of the definition from the start of the whole block.
+        /// Offset of the faulty counter definition from the start of the whole block.
         offset: usize,
-        /// Number of bytes that a counter block needs to contain the value.
+        /// Number of bytes that a counter block needs to contain the counter's value.
         needed: usize,
         /// Number of bytes of the object's counter block.
         left: usize,
@@ -260,7 +262,7 @@ impl Why {
     }
 }
 
-/// Defines a structure in its byte layout and checks its size.
+/// Defines a structure of a block in its byte layout and checks its size.
 #[doc(hidden)] // for perfset-log
 #[macro_export]
 macro_rules! layout {
@@ -277,7 +279,7 @@ macro_rules! layout {
 #[doc(hidden)]
 pub use layout;
 
-/// Converts a length or count of a block to `usize`. A value larger than the address space becomes `usize::MAX`,
+/// Converts a length or count field of a block to `usize`. A value larger than the address space becomes `usize::MAX`,
 /// which exceeds every limit.
 #[must_use]
 pub fn length(value: u32) -> usize {

@@ -13,7 +13,7 @@ fn file(name: &str) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-/// Reads a block in both modes, and every value.
+/// Reads a V1 block in both modes, and every value.
 fn use_block(bytes: &[u8]) {
     let _ = black_box(read(bytes, Mode::Strict));
     let Ok((block, forgiven)) = read(bytes, Mode::Tolerant) else { return };
@@ -83,7 +83,7 @@ fn damaged_name_tables() {
     }
 }
 
-/// Blocks and tables with as many faults as fit into them.
+/// Checks V1 blocks and name tables with as many faults as fit into them.
 #[test]
 fn blocks_full_of_faults_allocate_within_bounds() {
     use perfset_core::CounterType;
@@ -110,7 +110,7 @@ fn blocks_full_of_faults_allocate_within_bounds() {
     });
 }
 
-/// The texts of a table of ordinary size, as texts of their own.
+/// Checks that copying the texts of an ordinary name table allocates within the bounds.
 #[test]
 fn texts_of_a_table() {
     let pairs: Vec<_> = (1..2000).map(|n| (n * 2, format!("Name of counter {n}/sec"))).collect();

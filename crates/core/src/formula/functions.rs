@@ -7,9 +7,9 @@ use crate::value::NoValue;
 pub struct Reading {
     /// Raw value of the counter: N in the formulas.
     pub raw: u64,
-    /// Divisor: ticks of a clock, or the value of the base.
+    /// Divisor of a formula: ticks of a clock, or the value of the base.
     pub time: i128,
-    /// Ticks per second of the clock in `time`: F in the formulas.
+    /// Ticks per second of the clock that divides: F in the formulas.
     pub freq: i64,
 }
 
@@ -39,7 +39,7 @@ pub fn raw_thousandths(new: Reading) -> Result<f64, NoValue> {
     Ok(real(new.raw.into()) / 1000.0)
 }
 
-/// Returns the increase between two samples: `N1 - N0`.
+/// Returns the increase of a raw value between two samples: `N1 - N0`.
 ///
 /// # Errors
 /// [`NoValue::NegativeValue`] if the value decreased.

@@ -1,4 +1,4 @@
-//! Formulas: convert raw values to formatted values. Pure: the caller passes both samples.
+//! Formulas of counter types, which convert raw values to formatted values. Pure: the caller passes both samples.
 //!
 //! [`format()`] finds the [`Formula`] of a counter type in [`FORMULAS`], checks in a fixed order, and computes the
 //! value. A new counter type is a new row of that table. A type that no row lists uses the row with the same bits,
@@ -22,14 +22,14 @@ pub use functions::{
     sample_fraction, timer_share, timer_share_inverse,
 };
 
-/// Formula of several counter types.
+/// Formula of several counter types, as a text and as a function.
 #[derive(Clone, Copy, Debug)]
 pub struct Formula {
     /// Counter types with this formula.
     pub types: &'static [CounterType],
     /// Formula in usual notation: N raw value, B base, D clock, F ticks a second, d difference.
     pub text: &'static str,
-    /// Divisor of the formula.
+    /// Divisor that the formula takes.
     pub denominator: Denominator,
     compute: FormulaFn,
 }
@@ -45,15 +45,15 @@ impl Formula {
 /// Divisor of a formula.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denominator {
-    /// No divisor: the value is a count.
+    /// No divisor: the formatted value is a count.
     None,
-    /// Clock of the counter type.
+    /// Clock of the counter type as the divisor of a formula.
     Clock,
-    /// Base of the counter.
+    /// Base of the counter as the divisor of a formula.
     Base,
-    /// Base of a value in PerfTime ticks; the formula also needs the frequency of PerfTime.
+    /// Base of a value in PerfTime ticks as the divisor; the formula also needs the frequency of PerfTime.
     BaseOfTicks,
-    /// Clock of the counter type; the base is a number of items.
+    /// Clock of the counter type as the divisor; the base is a number of items.
     ClockAndItems,
 }
 
@@ -61,7 +61,7 @@ pub enum Denominator {
 enum FormulaFn {
     Newest(fn(Reading) -> Result<f64, NoValue>),
     Difference(fn(Reading, Reading) -> Result<f64, NoValue>),
-    /// Function of two samples and a number of items, which is taken from the newer sample.
+    /// Formula function of two samples and a number of items, which is taken from the newer sample.
     OfItems(fn(Reading, Reading, u64) -> Result<f64, NoValue>),
 }
 
@@ -260,7 +260,7 @@ impl Computation {
         !matches!(self.formula.compute, FormulaFn::Newest(_))
     }
 
-    /// Returns the divisor of the formula.
+    /// Returns the divisor of the counter's formula.
     pub(crate) fn denominator(&self) -> Denominator {
         self.formula.denominator
     }
@@ -341,7 +341,7 @@ impl Computation {
         value.map_err(|reason| why_it_fell(old, new, self.clock, reason))
     }
 
-    /// Returns the numbers of the newer sample, extended beyond 32 bits if they wrapped around to zero.
+    /// Returns the raw value and base of the newer sample, extended beyond 32 bits if they wrapped around to zero.
     fn mended<'n>(&self, old: &SampleValues<'_>, new: &SampleValues<'n>) -> SampleValues<'n> {
         let mut mended = *new;
         // Only if the registration says so: after a reset, any other counter would show a spike.
@@ -380,12 +380,12 @@ pub struct ClockedComputation {
     compute: FormulaFn,
     divides_by_base: bool,
     own_clock: OwnClockUse,
-    /// Operands of the older sample, without the numbers of an instance; `new` has those of the newer sample.
+    /// Formula operands of the older sample, without the numbers of an instance; `new` has those of the newer sample.
     old: Reading,
     new: Reading,
 }
 
-/// Operands that a clock of the counter itself replaces.
+/// Operands of a formula that a clock of the counter itself replaces.
 #[derive(Clone, Copy, Debug)]
 enum OwnClockUse {
     Unused,

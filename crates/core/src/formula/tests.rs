@@ -1,4 +1,4 @@
-//! Cases of formulas, and the vectors of `testdata/formulas`.
+//! Tests of formulas: single cases, and the vectors of `testdata/formulas`.
 
 use super::*;
 

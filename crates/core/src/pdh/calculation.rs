@@ -1,4 +1,4 @@
-//! Values computed from raw counters of the caller.
+//! Computes PDH values from raw counters that the caller holds.
 
 use crate::counter_type::CounterType;
 use crate::formula::{Computation, Denominator};
@@ -26,25 +26,25 @@ use super::raw_counter::unsigned;
 #[doc(alias = "PdhFormatFromRawValue")]
 #[doc(alias = "PdhCalculateCounterFromRawValue")]
 pub struct Calculation {
-    /// Formula; `None` if the counter type has none.
+    /// Formula of the counter type; `None` if the type has none.
     computation: Option<Computation>,
     time_base: i64,
     format: Format,
     scale: Scale,
 }
 
-/// Formatted value with its status.
+/// Formatted value of PDH with its status.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[doc(alias = "PDH_FMT_COUNTERVALUE")]
 pub struct CounterValue {
-    /// Status: valid, or the reason why there is no value.
+    /// Status of a PDH value: valid, or the reason why there is no value.
     pub c_status: PdhStatus,
-    /// Formatted value; `None` unless the status is valid.
+    /// Formatted number of a PDH value; `None` unless the status is valid.
     pub number: Option<Number>,
 }
 
 impl CounterValue {
-    /// Creates a result without a value, with this status.
+    /// Creates a PDH value without a number, with this status.
     #[must_use]
     pub const fn without_value(c_status: PdhStatus) -> Self {
         Self { c_status, number: None }
@@ -64,19 +64,19 @@ impl Calculation {
         Ok(Self { computation, time_base, format, scale: Scale::ONE })
     }
 
-    /// Returns a copy for a counter with this scale factor.
+    /// Returns a copy of the calculation for a counter with this scale factor.
     #[must_use]
     pub fn scaled(self, scale: Scale) -> Self {
         Self { scale, ..self }
     }
 
-    /// Returns the format of the values.
+    /// Returns the number format of the computed values.
     #[must_use]
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// Computes the value of the newer of two raw counters; the older one is ignored if the type takes no difference.
+    /// Computes the formatted value from two raw counters; the older one is ignored if the type takes no difference.
     #[must_use]
     pub fn value(&self, newer: &RawCounter, older: Option<&RawCounter>) -> CounterValue {
         let formatted = match self.formatted(newer, older) {
@@ -87,7 +87,7 @@ impl Calculation {
         CounterValue { c_status: newer.c_status, number: Some(number) }
     }
 
-    /// Computes the value as a floating-point number, before conversion to an integer; means are computed from this
+    /// Computes the formatted value as a floating-point number, before conversion to an integer; means use this
     /// number.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use crate::formula::{Formula, for_type};
 use crate::pdh::PdhStatus;
 use crate::value::{FormattedValue, RawValue};
 
-/// Number format of a value, with the adjustments made before conversion.
+/// Number format of a PDH value, with the adjustments made before conversion.
 ///
 /// ```
 /// use perfset::path::{Format, Number, PdhStatus, Scale};
@@ -18,7 +18,7 @@ use crate::value::{FormattedValue, RawValue};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Format {
-    /// Type of the number.
+    /// Type of the formatted number: an integer of 32 or 64 bits, or floating point.
     pub kind: FormatKind,
     /// `true` if the scale factor of the counter is not applied.
     #[doc(alias = "PDH_FMT_NOSCALE")]
@@ -31,16 +31,16 @@ pub struct Format {
     pub no_cap: bool,
 }
 
-/// Type of a formatted number.
+/// Type of a formatted PDH number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FormatKind {
-    /// Integer of 32 bits.
+    /// Formatted number as an integer of 32 bits.
     #[doc(alias = "PDH_FMT_LONG")]
     Long,
-    /// Floating-point number of 64 bits.
+    /// Formatted number as a floating-point number of 64 bits.
     #[doc(alias = "PDH_FMT_DOUBLE")]
     Double,
-    /// Integer of 64 bits.
+    /// Formatted number as an integer of 64 bits.
     #[doc(alias = "PDH_FMT_LARGE")]
     Large,
 }
@@ -53,14 +53,14 @@ impl Format {
     const THOUSANDFOLD: u32 = 0x2000;
     const NOCAP100: u32 = 0x8000;
 
-    /// Creates a format with the default adjustments: the scale of the counter applies, and percentages are limited
-    /// to 100.
+    /// Creates a PDH format with the default adjustments: the counter's scale applies, and percentages are limited to
+    /// 100.
     #[must_use]
     pub const fn new(kind: FormatKind) -> Self {
         Self { kind, no_scale: false, thousandfold: false, no_cap: false }
     }
 
-    /// Converts the `PDH_FMT_*` bits of the C API.
+    /// Creates a PDH format from the `PDH_FMT_*` bits of the C API.
     ///
     /// # Errors
     /// [`PDH_INVALID_ARGUMENT`](PdhStatus::PDH_INVALID_ARGUMENT) unless exactly one number type is set, and no
@@ -82,7 +82,7 @@ impl Format {
         })
     }
 
-    /// Returns the `PDH_FMT_*` bits of the C API.
+    /// Returns the `PDH_FMT_*` bits of this format for the C API.
     #[must_use]
     pub fn bits(self) -> u32 {
         let kind = match self.kind {
@@ -96,8 +96,8 @@ impl Format {
             | flag(self.no_cap, Self::NOCAP100)
     }
 
-    /// Converts a value to this format; `raw` is the raw value it was computed from. If the formula returns the raw
-    /// value, integers are taken from `raw`, since a double has too few digits.
+    /// Converts a formatted value to the number type of this format; `raw` is the raw value that it was computed from.
+    /// If the formula returns the raw value, integers are taken from `raw`, since a double has too few digits.
     #[must_use]
     pub fn number(self, value: FormattedValue, raw: RawValue, scale: Scale) -> Number {
         const FEW_DIGITS: f64 = 9_007_199_254_740_992.0; // 2^53
@@ -123,7 +123,7 @@ impl Format {
         }
     }
 
-    /// Limits and scales the value without conversion to an integer. The result is never infinite.
+    /// Limits and scales a formatted value without conversion to an integer. The result is never infinite.
     pub(super) fn double(self, value: FormattedValue, scale: Scale) -> f64 {
         // The limit comes before the scale: 100 % with a scale factor of ten is 1,000 (F-31).
         let value = if self.no_cap { value.nocap() } else { value.capped() };
@@ -131,7 +131,7 @@ impl Format {
         (value * real(factor) / real(divisor)).clamp(f64::MIN, f64::MAX)
     }
 
-    /// Returns the factor and the divisor that scale a value.
+    /// Returns the factor and the divisor by which a formatted value is scaled.
     fn factors(self, scale: Scale) -> (i128, i128) {
         // Two integers instead of one double: a negative power of ten is not an exact double.
         let power = if self.no_scale { 0 } else { scale.0 };
@@ -142,7 +142,8 @@ impl Format {
 }
 
 impl FormatKind {
-    /// Converts a floating-point number to this type: truncated towards zero, limited to the range of the type.
+    /// Converts a floating-point number to this PDH number type: truncated towards zero, limited to the range of the
+    /// type.
     #[expect(clippy::as_conversions, reason = "cuts towards zero and saturates, which is what is wanted")]
     #[must_use]
     pub fn number(self, value: f64) -> Number {
@@ -154,19 +155,19 @@ impl FormatKind {
     }
 }
 
-/// Formatted number of one of three types.
+/// Formatted PDH number of one of three types.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
-    /// Number of 32 bits: `longValue`.
+    /// Formatted number of 32 bits: `longValue`.
     Long(i32),
-    /// Floating-point number of 64 bits: `doubleValue`.
+    /// Formatted floating-point number of 64 bits: `doubleValue`.
     Double(f64),
-    /// Number of 64 bits: `largeValue`.
+    /// Formatted number of 64 bits: `largeValue`.
     Large(i64),
 }
 
 impl Number {
-    /// Returns the number as a floating-point number.
+    /// Returns the formatted number as a floating-point number.
     #[must_use]
     pub fn as_double(self) -> f64 {
         match self {
@@ -177,7 +178,7 @@ impl Number {
     }
 }
 
-/// Power of ten, -7 to 7, that the values of a counter are multiplied by.
+/// Scale factor of a PDH counter: a power of ten, -7 to 7, by which its values are multiplied.
 ///
 /// Set by the consumer of the values. The default scale in a counter's registration is a hint for charts and is never
 /// applied.
@@ -186,17 +187,18 @@ impl Number {
 pub struct Scale(i8);
 
 impl Scale {
-    /// Scale factor 1: values stay unchanged.
+    /// Scale factor 1: the values of the counter stay unchanged.
     pub const ONE: Self = Self(0);
 
-    /// Returns the power of ten.
+    /// Returns the power of ten of the scale factor.
     #[must_use]
     pub fn power(self) -> i32 {
         self.0.into()
     }
 }
 
-/// Fails with [`PDH_INVALID_ARGUMENT`](PdhStatus::PDH_INVALID_ARGUMENT) outside -7 to 7.
+/// Converts a power of ten to a scale factor; [`PDH_INVALID_ARGUMENT`](PdhStatus::PDH_INVALID_ARGUMENT) outside -7 to
+/// 7.
 impl TryFrom<i32> for Scale {
     type Error = PdhStatus;
 

@@ -1,4 +1,4 @@
-//! Raw counters: a raw value with the one number that its formula divides by.
+//! Raw counters of PDH: a raw value with the one number that its formula divides by.
 
 use crate::counter_type::CounterType;
 use crate::formula::{Denominator, for_type};
@@ -12,19 +12,19 @@ use crate::value::RawValue;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[doc(alias = "PDH_RAW_COUNTER")]
 pub struct RawCounter {
-    /// Status: valid, or the reason why there is no value.
+    /// Status of the raw counter: valid, or the reason why there is no value.
     #[doc(alias = "CStatus")]
     pub c_status: PdhStatus,
-    /// Time of collection, in 100 ns since 1601: local time in logs of Windows, otherwise UTC.
+    /// Time of the collection, in 100 ns since 1601: local time in logs of Windows, otherwise UTC.
     #[doc(alias = "TimeStamp")]
     pub time: i64,
     /// Raw value of the counter.
     #[doc(alias = "FirstValue")]
     pub first: i64,
-    /// Divisor by the counter type: the value of the base, or the ticks of a clock; otherwise 0.
+    /// Divisor of the formula: the value of the base, or the ticks of a clock; otherwise 0.
     #[doc(alias = "SecondValue")]
     pub second: i64,
-    /// Number of items counted together, for the types that have one; otherwise 1.
+    /// Number of items that a multi timer counts together; 1 for other counter types.
     #[doc(alias = "MultiCount")]
     pub multi_count: u32,
 }
@@ -56,27 +56,27 @@ impl RawCounter {
         Self { c_status, time, first: signed(numbers.raw.get()), second, multi_count }
     }
 
-    /// Creates a raw counter without a value.
+    /// Creates a raw counter without a value, with a status and a time of collection.
     #[must_use]
     pub const fn without_value(c_status: PdhStatus, time: i64) -> Self {
         Self { c_status, time, first: 0, second: 0, multi_count: 1 }
     }
 }
 
-/// Returns the ticks per second of a counter type's clock: 10,000,000 for 100 ns time, those of PerfTime for types
-/// without a clock.
+/// Returns the ticks per second of a counter type's clock: 10,000,000 for 100 ns time, those of PerfTime without a
+/// clock.
 #[must_use]
 #[doc(alias = "PdhGetCounterTimeBase")]
 pub fn time_base(counter_type: CounterType, clocks: &Clocks) -> i64 {
     clocks.read(counter_type.decode().clock).map_or(clocks.perf_freq, |(_, ticks_a_second)| ticks_a_second)
 }
 
-/// Reinterprets the 64 bits of a raw value as signed: raw values are unsigned, and those of PDH are signed.
+/// Reinterprets the 64 bits of an unsigned raw value as signed, as PDH stores raw values.
 fn signed(raw: u64) -> i64 {
     i64::from_ne_bytes(raw.to_ne_bytes())
 }
 
-/// Reinterprets the 64 bits of a PDH value as an unsigned raw value.
+/// Reinterprets the 64 bits of a signed PDH value as an unsigned raw value.
 pub(super) fn unsigned(raw: i64) -> RawValue {
     RawValue::U64(u64::from_ne_bytes(raw.to_ne_bytes()))
 }

@@ -1,4 +1,4 @@
-//! Codes, formats, and the formula vectors as raw counters.
+//! Tests of PDH codes, of number formats, and of the formula vectors as raw counters.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ fn every_reason_has_a_status() {
     }
 }
 
-/// A raw value that fell is reported before a clock that fell.
+/// Checks that a raw value that fell is reported before a clock that fell.
 #[test]
 fn a_value_that_fell_with_its_clock_is_negative() {
     use PdhStatus as S;
@@ -208,12 +208,12 @@ fn numbers() {
     assert_eq!(large.number(most, RawValue::U64(u64::MAX), Scale::ONE), Large(i64::MAX));
 }
 
-/// What PDH has of a sample.
+/// Converts a sample to the raw counter that PDH has of it.
 fn raw_counter(sample: &Sample<'_>) -> RawCounter {
     RawCounter::new(sample.counter_type, 17, &sample.numbers())
 }
 
-/// The status of PDH for that of a vector.
+/// Returns the PDH status that stands for the status of a formula vector.
 fn c_status(status: &str) -> PdhStatus {
     match status {
         "needs_two_samples" | "missing_base" | "not_displayable" => PdhStatus::PDH_CSTATUS_INVALID_DATA,
@@ -224,7 +224,7 @@ fn c_status(status: &str) -> PdhStatus {
     }
 }
 
-/// A raw counter has no width: what passed zero in 4 bytes cannot be counted on.
+/// Returns `true` if a 4-byte value of the vector wrapped, which a raw counter without a width cannot show.
 fn has_wrapped(Vector { old, new, .. }: &Vector<'_>) -> bool {
     let Some(old) = old else { return false };
     let fell = |from, to| matches!((from, to), (RawValue::U32(from), RawValue::U32(to)) if to < from);

@@ -10,10 +10,10 @@ use crate::counterset::DetailLevel;
 use crate::utf16::Name;
 use crate::wire::{Cursor, Why, WireError, length};
 
-/// Signature of a block: "PERF" in UTF-16.
+/// Signature at the start of a V1 block: "PERF" in UTF-16.
 pub(super) const SIGNATURE: [u8; 8] = *b"P\0E\0R\0F\0";
 
-/// Block of performance data: the result of one query.
+/// V1 block of performance data: the result of one query.
 ///
 /// **Shape**: a header with clocks and the name of the machine, followed by objects. Each object has definitions of
 /// counters, followed by values: one set for the object, or one per instance.
@@ -25,19 +25,19 @@ pub(super) const SIGNATURE: [u8; 8] = *b"P\0E\0R\0F\0";
 #[doc(alias = "PERF_DATA_BLOCK")]
 pub struct DataBlock<'a> {
     pub(super) header: &'a raw::DataBlockHeader,
-    /// Bytes of the header and all objects.
+    /// Bytes of the V1 block: the header and all objects.
     pub(super) bytes: &'a [u8],
     pub(super) is_repaired: bool,
 }
 
 impl<'a> DataBlock<'a> {
-    /// Returns `true` if the bytes begin with the signature of this format.
+    /// Returns `true` if the bytes begin with the signature of a V1 block.
     #[must_use]
     pub fn is_one(bytes: &[u8]) -> bool {
         bytes.starts_with(&SIGNATURE)
     }
 
-    /// Checks the header and creates a view of `TotalByteLength` bytes; later bytes are ignored.
+    /// Checks the header of a V1 block and creates a view of `TotalByteLength` bytes; later bytes are ignored.
     ///
     /// Some writers exclude the header from that length. The header length is added if the bytes are longer by
     /// exactly this length and the objects do not end at the given length.
@@ -93,8 +93,8 @@ impl<'a> DataBlock<'a> {
         Ok(Self { header, bytes: bytes.get(..end).unwrap_or_default(), is_repaired: is_short })
     }
 
-    /// Returns the clocks of the header, unmodified. `system_time` is UTC, except in a block recorded by Windows,
-    /// where it is local time; `time_100ns` is always UTC.
+    /// Returns the clock readings in the header of the V1 block, unmodified. `system_time` is UTC, except in a block
+    /// recorded by Windows, where it is local time; `time_100ns` is always UTC.
     #[must_use]
     pub fn clocks(&self) -> ClockReading {
         ClockReading {
@@ -105,7 +105,7 @@ impl<'a> DataBlock<'a> {
         }
     }
 
-    /// Returns the name of the machine.
+    /// Returns the name of the machine from which the V1 block comes.
     #[must_use]
     pub fn system_name(&self) -> Name<'a> {
         let at = length(self.header.system_name_at.get());
@@ -113,29 +113,29 @@ impl<'a> DataBlock<'a> {
         Name::until_nul(self.bytes.get(at..end).unwrap_or_default())
     }
 
-    /// Returns the number of objects according to the header.
+    /// Returns the number of objects that the header of the V1 block states.
     #[must_use]
     pub fn object_count(&self) -> u32 {
         self.header.object_count.get()
     }
 
-    /// Returns the objects of the block. An error that hides the start of the next object ends the iterator; after
-    /// other errors the next object follows.
+    /// Returns an iterator over the objects of the V1 block. An error that hides the start of the next object ends the
+    /// iterator; after other errors the next object follows.
     #[must_use]
     pub fn objects(&self) -> Objects<'a> {
         let rest = Cursor::starting_at(self.bytes, length(self.header.header_len.get()));
         Objects { rest, left: self.object_count() }
     }
 
-    /// Returns the first object with this title index. Objects can be in any order, including objects that were not
-    /// requested.
+    /// Returns the first object of the V1 block with this title index of its name. Objects can be in any order,
+    /// including objects that were not requested.
     #[must_use]
     pub fn object(&self, name_index: u32) -> Option<Object<'a>> {
         self.objects().flatten().find(|object| object.name_index() == name_index)
     }
 }
 
-/// Returns the end offset of the objects, if all fit into the bytes.
+/// Returns the end offset of the objects of a V1 block, if all fit into the bytes.
 fn end_of_objects(header: &raw::DataBlockHeader, bytes: &[u8]) -> Option<usize> {
     let mut rest = Cursor::starting_at(bytes, length(header.header_len.get()));
     for _ in 0..header.object_count.get() {
@@ -152,7 +152,7 @@ pub struct Objects<'a> {
 }
 
 impl Objects<'_> {
-    /// Returns the offset of the next object in the block.
+    /// Returns the offset of the next object in the V1 block.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.rest.offset()
@@ -176,8 +176,8 @@ impl<'a> Iterator for Objects<'a> {
 
 impl FusedIterator for Objects<'_> {}
 
-/// Returns the bytes of the next object. Checks R10 and the part of R11 that determines the start of the following
-/// object.
+/// Returns the bytes of the next object of a V1 block. Checks R10 and the part of R11 that determines the start of the
+/// following object.
 fn next_object<'a>(rest: &mut Cursor<'a>) -> Result<Cursor<'a>, WireError> {
     // The header is read from a copy, because the total length counts from the start of the object.
     let mut object = *rest;
@@ -194,7 +194,7 @@ fn next_object<'a>(rest: &mut Cursor<'a>) -> Result<Cursor<'a>, WireError> {
     rest.take("PERF_OBJECT_TYPE", total)
 }
 
-/// Object: counters of the same kind of item, with their values.
+/// Object of a V1 block: counters of the same kind of item, with their values.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_OBJECT_TYPE")]
 pub struct Object<'a> {
@@ -204,25 +204,25 @@ pub struct Object<'a> {
     contents: Contents<'a>,
 }
 
-/// Values of an object: one set, one per instance, or none.
+/// Values of a V1 object: one set, one per instance, or none.
 #[derive(Clone, Copy, Debug)]
 pub enum Contents<'a> {
-    /// Values of the object itself: it never has instances.
+    /// Values of a V1 object that never has instances.
     #[doc(alias = "PERF_NO_INSTANCES")]
     Single(Values<'a>),
-    /// Instances with their values; possibly none at the moment.
+    /// Instances of a V1 object with their values; possibly none at the moment.
     Multiple(Instances<'a>),
-    /// No values: the response contains definitions only.
+    /// No values: the V1 block contains only the definitions of the object.
     #[doc(alias("PERF_METADATA_MULTIPLE_INSTANCES", "PERF_METADATA_NO_INSTANCES"))]
     Metadata {
-        /// `true` if the object has instances when values are requested.
+        /// `true` if the V1 object has instances when values are requested.
         is_multiple: bool,
     },
 }
 
 impl<'a> Object<'a> {
-    /// Parses an object and checks the rules R13 to R16 and the rest of R11; for an object without instances, also R20
-    /// and R21.
+    /// Parses a V1 object and checks the rules R13 to R16 and the rest of R11; for an object without instances, also
+    /// R20 and R21.
     fn parse(object: Cursor<'a>) -> Result<Self, WireError> {
         let at = object.offset();
         let mut data = object;
@@ -270,14 +270,13 @@ impl<'a> Object<'a> {
         Ok(Self { header, offset: at, definitions, contents })
     }
 
-    /// Returns the object that begins at an offset of a block, such as one previously returned by
-    /// [`offset`](Self::offset).
+    /// Returns the object at an offset of a V1 block, such as one previously returned by [`offset`](Self::offset).
     #[must_use]
     pub fn starting_at(block: &'a [u8], at: usize) -> Option<Self> {
         next_object(&mut Cursor::starting_at(block, at)).and_then(Object::parse).ok()
     }
 
-    /// Returns the offset of the object in the block.
+    /// Returns the offset of the object in the V1 block.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
@@ -295,13 +294,13 @@ impl<'a> Object<'a> {
         self.header.help_index.get()
     }
 
-    /// Returns the detail level: the intended audience.
+    /// Returns the detail level of the object: its intended audience.
     #[must_use]
     pub fn detail(&self) -> DetailLevel {
         DetailLevel(self.header.detail.get())
     }
 
-    /// Returns the position of the default counter, the most useful one.
+    /// Returns the position of the object's default counter, the most useful one.
     #[must_use]
     pub fn default_counter(&self) -> Option<u32> {
         u32::try_from(self.header.default_counter.get()).ok()
@@ -313,13 +312,13 @@ impl<'a> Object<'a> {
         (self.header.perf_time.get(), self.header.perf_freq.get())
     }
 
-    /// Returns the definitions of the counters, by position.
+    /// Returns the counter definitions of the object, by position.
     #[must_use]
     pub fn definitions(&self) -> Definitions<'a> {
         self.definitions
     }
 
-    /// Returns the values or instances of the object.
+    /// Returns the values or instances of the V1 object.
     #[must_use]
     pub fn contents(&self) -> Contents<'a> {
         self.contents

@@ -14,42 +14,42 @@ use crate::counterset::DetailLevel;
 use crate::v2::align8;
 use crate::wire::length;
 
-/// Error: the block would be larger than readers can handle.
+/// Error: the V1 block would be larger than readers can handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the block would be larger than 2 GiB")]
 pub struct TooLarge;
 
-/// Writes a block that [`DataBlock::parse`](super::DataBlock::parse) reads; computes every length and offset.
+/// Writer of a V1 block that [`DataBlock::parse`](super::DataBlock::parse) reads; computes every length and offset.
 ///
 /// The block obeys every rule: padding is zero, values are aligned, and a base is 8 bytes after its numerator.
 /// Objects without instances come first, because some readers take the next object for their values.
 #[derive(Debug)]
 pub struct BlockBuilder {
-    /// Header, followed by the objects that have values or instances.
+    /// Header of the V1 block, followed by the objects that have values or instances.
     out: Vec<u8>,
     header_len: usize,
-    /// Objects that have neither values nor instances.
+    /// Objects of the V1 block that have neither values nor instances.
     empty: Vec<u8>,
     object_count: u32,
 }
 
-/// Header fields of a new object.
+/// Header fields of a new V1 object.
 #[derive(Clone, Copy, Debug)]
 pub struct NewObject {
-    /// Index of the name in the name table.
+    /// Index of the new object's name in the name table.
     pub name_index: u32,
-    /// Index of the help text in the help table.
+    /// Index of the new object's help text in the help table.
     pub help_index: u32,
-    /// Detail level: the intended audience.
+    /// Detail level of the new object: its intended audience.
     pub detail: DetailLevel,
-    /// Position of the default counter, the most useful one.
+    /// Position of the new object's default counter, the most useful one.
     pub default_counter: Option<u32>,
-    /// The object's own clock and its ticks per second: required if a counter's type uses the object timer.
+    /// Own clock of the new object and its ticks per second: required if a counter's type uses the object timer.
     pub clock: Option<(i64, i64)>,
 }
 
 impl NewObject {
-    /// Creates an object with the detail level for all users; its help text has the index after its name.
+    /// Creates the header fields of an object for all users; its help text has the index after its name.
     #[must_use]
     pub fn new(name_index: u32) -> Self {
         Self {
@@ -62,23 +62,23 @@ impl NewObject {
     }
 }
 
-/// Definition of a new counter. A base directly follows its numerator.
+/// Definition of a new counter of a V1 object. A base directly follows its numerator.
 #[derive(Clone, Copy, Debug)]
 pub struct NewCounter {
-    /// Index of the name in the name table; for a base, that of its numerator.
+    /// Index of the new counter's name in the name table; for a base, that of its numerator.
     pub name_index: u32,
-    /// Index of the help text in the help table; for a base, that of its numerator.
+    /// Index of the new counter's help text in the help table; for a base, that of its numerator.
     pub help_index: u32,
-    /// Power of ten for charts; limited to -7..=7.
+    /// Power of ten by which charts multiply the new counter's values; limited to -7..=7.
     pub default_scale: i32,
-    /// Detail level: the intended audience.
+    /// Detail level of the new counter: its intended audience.
     pub detail: DetailLevel,
     /// Counter type: the formula and the width of the raw value.
     pub counter_type: CounterType,
 }
 
 impl NewCounter {
-    /// Creates a counter with the detail level for all users; its help text has the index after its name.
+    /// Creates the definition of a counter for all users; its help text has the index after its name.
     #[must_use]
     pub fn new(name_index: u32, counter_type: CounterType) -> Self {
         Self {
@@ -91,14 +91,14 @@ impl NewCounter {
     }
 }
 
-/// Definition of a new instance.
+/// Definition of a new instance of a V1 object.
 #[derive(Clone, Copy, Debug)]
 pub struct NewInstance<'a> {
-    /// Name in UTF-16, without a NUL.
+    /// Name of the new instance in UTF-16, without a NUL.
     pub name: &'a [u16],
-    /// Parent instance, which must be in the same block.
+    /// Parent of the new instance, which must be in the same block.
     pub parent: Option<Parent>,
-    /// Number that identifies the instance; `None` if the name does.
+    /// Number that identifies the new instance; `None` if the name does.
     pub unique_id: Option<i32>,
 }
 
@@ -111,7 +111,7 @@ impl<'a> NewInstance<'a> {
 }
 
 impl BlockBuilder {
-    /// Starts a block with these collection clocks and this machine name.
+    /// Starts a V1 block with these collection clocks and this machine name.
     #[must_use]
     pub fn new(clocks: &ClockReading, system_name: &str) -> Self {
         let mut name: Vec<u8> = system_name.encode_utf16().flat_map(u16::to_le_bytes).collect();
@@ -139,14 +139,14 @@ impl BlockBuilder {
         Self { header_len: out.len(), out, empty: Vec::new(), object_count: 0 }
     }
 
-    /// Sets the default object of the block.
+    /// Sets the default object of the V1 block.
     pub fn default_object(&mut self, name_index: u32) {
         if let Ok((header, _)) = raw::DataBlockHeader::mut_from_prefix(&mut self.out) {
             header.default_object = I32::new(i32::try_from(name_index).unwrap_or(-1));
         }
     }
 
-    /// Writes an object that never has instances: one value per counter, in their order. Counters of 4 bytes store
+    /// Writes a V1 object that never has instances: one value per counter, in their order. Counters of 4 bytes store
     /// the low 32 bits of their value.
     pub fn single(
         &mut self,
@@ -159,13 +159,13 @@ impl BlockBuilder {
         self.end(start);
     }
 
-    /// Starts an object with instances, which are written one by one; there may be none.
+    /// Starts a V1 object with instances, which are written one by one; there may be none.
     pub fn multiple(&mut self, object: &NewObject, counters: &[NewCounter]) -> InstancesBuilder<'_> {
         let (start, layout) = self.begin(object, counters, 0);
         InstancesBuilder { builder: self, start, layout, instance_count: 0 }
     }
 
-    /// Writes an object with definitions only, for a query that requests no values.
+    /// Writes a V1 object with definitions only, for a query that requests no values.
     pub fn metadata(&mut self, object: &NewObject, counters: &[NewCounter], is_multiple: bool) {
         let meaning = match is_multiple {
             true => PERF_METADATA_MULTIPLE_INSTANCES,
@@ -175,7 +175,7 @@ impl BlockBuilder {
         self.end(start);
     }
 
-    /// Returns the bytes of the block.
+    /// Returns the bytes of the finished V1 block.
     ///
     /// # Errors
     /// Fails if the block has 2 GiB or more.
@@ -243,7 +243,7 @@ impl BlockBuilder {
     }
 }
 
-/// Writes the instances of an object.
+/// Writer of the instances of a V1 object.
 #[derive(Debug)]
 pub struct InstancesBuilder<'a> {
     builder: &'a mut BlockBuilder,
@@ -253,8 +253,8 @@ pub struct InstancesBuilder<'a> {
 }
 
 impl InstancesBuilder<'_> {
-    /// Writes an instance with one value per counter, in their order. Missing values are written as 0, since the
-    /// format has no representation for them; surplus values are ignored.
+    /// Writes an instance of a V1 object with one value per counter, in their order. Missing values are written as 0,
+    /// since the format has no representation for them; surplus values are ignored.
     pub fn instance(&mut self, instance: &NewInstance<'_>, values: impl IntoIterator<Item = u64>) {
         let out = &mut self.builder.out;
         let name_len = instance.name.len().saturating_add(1).saturating_mul(2);
@@ -276,7 +276,7 @@ impl InstancesBuilder<'_> {
         self.instance_count = self.instance_count.saturating_add(1);
     }
 
-    /// Finishes the object and sets its length and number of instances.
+    /// Finishes the V1 object and sets its length and number of instances.
     pub fn finish(self) {
         let Self { builder, start, instance_count, .. } = self;
         builder.end(start);
@@ -292,7 +292,7 @@ impl InstancesBuilder<'_> {
     }
 }
 
-/// Offsets of the values in each counter block.
+/// Offsets of the values in each counter block of a V1 object.
 #[derive(Debug)]
 struct ValueLayout {
     spans: Vec<ValueSpan>,
@@ -306,8 +306,8 @@ struct ValueSpan {
 }
 
 impl ValueLayout {
-    /// Computes the layout: values in the order of their definitions, aligned to their width. A base is 8 bytes after
-    /// its numerator, and zeros follow a base of 4 bytes.
+    /// Computes the offsets of the values: in the order of their definitions, aligned to their width. A base is 8
+    /// bytes after its numerator, and zeros follow a base of 4 bytes.
     fn new(counters: &[NewCounter]) -> Self {
         let mut spans: Vec<ValueSpan> = Vec::new();
         // Offsets count from the length field of PERF_COUNTER_BLOCK.
@@ -356,13 +356,13 @@ fn pad(out: &mut Vec<u8>) {
     out.resize(align8(out.len()), 0);
 }
 
-/// Converts a length to a field of 4 bytes. A length that does not fit is detected by [`BlockBuilder::finish`]: the
-/// whole block is larger still.
+/// Converts a length to a 4-byte field of a V1 block. A length that does not fit is detected by
+/// [`BlockBuilder::finish`]: the whole block is larger still.
 fn size(len: usize) -> U32 {
     U32::new(u32::try_from(len).unwrap_or(u32::MAX))
 }
 
-/// Returns the length of a block of two parts; fails if the length exceeds the limit of readers.
+/// Returns the length of a V1 block of two parts; fails if the length exceeds the limit of readers.
 fn checked_len(first: usize, second: usize) -> Result<U32, TooLarge> {
     let total = first.saturating_add(second);
     if i32::try_from(total).is_err() { Err(TooLarge) } else { Ok(size(total)) }

@@ -7,7 +7,7 @@ use crate::counter_type::{CounterType, Size, ValueKind};
 use crate::counterset::DetailLevel;
 use crate::wire::{Cursor, Why, WireError, length};
 
-/// Counter definitions of an object, by position.
+/// Counter definitions of a V1 object, by position.
 ///
 /// Several counters can have the same title index: a base has that of its numerator. Only the position is unique.
 #[derive(Clone, Copy, Debug)]
@@ -15,14 +15,14 @@ pub struct Definitions<'a>(List<'a>);
 
 #[derive(Clone, Copy, Debug)]
 enum List<'a> {
-    /// Definitions that all have 40 bytes, as every known writer produces.
+    /// Counter definitions that all have 40 bytes, as every known writer produces.
     Uniform { all: &'a [raw::CounterDefinition], offset: usize },
-    /// Definitions of which some are longer than 40 bytes: read one by one, by their lengths.
+    /// Counter definitions of which some are longer than 40 bytes: read one by one, by their lengths.
     Walked { bytes: Cursor<'a>, count: u32 },
 }
 
 impl<'a> Definitions<'a> {
-    /// Parses the counter definitions of an object, and checks the rules R14 and R15.
+    /// Parses the counter definitions of a V1 object, and checks the rules R14 and R15.
     pub(super) fn parse(bytes: Cursor<'a>, count: u32, object_at: usize) -> Result<Self, WireError> {
         // Checked first, so that a hostile count cannot cause more work than the block has bytes.
         let room = bytes.rest().len().wrapping_div(40);
@@ -47,7 +47,7 @@ impl<'a> Definitions<'a> {
         Ok(Self(List::Walked { bytes, count }))
     }
 
-    /// Returns the number of definitions.
+    /// Returns the number of counter definitions.
     #[must_use]
     pub fn len(&self) -> usize {
         match self.0 {
@@ -56,19 +56,19 @@ impl<'a> Definitions<'a> {
         }
     }
 
-    /// Returns `true` if there are no definitions.
+    /// Returns `true` if there are no counter definitions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the counters, in order.
+    /// Returns the counter definitions of the object, in order.
     #[must_use]
     pub fn iter(&self) -> DefinitionsIter<'a> {
         DefinitionsIter { list: self.0, next: 0, len: self.len() }
     }
 
-    /// Returns the counter at a position.
+    /// Returns the counter definition at a position.
     #[must_use]
     pub fn get(&self, position: usize) -> Option<Definition<'a>> {
         match self.0 {
@@ -81,7 +81,7 @@ impl<'a> Definitions<'a> {
     }
 }
 
-/// Iterator over the counters of [`Definitions`], in order.
+/// Iterator over the [`Definitions`] of a V1 object's counters, in order.
 #[derive(Clone, Debug)]
 pub struct DefinitionsIter<'a> {
     list: List<'a>,
@@ -112,7 +112,7 @@ impl<'a> Iterator for DefinitionsIter<'a> {
 
 impl ExactSizeIterator for DefinitionsIter<'_> {}
 
-/// Counter definition of an object.
+/// Counter definition of a V1 object.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_COUNTER_DEFINITION")]
 pub struct Definition<'a> {
@@ -137,7 +137,7 @@ impl<'a> Definition<'a> {
         Ok(Self { raw, offset })
     }
 
-    /// Returns the offset of the definition in the block.
+    /// Returns the offset of the counter definition in the V1 block.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
@@ -155,13 +155,13 @@ impl<'a> Definition<'a> {
         self.raw.help_index.get()
     }
 
-    /// Returns the power of ten by which charts multiply the values.
+    /// Returns the power of ten by which charts multiply the counter's values.
     #[must_use]
     pub fn default_scale(&self) -> i32 {
         self.raw.default_scale.get()
     }
 
-    /// Returns the detail level: the intended audience.
+    /// Returns the detail level of the counter: its intended audience.
     #[must_use]
     pub fn detail(&self) -> DetailLevel {
         DetailLevel(self.raw.detail.get())
@@ -173,7 +173,8 @@ impl<'a> Definition<'a> {
         CounterType(self.raw.counter_type.get())
     }
 
-    /// Returns the number of bytes of the value, regardless of the size bits of the type. 0 = there is no value.
+    /// Returns the number of bytes of the counter's value, regardless of the size bits of the type. 0 = there is no
+    /// value.
     #[must_use]
     pub fn value_len(&self) -> usize {
         match self.counter_type().decode().size {
@@ -182,7 +183,7 @@ impl<'a> Definition<'a> {
         }
     }
 
-    /// Returns the offset of the value in a PERF_COUNTER_BLOCK.
+    /// Returns the offset of the counter's value in a PERF_COUNTER_BLOCK.
     #[must_use]
     pub fn value_at(&self) -> usize {
         length(self.raw.counter_at.get())
@@ -203,14 +204,14 @@ impl<'a> Definition<'a> {
             }
     }
 
-    /// Returns `true` if the value is a text.
+    /// Returns `true` if the value of the counter is a text.
     #[must_use]
     pub fn is_text(&self) -> bool {
         matches!(self.counter_type().decode().kind, ValueKind::Text(_))
     }
 }
 
-/// Layout of the counter blocks of an object, determined once for all instances.
+/// Layout of the counter blocks of a V1 object, determined once for all instances.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout<'a> {
     pub definitions: Definitions<'a>,
@@ -219,25 +220,26 @@ pub(super) struct Layout<'a> {
     pub numbers: Numbers<'a>,
 }
 
-/// Number of counters that any counter block may contain; a block of more bytes may contain one counter per byte.
-/// Counters can share bytes or have none, so without a limit few bytes in many instances would cost unbounded work and
-/// memory. This limit belongs to the reader, not to the format: no known block reaches it.
+/// Number of counters that any counter block may have; a block of more bytes may have one counter per byte. Counters
+/// can share bytes or have none, so without a limit few bytes in many instances would cost unbounded work and memory.
+/// This limit belongs to the reader, not to the format: no known block reaches it.
 const MOST_COUNTERS_OF_ANY_BLOCK: usize = 128;
 
-/// Layout of values that are all numbers.
+/// Layout of a V1 counter block whose values are all numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Numbers<'a> {
     /// Numbers of 8 bytes, contiguous and in the order of the definitions: offsets of their begin and their end.
     Dense { from: usize, end: usize },
-    /// Numbers of 4 or 8 bytes anywhere in the counter block.
+    /// Numbers of 4 or 8 bytes anywhere in the counter block, found by their definitions.
     Placed {
         definitions: &'a [raw::CounterDefinition],
-        /// Offset of the end of the last number.
+        /// Offset of the end of the last number in the counter block.
         end: usize,
-        /// Number of bytes that must be readable: every number is read as 8 bytes, even a number of 4 bytes.
+        /// Number of readable bytes that a counter block needs: every number is read as 8 bytes, even a number of 4
+        /// bytes.
         reach: usize,
     },
-    /// Values that are not all numbers of 4 or 8 bytes.
+    /// Counter block whose values are not all numbers of 4 or 8 bytes.
     No,
 }
 

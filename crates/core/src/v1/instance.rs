@@ -11,7 +11,8 @@ use crate::code_page::InstanceName;
 use crate::v2::BlockValue;
 use crate::wire::{Cursor, Why, WireError, length};
 
-/// Instances of an object. After an error the iterator ends, because the start of the next instance is unknown.
+/// Iterator over the instances of a V1 object. After an error the iterator ends, because the start of the next
+/// instance is unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct Instances<'a> {
     pub(super) rest: Cursor<'a>,
@@ -43,7 +44,7 @@ impl<'a> Iterator for Instances<'a> {
 
 impl FusedIterator for Instances<'_> {}
 
-/// Instance of an object, with its values.
+/// Instance of a V1 object, with its values.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_INSTANCE_DEFINITION")]
 pub struct Instance<'a> {
@@ -53,7 +54,7 @@ pub struct Instance<'a> {
     values: Values<'a>,
 }
 
-/// Reference to the parent of an instance.
+/// Reference to the parent of a V1 instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Parent {
     /// Title index of the parent's object, which is not necessarily in the block.
@@ -63,7 +64,7 @@ pub struct Parent {
 }
 
 impl<'a> Instance<'a> {
-    /// Parses the next instance, and checks the rules R17 to R21.
+    /// Parses the next instance of a V1 object, and checks the rules R17 to R21.
     #[inline(always)]
     fn parse(rest: &mut Cursor<'a>, layout: Layout<'a>, code_page: u32) -> Result<Self, WireError> {
         let offset = rest.offset();
@@ -83,7 +84,7 @@ impl<'a> Instance<'a> {
         Ok(Self { header, offset, name, values })
     }
 
-    /// Returns the offset of the instance in the block.
+    /// Returns the offset of the instance in the V1 block.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
@@ -110,14 +111,14 @@ impl<'a> Instance<'a> {
         (id != PERF_NO_UNIQUE_ID).then_some(id)
     }
 
-    /// Returns the values, in the order of the object's definitions.
+    /// Returns the values of the instance, in the order of the object's definitions.
     #[must_use]
     pub fn values(&self) -> Values<'a> {
         self.values
     }
 }
 
-/// Returns the bytes of the instance's name, and checks rule R19.
+/// Returns the bytes of a V1 instance's name, and checks rule R19.
 #[inline(always)]
 fn name_of<'a>(
     header: &raw::InstanceDefinition,
@@ -136,7 +137,7 @@ fn name_of<'a>(
     }
 }
 
-/// Creates the error of a name that breaks R19.
+/// Creates the error for an instance name that breaks R19.
 #[cold]
 fn name_error(at: usize, name_at: usize, name_len: usize, len: usize) -> WireError {
     let error = |what, offset, why| WireError::new(what, at.saturating_add(offset), why).by("R19");
@@ -151,33 +152,33 @@ fn name_error(at: usize, name_at: usize, name_len: usize, len: usize) -> WireErr
     error("PERF_INSTANCE_DEFINITION.NameLength", 20, why)
 }
 
-/// Values of one instance, or of an object without instances, by position of their definitions.
+/// Values of a V1 instance, or of an object without instances, by position of their definitions.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_COUNTER_BLOCK")]
 pub struct Values<'a> {
     pub(super) offset: usize,
-    /// Whole counter block, including its length field.
+    /// Bytes of the whole counter block, including its length field.
     bytes: &'a [u8],
     definitions: Definitions<'a>,
     cells: RowValues<'a>,
 }
 
-/// Values in the layout of their object.
+/// Counter values of a V1 instance, in the layout of their object.
 #[derive(Clone, Copy, Debug)]
 enum RowValues<'a> {
-    /// Numbers of 8 bytes, contiguous and in order.
+    /// Counter values that are numbers of 8 bytes, contiguous and in order.
     Dense(&'a [U64]),
-    /// Numbers of 4 or 8 bytes that start in the first 256 bytes of the counter block, by their definitions.
+    /// Counter values of 4 or 8 bytes that start in the first 256 bytes of the counter block, by their definitions.
     Near(&'a [raw::CounterDefinition], &'a Near),
-    /// Numbers of 4 or 8 bytes anywhere in the counter block, by their definitions. The bytes begin with the block,
-    /// and have 8 bytes from the start of each number on.
+    /// Counter values of 4 or 8 bytes anywhere in the counter block, by their definitions. The bytes begin with the
+    /// block, and have 8 bytes from the start of each number on.
     Far(&'a [raw::CounterDefinition], &'a [u8]),
-    /// Values of any kind.
+    /// Counter values of any kind, such as texts.
     Any,
 }
 
-/// First bytes from the start of a counter block: 8 bytes are readable at every offset up to 255. Reading a number at
-/// such an offset needs no check.
+/// First bytes of a counter block: 8 bytes are readable at every offset up to 255. Reading a number at such an offset
+/// needs no check.
 type Near = [u8; 0xFF + 8];
 
 impl<'a> Values<'a> {
@@ -197,19 +198,19 @@ impl<'a> Values<'a> {
         Ok(Self { offset: start.offset(), bytes, definitions: layout.definitions, cells })
     }
 
-    /// Returns the number of values, which equals the number of definitions.
+    /// Returns the number of counter values, which equals the number of definitions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.definitions.len()
     }
 
-    /// Returns `true` if there are no values.
+    /// Returns `true` if there are no counter values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.definitions.is_empty()
     }
 
-    /// Returns the value at a position: [`BlockValue::Empty`] if the counter block contains none,
+    /// Returns the counter value at a position: [`BlockValue::Empty`] if the counter block contains none,
     /// [`BlockValue::Other`] for a text and everything else that is not a number of 4 or 8 bytes.
     #[must_use]
     pub fn get(&self, position: usize) -> Option<BlockValue<'a>> {
@@ -230,7 +231,7 @@ impl<'a> Values<'a> {
         bytes.try_into().ok().map(u32::from_le_bytes)
     }
 
-    /// Returns the values, in order.
+    /// Returns the counter values of the instance, in order.
     #[must_use]
     pub fn iter(&self) -> ValuesIter<'a> {
         let (layout, dense, numbers, bytes): (_, &[U64], &[raw::CounterDefinition], &[u8]) = match self.cells
@@ -244,7 +245,7 @@ impl<'a> Values<'a> {
         ValuesIter { layout, dense, numbers, bytes, values: *self, rest }
     }
 
-    /// Returns `true` if the value of a definition is inside the counter block (R23).
+    /// Returns `true` if the counter block contains the value of a definition (R23).
     pub(super) fn holds(&self, definition: &Definition<'_>) -> bool {
         definition.value_at() >= 4
             && definition.value_at().saturating_add(definition.value_len()) <= self.bytes.len()
@@ -255,7 +256,7 @@ impl<'a> Values<'a> {
         self.bytes.len()
     }
 
-    /// Returns the value of a definition, which must belong to the same object.
+    /// Returns the counter value of a definition, which must belong to the same object.
     #[must_use]
     #[inline]
     pub fn value_of(&self, definition: &Definition<'_>) -> BlockValue<'a> {
@@ -311,7 +312,7 @@ impl<'a> RowValues<'a> {
         }
     }
 
-    /// Selects the layout of numbers in a long counter block. Cold: its loop has a check and an exit for each number,
+    /// Selects the layout for numbers in a long counter block. Cold: its loop has a check and an exit for each number,
     /// and would otherwise take registers from the loops of the other layouts.
     #[cold]
     fn far(all: &'a [u8], definitions: &'a [raw::CounterDefinition], reach: usize) -> Self {
@@ -319,14 +320,15 @@ impl<'a> RowValues<'a> {
     }
 }
 
-/// Reads the 8 bytes at an offset. They are always there: the bytes were chosen so that they are.
+/// Returns the 8 bytes at an offset of a counter block as a number. They are always there: the bytes were chosen so
+/// that they are.
 #[inline(always)]
 fn long_at(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..at.saturating_add(8))?.try_into().ok().map(u64::from_le_bytes)
 }
 
-/// Returns the number of a definition from the 8 bytes at its offset. A number of 4 bytes is their lower half: cheaper
-/// than a branch for each.
+/// Returns the counter value of a definition from the 8 bytes at its offset. A number of 4 bytes is their lower half:
+/// cheaper than a branch for each.
 #[inline(always)]
 fn number<'a>(definition: &raw::CounterDefinition, long: u64) -> BlockValue<'a> {
     match definition.counter_size.get() {
@@ -335,8 +337,8 @@ fn number<'a>(definition: &raw::CounterDefinition, long: u64) -> BlockValue<'a> 
     }
 }
 
-/// Reads a value of any kind. The iterator is passed by value: a reference to it would keep it in memory for the other
-/// layouts, too.
+/// Reads a counter value of any kind. The iterator is passed by value: a reference to it would keep it in memory for
+/// the other layouts, too.
 #[cold]
 fn value_of_any<'a>(
     values: Values<'a>,
@@ -346,7 +348,7 @@ fn value_of_any<'a>(
     Some((value, rest))
 }
 
-/// Iterator over the values of [`Values`], in order.
+/// Iterator over the counter values of [`Values`], in order.
 ///
 /// The layout never changes, so that a compiler makes one loop for each layout of whatever a caller writes, without a
 /// decision for each value. An enum with one iterator in each variant hides that from it.
@@ -354,16 +356,16 @@ fn value_of_any<'a>(
 pub struct ValuesIter<'a> {
     layout: RowLayout,
     dense: std::slice::Iter<'a, U64>,
-    /// Remaining definitions of [`RowLayout::Near`] and [`RowLayout::Far`].
+    /// Remaining counter definitions of [`RowLayout::Near`] and [`RowLayout::Far`].
     numbers: std::slice::Iter<'a, raw::CounterDefinition>,
     /// Bytes from the start of the counter block on, for [`RowLayout::Near`] and [`RowLayout::Far`].
     bytes: &'a [u8],
     values: Values<'a>,
-    /// Remaining definitions of [`RowLayout::Any`].
+    /// Remaining counter definitions of [`RowLayout::Any`].
     rest: DefinitionsIter<'a>,
 }
 
-/// Layout of values: the variants of [`RowValues`], without their data.
+/// Layout of counter values: the variants of [`RowValues`], without their data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RowLayout {
     Dense,

@@ -1,4 +1,4 @@
-//! Name tables: map title indexes to texts.
+//! Name tables of the V1 format: map title indexes to names and help texts.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::utf16::Name;
 use crate::visit::most_listed;
 use crate::wire::{Why, WireError};
 
-/// Table of names or help texts: the result of a query for `Counter 009` or `Help 009`.
+/// V1 table of names or help texts: the result of a query for `Counter 009` or `Help 009`.
 ///
 /// **Shape**: pairs of a decimal index and its text, each a NUL-terminated UTF-16 string; another NUL ends the table.
 /// The first pair of a table of names is 1 and the last index of every system, 1847. Source: MS Learn, "Retrieving
@@ -24,8 +24,8 @@ impl<'a> NameTable<'a> {
         Self { bytes }
     }
 
-    /// Returns the pairs, in their order. A pair whose index is not a number is an error, and the next pair follows
-    /// it.
+    /// Returns the pairs of a title index and a text, in their order. A pair whose index is not a number is an error,
+    /// and the next pair follows it.
     #[must_use]
     pub fn iter(&self) -> NamesIter<'a> {
         // Found from the end: an empty text also looks like the NUL that ends the table.
@@ -34,17 +34,17 @@ impl<'a> NameTable<'a> {
     }
 }
 
-/// Iterator over the pairs of a [`NameTable`].
+/// Iterator over the pairs of title index and text of a [`NameTable`].
 #[derive(Clone, Debug)]
 pub struct NamesIter<'a> {
     rest: &'a [u8],
     offset: usize,
-    /// Offset after which there are only the NUL that ends the table, and padding.
+    /// Offset in the name table after which there are only the NUL that ends the table, and padding.
     end: usize,
 }
 
 impl<'a> NamesIter<'a> {
-    /// Returns the next string and its offset. The last string can lack its NUL.
+    /// Returns the next string of the name table and its offset. The last string can lack its NUL.
     fn string(&mut self) -> Option<(usize, Name<'a>)> {
         if self.rest.len() < 2 {
             return None;
@@ -75,7 +75,7 @@ impl<'a> Iterator for NamesIter<'a> {
     }
 }
 
-/// Parses a decimal number that consists of digits only.
+/// Parses a decimal title index that consists of digits only.
 fn number(text: Name<'_>) -> Option<u32> {
     // `str::parse` is no replacement: it accepts a plus sign.
     let mut number: u32 = 0;
@@ -86,13 +86,13 @@ fn number(text: Name<'_>) -> Option<u32> {
     (!text.is_empty()).then_some(number)
 }
 
-/// Texts of a name table, by index.
+/// Texts of a V1 name table, by title index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TitleNames(BTreeMap<u32, String>);
 
 impl TitleNames {
-    /// Reads a table; if an index occurs twice, the last text is used. Also returns errors for skipped pairs: at most
-    /// one per 64 bytes, and at most 1,000.
+    /// Reads a V1 name table; if a title index occurs twice, the last text is used. Also returns errors for skipped
+    /// pairs: at most one per 64 bytes, and at most 1,000.
     #[must_use]
     pub fn read(table: NameTable<'_>) -> (Self, Vec<WireError>) {
         let most = most_listed(table.bytes.len());
@@ -108,29 +108,29 @@ impl TitleNames {
         (names, skipped)
     }
 
-    /// Sets the text of an index.
+    /// Sets the text of a title index.
     pub fn insert(&mut self, index: u32, text: String) {
         self.0.insert(index, text);
     }
 
-    /// Returns the text of an index.
+    /// Returns the text of a title index.
     #[must_use]
     pub fn get(&self, index: u32) -> Option<&str> {
         self.0.get(&index).map(String::as_str)
     }
 
-    /// Returns all indexes of a text, ascending; several are possible.
+    /// Returns all title indexes of a text, ascending; several are possible.
     pub fn indexes(&self, text: &str) -> impl Iterator<Item = u32> {
         self.0.iter().filter(move |(_, known)| *known == text).map(|(index, _)| *index)
     }
 
-    /// Returns all indexes and texts, ascending.
+    /// Returns all title indexes and their texts, ascending.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (u32, &str)> {
         self.0.iter().map(|(index, text)| (*index, text.as_str()))
     }
 }
 
-/// Writes a table that [`NameTable`] reads: the pairs in the given order, and the NUL that ends the table.
+/// Writes a V1 name table that [`NameTable`] reads: the pairs in the given order, and the NUL that ends the table.
 #[must_use]
 pub fn name_table<'a>(pairs: impl IntoIterator<Item = (u32, &'a str)>) -> Vec<u8> {
     let mut table = Vec::new();

@@ -1,4 +1,4 @@
-//! Numbers of 4 and 8 bytes, compared with a reader that looks at each definition by itself.
+//! Tests of numbers of 4 and 8 bytes in a V1 block, against a reader that looks at each counter definition by itself.
 
 use super::*;
 use crate::clock::ClockReading;
@@ -14,13 +14,13 @@ fn get(bytes: &[u8], at: usize) -> usize {
     u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()).try_into().unwrap()
 }
 
-/// Returns the offset of the first object.
+/// Returns the offset of the first object of a V1 block.
 fn object_at(block: &[u8]) -> usize {
     get(block, 24)
 }
 
-/// Returns blocks with counters of 4 and 8 bytes in an irregular order; some counter blocks are shorter than 256 bytes,
-/// some longer.
+/// Returns V1 blocks with counters of 4 and 8 bytes in an irregular order; some counter blocks are shorter than 256
+/// bytes, some longer.
 fn numbers_of_both_widths() -> impl Iterator<Item = Vec<u8>> {
     let types = [CounterType::PERF_COUNTER_BULK_COUNT, CounterType::PERF_COUNTER_COUNTER];
     let counter = move |at: usize| NewCounter::new(2, types[(at * at + at / 3) % 2]);
@@ -38,7 +38,7 @@ fn numbers_of_both_widths() -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
-/// Reads each number of an instance separately, at the offset and with the length of its definition.
+/// Reads each counter value of an instance separately, at the offset and with the length of its definition.
 fn numbers_by_definition(object: &Object<'_>, values: &Values<'_>, bytes: &[u8]) -> Vec<Option<u64>> {
     let block_len = get(bytes, values.offset);
     let block = &bytes[values.offset..values.offset + block_len];

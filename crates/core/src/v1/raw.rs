@@ -12,46 +12,46 @@ use crate::v2::raw::SystemTime;
 use crate::wire::layout;
 
 layout! {
-    /// Header of a block. Source: MS Learn, `PERF_DATA_BLOCK`.
+    /// Header of a V1 block. Source: MS Learn, `PERF_DATA_BLOCK`.
     ///
     /// Members declared as pointers in a 32-bit header have 4 bytes on every Windows.
     #[doc(alias = "PERF_DATA_BLOCK")]
     DataBlockHeader, 88 {
-        /// `Signature`: "PERF" in UTF-16.
+        /// `Signature`: "PERF" in UTF-16, which marks a V1 block.
         signature: [u8; 8],
         /// `LittleEndian`: 1, because the block is little-endian.
         little_endian: U32,
-        /// `Version`: version of the format, 1.
+        /// `Version`: version of the V1 format, 1.
         version: U32,
-        /// `Revision`: revision of the format, 1.
+        /// `Revision`: revision of the V1 format, 1.
         revision: U32,
-        /// `TotalByteLength`: bytes of the block, including this header.
+        /// `TotalByteLength`: number of bytes of the V1 block, including this header.
         total_len: U32,
-        /// `HeaderLength`: offset of the first object.
+        /// `HeaderLength`: offset of the first object in the V1 block.
         header_len: U32,
         /// `NumObjectTypes`: number of objects that follow.
         object_count: U32,
-        /// `DefaultObject`: a title index, or a meaningless value.
+        /// `DefaultObject`: title index of the default object, or a meaningless value.
         default_object: I32,
-        /// `SystemTime`: UTC, or local time in blocks that a Windows log recorded.
+        /// `SystemTime`: time of the block, UTC, or local time in blocks that a Windows log recorded.
         system_time: SystemTime,
-        /// Four bytes that align the next field.
+        /// Four padding bytes that align the next field of the header.
         padding: U32,
-        /// `PerfTime`: ticks of a monotonic clock.
+        /// `PerfTime`: reading of a monotonic clock, in ticks.
         perf_time: I64,
         /// `PerfFreq`: ticks of `PerfTime` per second.
         perf_freq: I64,
-        /// `PerfTime100nSec`: 100 ns since 1601-01-01 UTC.
+        /// `PerfTime100nSec`: time of the block, in 100 ns since 1601-01-01 UTC.
         time_100ns: I64,
-        /// `SystemNameLength`: number of bytes, including the NUL.
+        /// `SystemNameLength`: number of bytes of the machine name, including the NUL.
         system_name_len: U32,
-        /// `SystemNameOffset`: offset from the start of the block.
+        /// `SystemNameOffset`: offset of the machine name from the start of the block.
         system_name_at: U32,
     }
 }
 
 layout! {
-    /// Header of an object. Source: MS Learn, `PERF_OBJECT_TYPE`.
+    /// Header of a V1 object. Source: MS Learn, `PERF_OBJECT_TYPE`.
     #[doc(alias = "PERF_OBJECT_TYPE")]
     ObjectType, 64 {
         /// `TotalByteLength`: number of bytes to the next object.
@@ -60,25 +60,25 @@ layout! {
         definition_len: U32,
         /// `HeaderLength`: number of bytes to the first counter definition.
         header_len: U32,
-        /// `ObjectNameTitleIndex`: index of the name.
+        /// `ObjectNameTitleIndex`: title index of the object's name.
         name_index: U32,
         /// `ObjectNameTitle`: unused field, which is 0.
         name_title: U32,
-        /// `ObjectHelpTitleIndex`: index of the help text.
+        /// `ObjectHelpTitleIndex`: title index of the object's help text.
         help_index: U32,
         /// `ObjectHelpTitle`: unused field, which is 0.
         help_title: U32,
-        /// `DetailLevel`: the intended audience.
+        /// `DetailLevel`: intended audience of the object.
         detail: U32,
-        /// `NumCounters`: number of definitions that follow.
+        /// `NumCounters`: number of counter definitions that follow.
         counter_count: U32,
-        /// `DefaultCounter`: position of a definition, -1 = none.
+        /// `DefaultCounter`: position of the default counter's definition, -1 = none.
         default_counter: I32,
         /// `NumInstances`: number of instances, or one of three negative constants.
         instance_count: I32,
         /// `CodePage`: code page of the instance names; 0 is UTF-16.
         code_page: U32,
-        /// `PerfTime`: ticks of the object's own clock.
+        /// `PerfTime`: reading of the object's own clock, in ticks.
         perf_time: I64,
         /// `PerfFreq`: ticks of the object's own clock per second.
         perf_freq: I64,
@@ -86,53 +86,53 @@ layout! {
 }
 
 layout! {
-    /// Definition of a counter of an object. Source: MS Learn, `PERF_COUNTER_DEFINITION`.
+    /// Definition of a counter of a V1 object. Source: MS Learn, `PERF_COUNTER_DEFINITION`.
     #[doc(alias = "PERF_COUNTER_DEFINITION")]
     CounterDefinition, 40 {
-        /// `ByteLength`: number of bytes to the next definition.
+        /// `ByteLength`: number of bytes to the next counter definition.
         byte_len: U32,
-        /// `CounterNameTitleIndex`: index of the name.
+        /// `CounterNameTitleIndex`: title index of the counter's name.
         name_index: U32,
         /// `CounterNameTitle`: unused field, which is 0.
         name_title: U32,
-        /// `CounterHelpTitleIndex`: index of the help text.
+        /// `CounterHelpTitleIndex`: title index of the counter's help text.
         help_index: U32,
         /// `CounterHelpTitle`: unused field, which is 0.
         help_title: U32,
-        /// `DefaultScale`: power of ten by which charts multiply the values.
+        /// `DefaultScale`: power of ten by which charts multiply the counter's values.
         default_scale: I32,
-        /// `DetailLevel`: the intended audience.
+        /// `DetailLevel`: intended audience of the counter.
         detail: U32,
         /// `CounterType`: 32 bits that select the formula.
         counter_type: U32,
-        /// `CounterSize`: number of bytes of a value.
+        /// `CounterSize`: number of bytes of the counter's value.
         counter_size: U32,
-        /// `CounterOffset`: offset of a value from the start of its PERF_COUNTER_BLOCK.
+        /// `CounterOffset`: offset of the counter's value from the start of its PERF_COUNTER_BLOCK.
         counter_at: U32,
     }
 }
 
 layout! {
-    /// Header of an instance, followed by its name. Source: MS Learn, `PERF_INSTANCE_DEFINITION`.
+    /// Header of an instance of a V1 object, followed by its name. Source: MS Learn, `PERF_INSTANCE_DEFINITION`.
     #[doc(alias = "PERF_INSTANCE_DEFINITION")]
     InstanceDefinition, 24 {
         /// `ByteLength`: number of bytes to the instance's PERF_COUNTER_BLOCK.
         byte_len: U32,
         /// `ParentObjectTitleIndex`: title index of the parent's object, 0 = no parent.
         parent_object: U32,
-        /// `ParentObjectInstance`: position of the parent among its object's instances.
+        /// `ParentObjectInstance`: position of the parent among the instances of its object.
         parent_instance: U32,
-        /// `UniqueID`: -1 = the name identifies the instance.
+        /// `UniqueID`: number that identifies the instance, -1 = the name identifies it.
         unique_id: I32,
-        /// `NameOffset`: offset from the start of this structure.
+        /// `NameOffset`: offset of the instance's name from the start of this structure.
         name_at: U32,
-        /// `NameLength`: number of bytes, including the NUL.
+        /// `NameLength`: number of bytes of the instance's name, including the NUL.
         name_len: U32,
     }
 }
 
 layout! {
-    /// Header of the values of an instance. Source: MS Learn, `PERF_COUNTER_BLOCK`.
+    /// Header of the values of a V1 instance. Source: MS Learn, `PERF_COUNTER_BLOCK`.
     #[doc(alias = "PERF_COUNTER_BLOCK")]
     CounterBlock, 4 {
         /// `ByteLength`: number of bytes of this field, the values and their padding.

@@ -1,4 +1,4 @@
-//! Real blocks and golden ones; every rule and every known malformed case; sweeps; what is built reads back.
+//! Tests of the V1 format: real and golden blocks, every rule, every known malformed case, damaged bytes, round trips.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -31,7 +31,7 @@ fn get(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
 }
 
-/// What is forgiven, a line each.
+/// Returns the violations that tolerant reading of a V1 block forgives, a line each.
 fn forgiven(bytes: &[u8]) -> Vec<String> {
     read(bytes, Mode::Tolerant).unwrap().1.iter().map(ToString::to_string).collect()
 }
@@ -44,7 +44,7 @@ fn values(values: Values<'_>) -> Vec<u64> {
     values.iter().map(|value| value.number().map_or(u64::MAX, |number| number.get())).collect()
 }
 
-/// A block as the fields of its description.
+/// Returns a V1 block as JSON, with the fields that its description in the test data has.
 fn described(block: &DataBlock<'_>) -> Json {
     let clocks = block.clocks();
     let t = clocks.system_time;
@@ -166,7 +166,7 @@ fn samba_is_read_and_its_deviations_are_named() {
     assert_eq!(names.get(2), Some("System"), "{names:?}");
 }
 
-/// What is legal and unusual, a line each.
+/// Returns the remarks on legal and unusual data of a V1 block, a line each.
 fn remarks(bytes: &[u8]) -> Vec<String> {
     let mut remarks = Vec::new();
     visit(bytes, &mut |event| {
@@ -188,13 +188,13 @@ fn wine_is_refused() {
     assert_eq!(block.objects().flatten().count(), 0);
 }
 
-/// A row of `testdata/v1/malformed.tsv`.
+/// Malformed V1 block: a row of `testdata/v1/malformed.tsv`.
 struct Malformed {
     case: String,
     bytes: Vec<u8>,
-    /// The rule that strict reading stops at; `ok` if it takes the block.
+    /// Rule that strict reading of the malformed block stops at; `ok` if it accepts the block.
     rule: String,
-    /// Objects and instances that lenient reading finds, and what it forgives.
+    /// Objects and instances that lenient reading of the malformed block finds, and the violations that it forgives.
     lenient: String,
 }
 
@@ -256,7 +256,7 @@ fn every_malformed_case() {
     println!("{got}");
 }
 
-/// Reads a block in both modes, then reads every value by every access function, and dumps the block.
+/// Reads a V1 block in both modes, then reads every value by every access function, and dumps the block.
 fn use_all(bytes: &[u8]) {
     let strict = read(bytes, Mode::Strict).map(|_| ());
     match read(bytes, Mode::Tolerant) {
@@ -295,7 +295,7 @@ fn use_all(bytes: &[u8]) {
     let _ = crate::visit::dump(|each| visit(bytes, each), &mut String::new());
 }
 
-/// The blocks that sweeps damage.
+/// Returns the V1 blocks that the tests with damaged bytes start from.
 fn golden() -> Vec<Vec<u8>> {
     let names = [
         "single.bin",
@@ -331,7 +331,8 @@ fn every_changed_byte_is_an_error_or_a_view() {
     }
 }
 
-/// The same of all real blocks, at a part of their bytes: a step that has no factor in common with any structure.
+/// Cuts and changes all real V1 blocks at some of their bytes: at a step that has no factor in common with any
+/// structure.
 #[test]
 fn real_blocks_cut_and_changed() {
     const STEP: usize = 89;
@@ -508,7 +509,7 @@ fn a_multi_timer_without_items_has_them_behind_its_value() {
     assert_eq!(visited.get(1), Some(&4096));
 }
 
-/// Cost of an object with many definitions, the first of which is longer than the structure: visited, not indexed.
+/// Limits the cost of an object whose first counter definition is longer than the structure: visited, not indexed.
 #[test]
 fn work_is_in_proportion_to_the_bytes() {
     let count: u32 = 20_000;
@@ -621,7 +622,7 @@ fn name_tables() {
     assert_eq!(name_table(names.iter()), samba, "what is read is written as Samba wrote it");
 }
 
-/// Returns the offsets of bytes that are neither zero nor part of a field or value.
+/// Returns the offsets of bytes of a V1 block that are neither zero nor part of a field or value.
 fn nonzero_padding(bytes: &[u8]) -> Vec<usize> {
     let mut is_padding: Vec<bool> = bytes.iter().map(|byte| *byte != 0).collect();
     let _ = visit(bytes, &mut |event| {

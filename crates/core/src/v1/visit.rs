@@ -9,7 +9,7 @@ use crate::v2::BlockValue;
 use crate::visit::{Event, FieldValue, Mode, OpenStruct, Stop, VisitFn, Visitor, forgiven};
 use crate::wire::{Why, WireError, length};
 
-/// Reads a block and lists the ignored violations: at most one per 64 bytes, and at most 1,000.
+/// Reads a V1 block and lists the ignored violations: at most one per 64 bytes, and at most 1,000.
 ///
 /// A violation costs nothing, the object that contains it, or the remaining instances of that object. Everything that
 /// can be read without it is in the view.
@@ -21,7 +21,7 @@ pub fn read(bytes: &[u8], mode: Mode) -> Result<(DataBlock<'_>, Vec<WireError>),
     Ok((DataBlock::parse(bytes)?, forgiven))
 }
 
-/// Visits every field of a block, in byte order, until `visit` breaks off.
+/// Visits every field of a V1 block, in byte order, until `visit` breaks off.
 ///
 /// Work is proportional to the number of bytes, and for each value to its definition. Printer, strict reader,
 /// property test and fuzz target are all visitors of this function.
@@ -259,7 +259,7 @@ fn unusual(
     walk.event(Event::Unusual(remark))
 }
 
-/// Reports an unaligned structure or value, which is legal and unusual (R26).
+/// Reports an unaligned structure or value of a V1 block, which is legal and unusual (R26).
 fn unaligned(
     walk: &mut Visitor<'_, '_>,
     offset: usize,

@@ -14,7 +14,7 @@ use crate::status::Status;
 use crate::utf16::Name;
 use crate::wire::{Cursor, Why, WireError, length};
 
-/// Block of counter data: the result of one collection of a query.
+/// V2 block of counter data: the result of one collection of a query.
 ///
 /// **Shape**: a header with the clocks, followed by one result per entry of the query, in the order of the entries'
 /// indexes.
@@ -30,7 +30,7 @@ pub struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Checks the header and creates a view of `dwTotalSize` bytes; later bytes are ignored.
+    /// Checks the header of a V2 block and creates a view of `dwTotalSize` bytes; later bytes are ignored.
     ///
     /// # Errors
     /// Fails if there are fewer bytes than a header, or fewer than the header requires.
@@ -41,7 +41,7 @@ impl<'a> Block<'a> {
         Ok(Self { header, results })
     }
 
-    /// Returns the clock readings of the collection.
+    /// Returns the clock readings of the collection that the block contains.
     #[must_use]
     pub fn clocks(&self) -> ClockReading {
         ClockReading {
@@ -52,20 +52,20 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Returns the number of results according to the header.
+    /// Returns the number of query results that the header of the V2 block states.
     #[must_use]
     pub fn result_count(&self) -> u32 {
         self.header.counter_count.get()
     }
 
-    /// Returns the results of the block. After an error the iterator ends.
+    /// Returns an iterator over the query results of the V2 block. After an error the iterator ends.
     #[must_use]
     pub fn results(&self) -> Results<'a> {
         Results { rest: self.results, left: self.result_count() }
     }
 
-    /// Returns the result at an offset that [`offset`](QueryResult::offset) returned for this block. At another offset
-    /// there is none, or one without meaning.
+    /// Returns the query result at an offset that [`offset`](QueryResult::offset) returned for this block. At another
+    /// offset there is none, or one without meaning.
     #[must_use]
     pub fn result_starting_at(&self, offset: usize) -> Option<QueryResult<'a>> {
         let mut rest = self.results;
@@ -74,7 +74,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Iterator over the results of a [`Block`].
+/// Iterator over the query results of a V2 [`Block`].
 #[derive(Clone, Debug)]
 pub struct Results<'a> {
     pub(super) rest: Cursor<'a>,
@@ -97,29 +97,29 @@ impl<'a> Iterator for Results<'a> {
 
 impl FusedIterator for Results<'_> {}
 
-/// Type of a query result, decided by the request of its entry.
+/// Type of a query result in a V2 block, decided by the request of its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[doc(alias = "PerfCounterDataType")]
 pub enum CounterDataType {
-    /// Error: the entry failed, or matched nothing.
+    /// Error result: the query entry failed, or matched nothing.
     #[doc(alias = "PERF_ERROR_RETURN")]
     Error,
-    /// Value of one counter of one instance.
+    /// Result with the value of one counter of one instance.
     #[doc(alias = "PERF_SINGLE_COUNTER")]
     SingleCounter,
-    /// Values of several counters of one instance.
+    /// Result with the values of several counters of one instance.
     #[doc(alias = "PERF_MULTIPLE_COUNTERS")]
     MultipleCounters,
-    /// Values of one counter of several instances.
+    /// Result with the values of one counter of several instances.
     #[doc(alias = "PERF_MULTIPLE_INSTANCES")]
     MultipleInstances,
-    /// Values of several counters of several instances.
+    /// Result with the values of several counters of several instances.
     #[doc(alias = "PERF_COUNTERSET")]
     Counterset,
 }
 
 impl CounterDataType {
-    /// Converts the `dwType` field; `None` if the value is undefined.
+    /// Converts the `dwType` field of a query result; `None` if the value is undefined.
     #[must_use]
     pub const fn from_wire(value: u32) -> Option<Self> {
         Some(match value {
@@ -133,7 +133,7 @@ impl CounterDataType {
         })
     }
 
-    /// Returns the value of the `dwType` field.
+    /// Returns the value of the `dwType` field of a query result.
     #[must_use]
     pub const fn to_wire(self) -> u32 {
         match self {
@@ -145,7 +145,7 @@ impl CounterDataType {
         }
     }
 
-    /// Returns the name of this type in C.
+    /// Returns the name of this result type in C.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -158,24 +158,24 @@ impl CounterDataType {
     }
 }
 
-/// Result of one entry of a query.
+/// Result of one query entry in a V2 block.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_COUNTER_HEADER")]
 pub struct QueryResult<'a> {
-    /// Status: 0, or the reason why the entry failed.
+    /// Status of the query entry: 0, or the reason why it failed.
     pub status: Status,
-    /// Collected values of the entry.
+    /// Collected values of the query entry.
     pub body: Body<'a>,
     pub(super) header: &'a raw::CounterHeader,
     pub(super) offset: usize,
-    /// Bytes of the result after the structures of its type.
+    /// Bytes of the query result after the structures of its type.
     pub(super) trailing: Cursor<'a>,
 }
 
-/// Collected values of one entry.
+/// Collected values of one query entry.
 #[derive(Clone, Copy, Debug)]
 pub enum Body<'a> {
-    /// No values: see the status.
+    /// No values, because the query entry failed: see the status.
     Error,
     /// Value of one counter of one instance.
     SingleCounter(BlockValue<'a>),
@@ -220,12 +220,12 @@ impl<'a> QueryResult<'a> {
         Ok(Self { status: Status(header.status.get()), body, header, offset, trailing: data })
     }
 
-    /// Returns the position of the values in a result with one instance whose values take 16 bytes each; `None` for any
-    /// other result.
+    /// Returns the position of the values in a query result with one instance whose values take 16 bytes each; `None`
+    /// for any other result.
     #[must_use]
     pub fn values_place(&self) -> Option<ValuesPlace> {
         let start = self.offset.checked_add(size_of::<raw::CounterHeader>())?;
-        /// Size of a result with one cell.
+        /// Number of bytes of a query result with one cell.
         const OF_ONE: usize = size_of::<(raw::CounterHeader, raw::Cell)>();
         match &self.body {
             Body::SingleCounter(_) if length(self.header.size.get()) == OF_ONE => ValuesPlace::new(start, 1),
@@ -236,13 +236,13 @@ impl<'a> QueryResult<'a> {
         }
     }
 
-    /// Returns the offset of the result in the block.
+    /// Returns the offset of the query result in the V2 block.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// Returns the type of the result.
+    /// Returns the type of the query result.
     #[must_use]
     pub fn kind(&self) -> CounterDataType {
         match self.body {
@@ -255,7 +255,7 @@ impl<'a> QueryResult<'a> {
     }
 }
 
-/// Counter ids of a result, in the order of its values.
+/// Counter ids of a query result, in the order of its values.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_MULTI_COUNTERS")]
 pub struct Ids<'a> {
@@ -284,25 +284,25 @@ impl<'a> Ids<'a> {
         Ok(Self { ids, header, offset, padding: body })
     }
 
-    /// Returns the number of ids.
+    /// Returns the number of counter ids.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// Returns `true` if there are no ids.
+    /// Returns `true` if there are no counter ids.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
 
-    /// Returns the ids, in order.
+    /// Returns the counter ids, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = CounterId> + Clone + 'a {
         self.ids.iter().map(|id| CounterId(id.get()))
     }
 }
 
-/// Instances of a result.
+/// Table of the instances of a query result.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_MULTI_INSTANCES")]
 pub struct InstanceTable<'a> {
@@ -326,7 +326,7 @@ impl<'a> InstanceTable<'a> {
         Ok(Self { columns, header, offset, rows })
     }
 
-    /// Returns the number of instances according to the header.
+    /// Returns the number of instances that the header of the table states.
     #[must_use]
     pub fn instance_count(&self) -> u32 {
         self.header.instance_count.get()
@@ -341,7 +341,7 @@ impl<'a> InstanceTable<'a> {
         InstanceRows { rest, left: 1, columns: self.columns }.next()?.ok()
     }
 
-    /// Returns the instances of the table. After an error the iterator ends.
+    /// Returns an iterator over the instances of the table. After an error the iterator ends.
     #[must_use]
     pub fn rows(&self) -> InstanceRows<'a> {
         InstanceRows { rest: self.rows, left: self.instance_count(), columns: self.columns }
@@ -376,13 +376,13 @@ impl<'a> Iterator for InstanceRows<'a> {
 
 impl FusedIterator for InstanceRows<'_> {}
 
-/// Instance, with its values if it belongs to a result.
+/// Instance in a V2 block, with its values if it belongs to a query result.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_INSTANCE_HEADER")]
 pub struct Instance<'a> {
     pub(super) header: &'a raw::InstanceHeader,
     pub(super) offset: usize,
-    /// Name, NUL and padding of the instance.
+    /// Bytes of the instance's name, its NUL and padding.
     pub(super) name_area: &'a [u8],
     values: Values<'a>,
 }
@@ -399,7 +399,7 @@ impl<'a> Instance<'a> {
         Ok(Self { header, offset, name_area, values: Values::NONE })
     }
 
-    /// Returns the offset of the instance in the block.
+    /// Returns the offset of the instance in the V2 block.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
@@ -419,15 +419,15 @@ impl<'a> Instance<'a> {
         InstanceId(self.header.instance_id.get())
     }
 
-    /// Returns the values, in the order of the result's ids.
+    /// Returns the values of the instance, in the order of the result's counter ids.
     #[must_use]
     #[inline]
     pub fn values(&self) -> Values<'a> {
         self.values
     }
 
-    /// Returns the place of the instance in its block; `None` if the values are not cells of 16 bytes, or the block is
-    /// larger than size fields permit.
+    /// Returns the place of the instance in its V2 block, if its values are cells of 16 bytes that size fields can
+    /// reach.
     #[must_use]
     pub fn place(&self) -> Option<InstancePlace> {
         let name_at = self.offset.checked_add(size_of::<raw::InstanceHeader>())?;
@@ -440,7 +440,7 @@ impl<'a> Instance<'a> {
     }
 }
 
-/// Place of values in a block, to read them again without another check.
+/// Place of an instance's values in a V2 block, to read them again without another check.
 ///
 /// It also serves other blocks with the same structure: those in which only values changed.
 #[derive(Clone, Copy, Debug)]
@@ -454,7 +454,8 @@ impl ValuesPlace {
         Some(Self { start: start.try_into().ok()?, count: count.try_into().ok()? })
     }
 
-    /// Reads the values from the bytes of the block. In a block with another structure they have no meaning.
+    /// Reads the values of an instance from the bytes of the V2 block. In a block with another structure they have no
+    /// meaning.
     #[must_use]
     #[inline]
     pub fn read<'a>(&self, block: &'a [u8]) -> Option<Values<'a>> {
@@ -462,7 +463,7 @@ impl ValuesPlace {
     }
 }
 
-/// Place of an instance in a block, like [`ValuesPlace`].
+/// Place of an instance in a V2 block, like [`ValuesPlace`].
 #[derive(Clone, Copy, Debug)]
 pub struct InstancePlace {
     name_at: u32,
@@ -472,13 +473,14 @@ pub struct InstancePlace {
 }
 
 impl InstancePlace {
-    /// Returns the id of the instance.
+    /// Returns the id of the instance at this place.
     #[must_use]
     pub fn id(&self) -> InstanceId {
         self.id
     }
 
-    /// Reads name and values from the bytes of the block. In a block with another structure they have no meaning.
+    /// Reads name and values of the instance from the bytes of the V2 block. In a block with another structure they
+    /// have no meaning.
     #[must_use]
     #[inline]
     pub fn read<'a>(&self, block: &'a [u8]) -> Option<(Name<'a>, Values<'a>)> {
@@ -488,7 +490,7 @@ impl InstancePlace {
     }
 }
 
-/// Returns `true` if a name area contains a NUL unit: nearly always the last unit, or close to it.
+/// Returns `true` if the bytes of an instance's name contain a NUL unit: nearly always the last unit, or close to it.
 #[inline]
 pub(super) fn has_nul(area: &[u8]) -> bool {
     let mut units = area.chunks_exact(2);

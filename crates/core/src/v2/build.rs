@@ -13,12 +13,12 @@ use crate::instance::InstanceId;
 use crate::status::Status;
 use crate::wire::length;
 
-/// Error: the block would be too large for its size fields.
+/// Error: the V2 block would be too large for its size fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the block would be larger than 4 GiB")]
 pub struct TooLarge;
 
-/// Writes a block that [`Block::parse`](super::Block::parse) reads; computes every length.
+/// Writer of a V2 block that [`Block::parse`](super::Block::parse) reads; computes every length.
 ///
 /// The block obeys every rule for writers: sizes, padding, reserved fields, no empty tables, no empty single values.
 #[derive(Debug)]
@@ -28,13 +28,13 @@ pub struct BlockBuilder {
 }
 
 impl BlockBuilder {
-    /// Starts a block with these collection clocks.
+    /// Starts a V2 block with these collection clocks.
     #[must_use]
     pub fn new(clocks: &ClockReading) -> Self {
         Self::over(Vec::new(), clocks)
     }
 
-    /// Starts a block that overwrites `bytes`. If they contain a block with the same results and instances, only
+    /// Starts a V2 block that overwrites `bytes`. If they contain a block with the same results and instances, only
     /// values change.
     #[must_use]
     pub fn over(bytes: Vec<u8>, clocks: &ClockReading) -> Self {
@@ -44,13 +44,14 @@ impl BlockBuilder {
         Self { out, result_count: 0 }
     }
 
-    /// Writes the result of a failed entry.
+    /// Writes the result of a failed query entry.
     pub fn error(&mut self, status: Status) {
         let start = self.begin(CounterDataType::Error, status);
         self.end(start);
     }
 
-    /// Writes the value of one counter of one instance. If the value is unavailable, the entry fails.
+    /// Writes a query result with the value of one counter of one instance. If the value is unavailable, the entry
+    /// fails.
     pub fn single(&mut self, value: Cell) {
         if value == Cell::EMPTY {
             return self.error(Status::ERROR_NO_DATA);
@@ -60,7 +61,7 @@ impl BlockBuilder {
         self.end(start);
     }
 
-    /// Writes the values of several counters of one instance.
+    /// Writes a query result with the values of several counters of one instance.
     pub fn multiple_counters(&mut self, values: impl IntoIterator<Item = (CounterId, Cell)> + Clone) {
         let start = self.begin(CounterDataType::MultipleCounters, Status::ERROR_SUCCESS);
         self.ids(values.clone().into_iter().map(|(id, _)| id));
@@ -70,13 +71,13 @@ impl BlockBuilder {
         self.end(start);
     }
 
-    /// Starts a result with one counter of several instances: each row of the table has one value.
+    /// Starts a query result with one counter of several instances: each row of the table has one value.
     pub fn multiple_instances(&mut self) -> TableBuilder<'_> {
         let start = self.begin(CounterDataType::MultipleInstances, Status::ERROR_SUCCESS);
         self.table(start, 1)
     }
 
-    /// Returns the offset of the next result, for [`again`](Self::again).
+    /// Returns the offset of the next query result, for [`again`](Self::again).
     #[must_use]
     pub fn position(&self) -> usize {
         self.out.offset
@@ -98,7 +99,7 @@ impl BlockBuilder {
         }
     }
 
-    /// Keeps the next result of the overwritten block, if `fill` can use it: only the values that `fill` writes
+    /// Keeps the next query result of the overwritten block, if `fill` can use it: only the values that `fill` writes
     /// change. The caller must know that the result has the right instances.
     ///
     /// Returns `None` if there is no such result or if `fill` returns `None`: the caller must then write the result
@@ -112,21 +113,21 @@ impl BlockBuilder {
         Some(())
     }
 
-    /// Starts a result with several counters of several instances: each row has one value per id, in the order of the
-    /// ids.
+    /// Starts a query result with several counters of several instances: each row has one value per counter id, in
+    /// their order.
     pub fn counterset(&mut self, ids: impl IntoIterator<Item = CounterId>) -> TableBuilder<'_> {
         let start = self.begin(CounterDataType::Counterset, Status::ERROR_SUCCESS);
         let columns = self.ids(ids);
         self.table(start, columns)
     }
 
-    /// Returns `true` if the overwritten bytes had exactly the results and instances that were written so far.
+    /// Returns `true` if the overwritten block had exactly the results and instances that were written so far.
     #[must_use]
     pub fn is_kept(&self) -> bool {
         !self.out.is_moved && self.out.offset == self.out.bytes.len()
     }
 
-    /// Returns the bytes of the block.
+    /// Returns the bytes of the finished V2 block.
     ///
     /// # Errors
     /// Fails if a size does not fit its field.
@@ -179,19 +180,20 @@ impl BlockBuilder {
     }
 }
 
-/// Writes the instances of a result. The caller must call [`finish`](Self::finish) or [`fail`](Self::fail).
+/// Writer of the instances of a query result. The caller must call [`finish`](Self::finish) or [`fail`](Self::fail).
 #[derive(Debug)]
 pub struct TableBuilder<'a> {
     builder: &'a mut BlockBuilder,
     result_start: usize,
     start: usize,
-    /// Rows of the table; they own the whole block until the table is finished.
+    /// Rows of the instance table; they own the whole block until the table is finished.
     rows: TableRows,
     instance_count: u32,
 }
 
 impl TableBuilder<'_> {
-    /// Writes an instance with its values. Missing values are written as empty; surplus values are ignored.
+    /// Writes an instance of a query result with its values. Missing values are written as empty; surplus values are
+    /// ignored.
     pub fn row(
         &mut self,
         name: impl IntoIterator<Item = u16>,
@@ -203,20 +205,21 @@ impl TableBuilder<'_> {
         self.instance_count = self.instance_count.saturating_add(1);
     }
 
-    /// Lends the rows to another writer.
+    /// Lends the rows of the instance table to another writer.
     #[must_use]
     pub fn lend(&mut self) -> TableRows {
         std::mem::take(&mut self.rows)
     }
 
-    /// Takes back the [lent](Self::lend) rows, to which `instances` instances were added.
+    /// Takes back the [lent](Self::lend) rows of the table, to which `instances` instances were added.
     pub fn take_back(&mut self, rows: TableRows, instances: usize) {
         self.rows = rows;
         let instances = u32::try_from(instances).unwrap_or(u32::MAX); // the block is too large then
         self.instance_count = self.instance_count.saturating_add(instances);
     }
 
-    /// Finishes the table of instances. A table without instances is never written: the entry fails instead.
+    /// Finishes the table of instances of a query result. A table without instances is never written: the entry fails
+    /// instead.
     pub fn finish(self) {
         if self.instance_count == 0 {
             return self.fail(Status::ERROR_NO_DATA);
@@ -229,7 +232,7 @@ impl TableBuilder<'_> {
         builder.end(result_start);
     }
 
-    /// Discards the table: the entry fails with this status.
+    /// Discards the table of instances: the query entry fails with this status.
     pub fn fail(self, status: Status) {
         let Self { builder, result_start, rows, .. } = self;
         builder.out = rows.out;
@@ -240,18 +243,18 @@ impl TableBuilder<'_> {
     }
 }
 
-/// Values of an existing result that can be overwritten.
+/// Values of an existing query result that can be overwritten.
 #[derive(Debug)]
 pub enum PatchResult<'a> {
-    /// Failed entry without values.
+    /// Failed query entry without values.
     Error,
-    /// Values of one instance.
+    /// Values of one instance in an existing query result.
     Cells(&'a mut [Cell]),
-    /// Values of several instances.
+    /// Values of several instances in an existing query result.
     Table(TablePatch<'a>),
 }
 
-/// Returns the result at the start of `bytes`, which a [`BlockBuilder`] wrote, and its length.
+/// Returns the query result at the start of `bytes`, which a [`BlockBuilder`] wrote, and its length.
 fn patch(bytes: &mut [u8]) -> Option<(PatchResult<'_>, usize)> {
     let (header, _) = raw::CounterHeader::ref_from_prefix(bytes).ok()?;
     let (kind, size) = (CounterDataType::from_wire(header.kind.get())?, length(header.size.get()));
@@ -274,7 +277,7 @@ fn patch(bytes: &mut [u8]) -> Option<(PatchResult<'_>, usize)> {
     Some((result, size))
 }
 
-/// Instances of an existing result, whose values are overwritten in order.
+/// Instances of an existing query result, whose values are overwritten in order.
 #[derive(Debug)]
 pub struct TablePatch<'a> {
     rest: &'a mut [u8],
@@ -282,7 +285,7 @@ pub struct TablePatch<'a> {
 }
 
 impl<'a> TablePatch<'a> {
-    /// Returns the values of the next instance.
+    /// Returns the values of the next instance, to be overwritten.
     #[must_use]
     #[inline]
     pub fn row(&mut self) -> Option<&'a mut [Cell]> {
@@ -300,7 +303,7 @@ fn skip_ids(data: &mut [u8]) -> Option<(&mut [u8], usize)> {
     Some((data.get_mut(size..)?, columns))
 }
 
-/// Overwrites the clocks of a block.
+/// Overwrites the clock readings of a V2 block.
 pub fn set_clocks(block: &mut [u8], clocks: &ClockReading) {
     if let Ok((header, _)) = raw::DataHeader::mut_from_prefix(block) {
         let (total_size, counter_count) = (header.total_size, header.counter_count);
@@ -319,7 +322,7 @@ fn data_header(clocks: &ClockReading) -> raw::DataHeader {
     }
 }
 
-/// Writes a 4-byte field whose space was reserved.
+/// Writes a 4-byte field of a V2 block whose space was reserved.
 pub(super) fn put(out: &mut [u8], at: usize, value: u32) {
     if let Some(field) = out.get_mut(at..at.saturating_add(4)) {
         field.copy_from_slice(&value.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Entries of a query in the V2 byte format.
+//! Entries of a query in the V2 byte format (PERF_COUNTER_IDENTIFIER).
 
 use std::iter::FusedIterator;
 
@@ -16,7 +16,7 @@ use crate::wire::{Cursor, Why, WireError};
 
 use super::block::has_nul;
 
-/// Iterator over contiguous PERF_COUNTER_IDENTIFIER blocks that fill their bytes exactly.
+/// Iterator over query entries: contiguous PERF_COUNTER_IDENTIFIER blocks that fill their bytes exactly.
 ///
 /// Errors are those of R-21: too few bytes, or a size that is too small, too large or not a multiple of 8. After an
 /// error the iterator ends.
@@ -26,7 +26,7 @@ pub struct Identifiers<'a> {
 }
 
 impl<'a> Identifiers<'a> {
-    /// Creates an iterator over the list in `bytes`.
+    /// Creates an iterator over the list of query entries in `bytes`.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: Cursor::new(bytes) }
@@ -43,12 +43,12 @@ impl<'a> Iterator for Identifiers<'a> {
 
 impl FusedIterator for Identifiers<'_> {}
 
-/// Entry of a query.
+/// Entry of a query: a view of a PERF_COUNTER_IDENTIFIER block.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_COUNTER_IDENTIFIER")]
 pub struct Identifier<'a> {
     pub(super) header: &'a raw::CounterIdentifier,
-    /// Offset of the entry from the start of the list.
+    /// Offset of the query entry from the start of the list.
     pub offset: usize,
     pub(super) name_area: &'a [u8],
 }
@@ -81,31 +81,31 @@ impl<'a> Identifier<'a> {
         CounterFilter::from_wire(self.header.counter_id.get())
     }
 
-    /// Returns the requested instance ids.
+    /// Returns the instance ids that the query entry requests.
     #[must_use]
     pub fn instance_id(&self) -> InstanceIdFilter {
         InstanceIdFilter::from_wire(self.header.instance_id.get())
     }
 
-    /// Returns the status of this entry, an output field.
+    /// Returns the status of this query entry, an output field.
     #[must_use]
     pub fn status(&self) -> Status {
         Status(self.header.status.get())
     }
 
-    /// Returns the position of the result, an output field.
+    /// Returns the position of the entry's result, an output field.
     #[must_use]
     pub fn index(&self) -> u32 {
         self.header.index.get()
     }
 
-    /// Returns the bytes after the fixed part: the name, if there is one, and its padding.
+    /// Returns the bytes after the fixed part of the query entry: the name, if there is one, and its padding.
     #[must_use]
     pub fn name_area(&self) -> &'a [u8] {
         self.name_area
     }
 
-    /// Returns the requested instance names; `None` if the structure ends before a name.
+    /// Returns the requested instance names; `None` if the query entry ends before a name.
     ///
     /// # Errors
     /// [`Why::NoNul`] if the name does not end inside the structure.
@@ -121,22 +121,22 @@ impl<'a> Identifier<'a> {
     }
 }
 
-/// Entry to be written by [`write()`].
+/// Query entry to be written by [`write()`].
 #[derive(Clone, Copy, Debug)]
 pub struct NewIdentifier<'a> {
     /// GUID of the requested counterset.
     pub counterset: Guid,
     /// Requested counters of the counterset.
     pub counter: CounterFilter,
-    /// Requested ids of instances.
+    /// Requested ids of the counterset's instances.
     pub instance_id: InstanceIdFilter,
     /// Requested instance names; with `None`, no name is written.
     pub name: Option<&'a [u16]>,
-    /// Position of the result; 0 in a request.
+    /// Position of the entry's result; 0 in a request.
     pub index: u32,
 }
 
-/// Appends one PERF_COUNTER_IDENTIFIER block with status 0.
+/// Appends a query entry: one PERF_COUNTER_IDENTIFIER block with status 0.
 pub fn write(out: &mut Vec<u8>, new: &NewIdentifier<'_>) {
     let start = out.len();
     let header = raw::CounterIdentifier {
@@ -158,7 +158,7 @@ pub fn write(out: &mut Vec<u8>, new: &NewIdentifier<'_>) {
     *out = over.bytes;
 }
 
-/// Sets the status of the identifier at offset `at`; nothing else changes.
+/// Sets the status of the query entry at offset `at`; nothing else changes.
 pub fn set_status(bytes: &mut [u8], at: usize, status: Status) {
     if let Some(Ok((header, _))) = bytes.get_mut(at..).map(raw::CounterIdentifier::mut_from_prefix) {
         header.status = U32::new(status.0);

@@ -13,7 +13,7 @@ use crate::instance::InstanceIdFilter;
 use crate::utf16::Name;
 use crate::wire::{Cursor, Why, WireError, length};
 
-/// Iterator over contiguous PERF_COUNTER_IDENTITY blocks; the list ends with the bytes.
+/// Iterator over control requests: contiguous PERF_COUNTER_IDENTITY blocks; the list ends with the bytes.
 ///
 /// After an error the iterator ends.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub struct Identities<'a> {
 }
 
 impl<'a> Identities<'a> {
-    /// Creates an iterator over the list in `bytes`.
+    /// Creates an iterator over the list of control requests in `bytes`.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: Cursor::new(bytes) }
@@ -39,7 +39,7 @@ impl<'a> Iterator for Identities<'a> {
 
 impl FusedIterator for Identities<'_> {}
 
-/// Request of a consumer: counters of instances on a machine.
+/// Request of a consumer to a provider: counters of instances on a machine.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_COUNTER_IDENTITY")]
 pub struct CounterIdentity<'a> {
@@ -92,7 +92,7 @@ impl<'a> CounterIdentity<'a> {
         InstanceIdFilter::from_wire(self.header.instance_id.get())
     }
 
-    /// Returns the name of the machine.
+    /// Returns the name of the machine in the request.
     #[must_use]
     pub fn machine(&self) -> Name<'a> {
         self.machine
@@ -105,7 +105,7 @@ impl<'a> CounterIdentity<'a> {
     }
 }
 
-/// Appends one PERF_COUNTER_IDENTITY block: structure, machine name, instance name, zeros.
+/// Appends a control request: one PERF_COUNTER_IDENTITY block with machine name, instance name and zeros.
 pub fn write(
     out: &mut Vec<u8>,
     counterset: Guid,

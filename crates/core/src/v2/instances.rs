@@ -1,4 +1,4 @@
-//! Lists of instances, as returned by an enumeration.
+//! Lists of instances in the V2 byte format, as returned by an enumeration.
 
 use std::iter::FusedIterator;
 
@@ -7,7 +7,7 @@ use super::patch::PatchWriter;
 use crate::instance::InstanceId;
 use crate::wire::{Cursor, WireError};
 
-/// Iterator over contiguous PERF_INSTANCE_HEADER blocks; the list ends with the bytes.
+/// Iterator over listed instances: contiguous PERF_INSTANCE_HEADER blocks; the list ends with the bytes.
 ///
 /// After an error the iterator ends.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub struct Instances<'a> {
 }
 
 impl<'a> Instances<'a> {
-    /// Creates an iterator over the list in `bytes`.
+    /// Creates an iterator over the list of instances in `bytes`.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: Cursor::new(bytes) }
@@ -33,7 +33,8 @@ impl<'a> Iterator for Instances<'a> {
 
 impl FusedIterator for Instances<'_> {}
 
-/// Appends one PERF_INSTANCE_HEADER block. The name is truncated at the first NUL and to 1023 units.
+/// Appends an instance to a list: one PERF_INSTANCE_HEADER block. The name is truncated at the first NUL and to 1023
+/// units.
 pub fn write(out: &mut Vec<u8>, name: impl IntoIterator<Item = u16>, id: InstanceId) {
     let mut over = PatchWriter::behind(std::mem::take(out));
     over.instance(name, id);

@@ -51,7 +51,7 @@ pub use rows::TableRows;
 pub use values::{BlockValue, Values, ValuesIter};
 pub use visit::{BlockFormat, read, visit};
 
-/// Rounds up to the next multiple of 8.
+/// Rounds a length in bytes up to the next multiple of 8.
 pub(crate) fn align8(len: usize) -> usize {
     len.saturating_add(7) & !7
 }

@@ -1,19 +1,19 @@
-//! Writer that overwrites existing bytes.
+//! Writer of V2 blocks that overwrites existing bytes.
 
 use super::raw::InstanceHeader;
 use super::{PERF_MAX_INSTANCE_NAME, align8};
 use crate::instance::InstanceId;
 
-/// Writer that overwrites existing bytes. Structure (names, ids, sizes) that is equal is kept, and values always
-/// change. From the first structural difference on, the existing bytes are dropped.
+/// Writer of V2 blocks that overwrites existing bytes. Structure (names, ids, sizes) that is equal is kept, and values
+/// always change. From the first structural difference on, the existing bytes are dropped.
 ///
 /// The result therefore does not depend on the existing bytes, and with the same instances nothing moves.
 #[derive(Debug, Default)]
 pub(super) struct PatchWriter {
     pub(super) bytes: Vec<u8>,
-    /// Offset of the end of the written bytes.
+    /// Offset of the end of the bytes that are written.
     pub(super) offset: usize,
-    /// `true` if existing bytes were dropped or missing.
+    /// `true` if existing bytes were dropped or missing, so that later offsets can differ.
     pub(super) is_moved: bool,
 }
 
@@ -28,13 +28,14 @@ impl PatchWriter {
         Self { offset: bytes.len(), bytes, is_moved: false }
     }
 
-    /// Drops the existing bytes after the written ones.
+    /// Drops the existing bytes that follow the written ones.
     pub(super) fn cut(&mut self) {
         self.bytes.truncate(self.offset);
         self.is_moved = true;
     }
 
-    /// Writes structural bytes; if the existing bytes differ, they and everything after them are dropped.
+    /// Writes structural bytes of a V2 block; if the existing bytes differ, they and everything after them are
+    /// dropped.
     #[inline]
     pub(super) fn expect(&mut self, bytes: &[u8]) {
         let end = self.offset.saturating_add(bytes.len());
@@ -50,7 +51,7 @@ impl PatchWriter {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Writes value bytes; if they differ from the existing bytes, nothing is dropped or moved.
+    /// Writes value bytes of a V2 block; if they differ from the existing bytes, nothing is dropped or moved.
     pub(super) fn write(&mut self, bytes: &[u8]) {
         let start = self.offset;
         self.leave(bytes.len());
@@ -59,7 +60,7 @@ impl PatchWriter {
         }
     }
 
-    /// Reserves `len` bytes that are written later.
+    /// Reserves `len` bytes of a V2 block, to be written later.
     #[inline]
     pub(super) fn leave(&mut self, len: usize) {
         let end = self.offset.saturating_add(len);
@@ -75,7 +76,7 @@ impl PatchWriter {
         self.bytes.resize(end, 0);
     }
 
-    /// Writes a reserved field; returns `true` if its value changed.
+    /// Writes a reserved 4-byte field of a V2 block; returns `true` if its value changed.
     #[inline]
     pub(super) fn put(&mut self, at: usize, value: u32) -> bool {
         let Some(field) = self.bytes.get_mut(at..at.saturating_add(4)) else { return false };
@@ -91,14 +92,14 @@ impl PatchWriter {
         u32::try_from(self.offset.saturating_sub(start)).unwrap_or(u32::MAX)
     }
 
-    /// Writes zeros up to the next multiple of 8, counted from `start`.
+    /// Writes zeros up to the next multiple of 8 bytes, counted from the offset `start`.
     #[inline]
     pub(super) fn pad(&mut self, start: usize) {
         let len = self.offset.saturating_sub(start);
         self.expect([0; 8].get(..align8(len).saturating_sub(len)).unwrap_or_default());
     }
 
-    /// Writes a name, its NUL and zeros up to the next multiple of 8, counted from `start`.
+    /// Writes an instance name, its NUL and zeros up to the next multiple of 8, counted from the offset `start`.
     #[inline]
     pub(super) fn name(&mut self, start: usize, name: impl IntoIterator<Item = u16>) {
         const UNIT: usize = size_of::<u16>();
@@ -124,7 +125,7 @@ impl PatchWriter {
         }
     }
 
-    /// Writes a PERF_INSTANCE_HEADER block. The name is truncated at the first NUL and to 1023 units.
+    /// Writes an instance: a PERF_INSTANCE_HEADER block. The name is truncated at the first NUL and to 1023 units.
     #[inline]
     pub(super) fn instance(&mut self, name: impl IntoIterator<Item = u16>, id: InstanceId) {
         let start = self.offset;
@@ -140,7 +141,7 @@ impl PatchWriter {
         }
     }
 
-    /// Writes a copy of the `len` bytes at `start`.
+    /// Writes a copy of the `len` bytes at the offset `start` of the block.
     pub(super) fn repeat(&mut self, start: usize, len: usize) {
         self.cut();
         let end = start.saturating_add(len).min(self.offset);
@@ -149,7 +150,8 @@ impl PatchWriter {
     }
 }
 
-/// Returns `true` if both slices are equal. They are short: the call of a comparison function would cost more.
+/// Returns `true` if both slices of bytes are equal. They are short: the call of a comparison function would cost
+/// more.
 #[inline]
 fn same(these: &[u8], those: &[u8]) -> bool {
     const WORD: usize = 8;

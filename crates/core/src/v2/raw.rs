@@ -11,26 +11,26 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use crate::wire::layout;
 
 layout! {
-    /// Header of every block of counter data. Source: MS Learn, `PERF_DATA_HEADER`.
+    /// Header of every V2 block of counter data. Source: MS Learn, `PERF_DATA_HEADER`.
     #[doc(alias = "PERF_DATA_HEADER")]
     DataHeader, 48 {
-        /// `dwTotalSize`: number of bytes, including this header.
+        /// `dwTotalSize`: number of bytes of the V2 block, including this header.
         total_size: U32,
-        /// `dwNumCounters`: number of PERF_COUNTER_HEADER blocks that follow.
+        /// `dwNumCounters`: number of PERF_COUNTER_HEADER blocks (query results) that follow.
         counter_count: U32,
-        /// `PerfTimeStamp`: ticks of a monotonic clock.
+        /// `PerfTimeStamp`: reading of a monotonic clock, in ticks.
         perf_time: I64,
-        /// `PerfTime100NSec`: 100 ns since 1601-01-01 UTC.
+        /// `PerfTime100NSec`: time of the collection, in 100 ns since 1601-01-01 UTC.
         time_100ns: I64,
         /// `PerfFreq`: ticks of `PerfTimeStamp` per second.
         perf_freq: I64,
-        /// `SystemTime`: wall clock time, UTC.
+        /// `SystemTime`: wall clock time of the collection, UTC.
         system_time: SystemTime,
     }
 }
 
 layout! {
-    /// Date and time of day. Source: MS Learn, `SYSTEMTIME`.
+    /// Date and time of day as stored in a block. Source: MS Learn, `SYSTEMTIME`.
     #[doc(alias = "SYSTEMTIME")]
     SystemTime, 16 {
         /// `wYear`: year of the Gregorian calendar.
@@ -53,36 +53,36 @@ layout! {
 }
 
 layout! {
-    /// Header of each query result. Source: MS Learn, `PERF_COUNTER_HEADER`.
+    /// Header of each query result in a V2 block. Source: MS Learn, `PERF_COUNTER_HEADER`.
     #[doc(alias = "PERF_COUNTER_HEADER")]
     CounterHeader, 16 {
-        /// `dwStatus`: Win32 code, 0 is success.
+        /// `dwStatus`: Win32 code of the query entry, 0 is success.
         status: U32,
-        /// `dwType`: type of the result, see [`CounterDataType`](super::CounterDataType).
+        /// `dwType`: type of the query result, see [`CounterDataType`](super::CounterDataType).
         kind: U32,
-        /// `dwSize`: number of bytes, including this header.
+        /// `dwSize`: number of bytes of the query result, including this header.
         size: U32,
-        /// `Reserved`: written as 0; readers accept any value.
+        /// `Reserved`: field without a meaning, written as 0; readers accept any value.
         reserved: U32,
     }
 }
 
 layout! {
-    /// Header of a list of counter ids. Source: MS Learn, `PERF_MULTI_COUNTERS`.
+    /// Header of a list of counter ids in a V2 block. Source: MS Learn, `PERF_MULTI_COUNTERS`.
     #[doc(alias = "PERF_MULTI_COUNTERS")]
     MultiCounters, 8 {
-        /// `dwSize`: number of bytes, including this header and the ids.
+        /// `dwSize`: number of bytes of the list, including this header and the counter ids.
         size: U32,
-        /// `dwCounters`: number of ids that follow.
+        /// `dwCounters`: number of counter ids that follow.
         counter_count: U32,
     }
 }
 
 layout! {
-    /// Header of a list of instances. Source: MS Learn, `PERF_MULTI_INSTANCES`.
+    /// Header of a list of instances in a V2 block. Source: MS Learn, `PERF_MULTI_INSTANCES`.
     #[doc(alias = "PERF_MULTI_INSTANCES")]
     MultiInstances, 8 {
-        /// `dwTotalSize`: number of bytes, including this header and all instances.
+        /// `dwTotalSize`: number of bytes of the list, including this header and all instances.
         total_size: U32,
         /// `dwInstances`: number of instances that follow.
         instance_count: U32,
@@ -90,10 +90,11 @@ layout! {
 }
 
 layout! {
-    /// Header of an instance, followed by its name. Source: MS Learn, `PERF_INSTANCE_HEADER`.
+    /// Header of an instance in a V2 block, followed by its name. Source: MS Learn, `PERF_INSTANCE_HEADER`.
     #[doc(alias = "PERF_INSTANCE_HEADER")]
     InstanceHeader, 8 {
-        /// `Size`: number of bytes of this header, the name, its NUL and padding; the values are not included.
+        /// `Size`: number of bytes of this header, the instance's name, its NUL and padding; the values are not
+        /// included.
         size: U32,
         /// `InstanceId`: id of the instance.
         instance_id: U32,
@@ -101,65 +102,65 @@ layout! {
 }
 
 layout! {
-    /// Header of a value. Source: MS Learn, `PERF_COUNTER_DATA`.
+    /// Header of a counter value in a V2 block. Source: MS Learn, `PERF_COUNTER_DATA`.
     #[doc(alias = "PERF_COUNTER_DATA")]
     CounterData, 8 {
-        /// `dwDataSize`: number of bytes of the value.
+        /// `dwDataSize`: number of bytes of the counter value.
         data_size: U32,
-        /// `dwSize`: number of bytes of this header, the value and padding.
+        /// `dwSize`: number of bytes of this header, the counter value and padding.
         size: U32,
     }
 }
 
 layout! {
-    /// PERF_COUNTER_DATA block of the usual size, 16 bytes: header and 8 bytes for a value.
+    /// Cell of the usual size, 16 bytes: a PERF_COUNTER_DATA block of a header and 8 bytes for a value.
     Cell, 16 {
-        /// Header with the sizes of the value and of the block.
+        /// Header of the cell, with the sizes of the value and of the cell.
         header: CounterData,
-        /// Value, padded with zeros.
+        /// Counter value in the cell, padded with zeros.
         value: U64,
     }
 }
 
 layout! {
-    /// Entry of a query, followed by its instance name. Source: MS Learn, `PERF_COUNTER_IDENTIFIER`.
+    /// Query entry in the V2 byte format, followed by its instance name. Source: MS Learn, `PERF_COUNTER_IDENTIFIER`.
     #[doc(alias = "PERF_COUNTER_IDENTIFIER")]
     CounterIdentifier, 40 {
-        /// `CounterSetGuid`: GUID of the counterset.
+        /// `CounterSetGuid`: GUID of the requested counterset.
         counterset: [u8; 16],
-        /// `Status`: output, Win32 code of this entry.
+        /// `Status`: output field, the Win32 code of this query entry.
         status: U32,
-        /// `Size`: number of bytes of this structure, the name, its NUL and padding.
+        /// `Size`: number of bytes of this query entry, with the name, its NUL and padding.
         size: U32,
-        /// `CounterId`: a counter id, or PERF_WILDCARD_COUNTER.
+        /// `CounterId`: id of the requested counter, or PERF_WILDCARD_COUNTER.
         counter_id: U32,
-        /// `InstanceId`: an instance id, or 0xFFFFFFFF.
+        /// `InstanceId`: id of the requested instance, or 0xFFFFFFFF for all.
         instance_id: U32,
-        /// `Index`: output, position of the result in a block.
+        /// `Index`: output field, the position of the entry's result in a block.
         index: U32,
-        /// `Reserved`: written as 0.
+        /// `Reserved`: field without a meaning, written as 0.
         reserved: U32,
     }
 }
 
 layout! {
-    /// Request to a control callback, followed by machine and instance name. Source: MS Learn,
+    /// Request to a provider's control callback, followed by machine and instance name. Source: MS Learn,
     /// `PERF_COUNTER_IDENTITY`.
     #[doc(alias = "PERF_COUNTER_IDENTITY")]
     CounterIdentity, 40 {
-        /// `CounterSetGuid`: GUID of the counterset.
+        /// `CounterSetGuid`: GUID of the requested counterset.
         counterset: [u8; 16],
         /// `BufferSize`: number of bytes of this structure and the two strings.
         buffer_size: U32,
-        /// `CounterId`: a counter id, or PERF_WILDCARD_COUNTER.
+        /// `CounterId`: id of the requested counter, or PERF_WILDCARD_COUNTER.
         counter_id: U32,
-        /// `InstanceId`: an instance id, or 0xFFFFFFFF.
+        /// `InstanceId`: id of the requested instance, or 0xFFFFFFFF for all.
         instance_id: U32,
-        /// `MachineOffset`: offset from the start of this structure.
+        /// `MachineOffset`: offset of the machine name from the start of this structure.
         machine_offset: U32,
-        /// `NameOffset`: offset from the start of this structure, 0 = no name.
+        /// `NameOffset`: offset of the instance name from the start of this structure, 0 = no name.
         name_offset: U32,
-        /// `Reserved`: written as 0.
+        /// `Reserved`: field without a meaning, written as 0.
         reserved: U32,
     }
 }
@@ -175,7 +176,7 @@ layout! {
         provider: [u8; 16],
         /// `NumCounters`: number of PERF_COUNTER_INFO structures that follow.
         counter_count: U32,
-        /// `InstanceType`: number of possible instances.
+        /// `InstanceType`: kind of the counterset by its number of instances.
         instance_type: U32,
     }
 }
@@ -184,53 +185,53 @@ layout! {
     /// Description of a counter by its provider. Source: MS Learn, `PERF_COUNTER_INFO`.
     #[doc(alias = "PERF_COUNTER_INFO")]
     CounterInfo, 32 {
-        /// `CounterId`: id within the counterset.
+        /// `CounterId`: id of the counter within the counterset.
         counter_id: U32,
-        /// `Type`: 32 bits that select the formula.
+        /// `Type`: counter type, 32 bits that select the formula.
         counter_type: U32,
-        /// `Attrib`: bits that control the display.
+        /// `Attrib`: bits that control the display of the counter.
         attributes: U64,
-        /// `Size`: number of bytes of the value, or of its address.
+        /// `Size`: number of bytes of the counter's value, or of its address.
         size: U32,
-        /// `DetailLevel`: the intended audience.
+        /// `DetailLevel`: intended audience of the counter.
         detail_level: U32,
-        /// `Scale`: signed power of ten by which charts multiply the values.
+        /// `Scale`: signed power of ten by which charts multiply the counter's values.
         scale: U32,
-        /// `Offset`: output, offset of the value from the end of PERF_COUNTERSET_INSTANCE.
+        /// `Offset`: output field, the offset of the counter's value from the end of PERF_COUNTERSET_INSTANCE.
         offset: U32,
     }
 }
 
 layout! {
-    /// Registration of a counterset. Source: MS Learn, `PERF_COUNTERSET_REG_INFO`.
+    /// Registration of a counterset in the V2 byte format. Source: MS Learn, `PERF_COUNTERSET_REG_INFO`.
     #[doc(alias = "PERF_COUNTERSET_REG_INFO")]
     CountersetRegInfo, 32 {
         /// `CounterSetGuid`: GUID of the counterset.
         guid: [u8; 16],
-        /// `CounterSetType`: written as 0, ignored by readers.
+        /// `CounterSetType`: field without a meaning, written as 0, ignored by readers.
         counterset_type: U32,
-        /// `DetailLevel`: the intended audience.
+        /// `DetailLevel`: intended audience of the counterset.
         detail_level: U32,
         /// `NumCounters`: number of PERF_COUNTER_REG_INFO structures that follow.
         counter_count: U32,
-        /// `InstanceType`: number of possible instances.
+        /// `InstanceType`: kind of the counterset by its number of instances.
         instance_type: U32,
     }
 }
 
 layout! {
-    /// Registration of a counter. Source: MS Learn, `PERF_COUNTER_REG_INFO`.
+    /// Registration of a counter in the V2 byte format. Source: MS Learn, `PERF_COUNTER_REG_INFO`.
     #[doc(alias = "PERF_COUNTER_REG_INFO")]
     CounterRegInfo, 48 {
-        /// `CounterId`: id within the counterset.
+        /// `CounterId`: id of the counter within the counterset.
         counter_id: U32,
-        /// `Type`: 32 bits that select the formula.
+        /// `Type`: counter type, 32 bits that select the formula.
         counter_type: U32,
-        /// `Attrib`: bits that control the display.
+        /// `Attrib`: bits that control the display of the counter.
         attributes: U64,
-        /// `DetailLevel`: the intended audience.
+        /// `DetailLevel`: intended audience of the counter.
         detail_level: U32,
-        /// `DefaultScale`: signed power of ten by which charts multiply the values.
+        /// `DefaultScale`: signed power of ten by which charts multiply the counter's values.
         default_scale: U32,
         /// `BaseCounterId`: id of the base counter, 0xFFFFFFFF = none.
         base_id: U32,
@@ -240,18 +241,18 @@ layout! {
         perf_freq_id: U32,
         /// `MultiId`: id of the counter with the number of items, 0xFFFFFFFF = none.
         multi_id: U32,
-        /// `AggregateFunc`: function that combines instances.
+        /// `AggregateFunc`: function that combines the counter's values of several instances.
         aggregate: U32,
-        /// `Reserved`: written as 0.
+        /// `Reserved`: field without a meaning, written as 0.
         reserved: U32,
     }
 }
 
 layout! {
-    /// Header of a block of strings. Source: MS Learn, `PERF_STRING_BUFFER_HEADER`.
+    /// Header of a block with the names or help texts of counters. Source: MS Learn, `PERF_STRING_BUFFER_HEADER`.
     #[doc(alias = "PERF_STRING_BUFFER_HEADER")]
     StringBufferHeader, 8 {
-        /// `dwSize`: number of bytes of the whole block.
+        /// `dwSize`: number of bytes of the whole block of strings.
         size: U32,
         /// `dwCounters`: number of PERF_STRING_COUNTER_HEADER structures that follow.
         counter_count: U32,
@@ -259,21 +260,21 @@ layout! {
 }
 
 layout! {
-    /// Offset of the string of a counter. Source: MS Learn, `PERF_STRING_COUNTER_HEADER`.
+    /// Offset of a counter's string in a block of strings. Source: MS Learn, `PERF_STRING_COUNTER_HEADER`.
     #[doc(alias = "PERF_STRING_COUNTER_HEADER")]
     StringCounterHeader, 8 {
-        /// `dwCounterId`: id of the counter.
+        /// `dwCounterId`: id of the counter to which the string belongs.
         counter_id: U32,
-        /// `dwOffset`: offset from the start of the PERF_STRING_BUFFER_HEADER, 0xFFFFFFFF = no string.
+        /// `dwOffset`: offset of the string from the start of the PERF_STRING_BUFFER_HEADER, 0xFFFFFFFF = no string.
         offset: U32,
     }
 }
 
 impl Cell {
-    /// Unavailable value: no bytes of data in a block of the usual size.
+    /// Cell of an unavailable value: no bytes of data in a cell of the usual size.
     pub const EMPTY: Self = Self::new(0, 0);
 
-    /// Returns `true` if the value is unavailable.
+    /// Returns `true` if the cell contains no value.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {

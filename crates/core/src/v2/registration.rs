@@ -13,7 +13,7 @@ use crate::wire::{Cursor, Why, WireError, length};
 
 const NONE: u32 = 0xFFFF_FFFF;
 
-/// View of a PERF_COUNTERSET_REG_INFO block and the counters that follow it.
+/// View of the registration of a counterset: a PERF_COUNTERSET_REG_INFO block and the counters that follow it.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_COUNTERSET_REG_INFO")]
 pub struct RegistrationInfo<'a> {
@@ -22,7 +22,7 @@ pub struct RegistrationInfo<'a> {
 }
 
 impl<'a> RegistrationInfo<'a> {
-    /// Checks the header and that all counters are present; later bytes are ignored.
+    /// Checks the header of a counterset's registration and that all counters are present; later bytes are ignored.
     ///
     /// # Errors
     /// Fails if there are too few bytes, or if a field has an undefined value.
@@ -50,26 +50,26 @@ impl<'a> RegistrationInfo<'a> {
         Guid::from_wire(self.header.guid)
     }
 
-    /// Returns the detail level: the intended audience.
+    /// Returns the detail level of the counterset: its intended audience.
     #[must_use]
     pub fn detail(&self) -> DetailLevel {
         DetailLevel(self.header.detail_level.get())
     }
 
-    /// Returns the number of instances that the counterset can have.
+    /// Returns the kind of the counterset by its number of instances.
     #[must_use]
     pub fn instance_type(&self) -> InstanceType {
         InstanceType::from_wire(self.header.instance_type.get()).unwrap_or(InstanceType::Single)
     }
 
-    /// Returns the counters, in registration order. After an error the iterator ends.
+    /// Returns an iterator over the registered counters, in registration order. After an error the iterator ends.
     #[must_use]
     pub fn counters(&self) -> CounterInfos<'a> {
         CounterInfos { rest: self.counters }
     }
 }
 
-/// Iterator over the counters of a [`RegistrationInfo`].
+/// Iterator over the registered counters of a [`RegistrationInfo`].
 #[derive(Clone, Debug)]
 pub struct CounterInfos<'a> {
     rest: Cursor<'a>,
@@ -94,7 +94,7 @@ pub struct CounterInfo<'a> {
 }
 
 impl<'a> CounterInfo<'a> {
-    /// Reads the single counter that request code 2 returns.
+    /// Reads the registration of a single counter, which request code 2 returns.
     ///
     /// # Errors
     /// Fails if there are too few bytes, or if a field has an undefined value.
@@ -129,49 +129,49 @@ impl<'a> CounterInfo<'a> {
         CounterType(self.raw.counter_type.get())
     }
 
-    /// Returns the display attributes.
+    /// Returns the display attributes of the counter.
     #[must_use]
     pub fn attributes(&self) -> Attributes {
         Attributes(self.raw.attributes.get())
     }
 
-    /// Returns the detail level: the intended audience.
+    /// Returns the detail level of the counter: its intended audience.
     #[must_use]
     pub fn detail(&self) -> DetailLevel {
         DetailLevel(self.raw.detail_level.get())
     }
 
-    /// Returns the power of ten by which charts multiply the values.
+    /// Returns the power of ten by which charts multiply the counter's values.
     #[must_use]
     pub fn default_scale(&self) -> i32 {
         i32::from_le_bytes(self.raw.default_scale.to_bytes())
     }
 
-    /// Returns the counter that this counter is divided by.
+    /// Returns the id of the counter by which this counter is divided: its base.
     #[must_use]
     pub fn base(&self) -> Option<CounterId> {
         related(self.raw.base_id)
     }
 
-    /// Returns the counter that contains the object clock.
+    /// Returns the id of the counter that contains the object clock.
     #[must_use]
     pub fn perf_time(&self) -> Option<CounterId> {
         related(self.raw.perf_time_id)
     }
 
-    /// Returns the counter that contains the frequency of the object clock.
+    /// Returns the id of the counter that contains the frequency of the object clock.
     #[must_use]
     pub fn perf_freq(&self) -> Option<CounterId> {
         related(self.raw.perf_freq_id)
     }
 
-    /// Returns the counter that contains the number of items of a multi timer.
+    /// Returns the id of the counter that contains the number of items of a multi timer.
     #[must_use]
     pub fn multi(&self) -> Option<CounterId> {
         related(self.raw.multi_id)
     }
 
-    /// Returns the function that combines instances.
+    /// Returns the function that combines the counter's values of several instances.
     #[must_use]
     pub fn aggregate(&self) -> Aggregate {
         Aggregate::from_wire(self.raw.aggregate.get()).unwrap_or_default()

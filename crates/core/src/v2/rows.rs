@@ -1,4 +1,4 @@
-//! Rows of an instance table, written over earlier rows.
+//! Rows of an instance table of a V2 block, written over earlier rows.
 
 use zerocopy::FromBytes;
 
@@ -8,8 +8,8 @@ use crate::instance::InstanceId;
 use crate::utf16::Name;
 use crate::wire::length;
 
-/// Contiguous instances and their values in the block format. The rows are independent, or
-/// [lent](super::TableBuilder::lend) by the block that they belong to.
+/// Rows of an instance table in the V2 byte format: contiguous instances with their values. The rows are independent,
+/// or [lent](super::TableBuilder::lend) by the block that they belong to.
 ///
 /// ```
 /// use perfset::{InstanceId, v2::TableRows, v2::raw::Cell};
@@ -27,31 +27,31 @@ use crate::wire::length;
 #[derive(Debug, Default)]
 pub struct TableRows {
     pub(super) out: PatchWriter,
-    /// Number of bytes of the values of each row.
+    /// Number of bytes of the values of each row of the instance table.
     values_len: usize,
 }
 
-/// Header of an instance without name and with id 0.
+/// Header of a V2 instance without name and with id 0.
 const NAMELESS: [u8; 16] = [16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 impl TableRows {
-    /// Creates an empty table whose rows have `columns` values each.
+    /// Creates an empty instance table whose rows have `columns` values each.
     #[must_use]
     pub fn new(columns: usize) -> Self {
         Self::over(PatchWriter::default(), columns)
     }
 
-    /// Creates a table that overwrites existing bytes.
+    /// Creates an instance table that overwrites existing bytes.
     pub(super) fn over(out: PatchWriter, columns: usize) -> Self {
         Self { out, values_len: size_of::<Cell>().saturating_mul(columns) }
     }
 
-    /// Starts again from the first row, overwriting the existing rows.
+    /// Starts the instance table again from the first row, overwriting the existing rows.
     pub fn restart(&mut self) {
         (self.out.offset, self.out.is_moved) = (0, false);
     }
 
-    /// Finishes writing: existing rows that were not overwritten are dropped.
+    /// Finishes writing the instance table: existing rows that were not overwritten are dropped.
     pub fn end(&mut self) {
         // Not always, because `cut` also marks the rows as changed.
         if self.out.offset < self.out.bytes.len() {
@@ -59,7 +59,7 @@ impl TableRows {
         }
     }
 
-    /// Returns `true` if the rows written so far have the same names, ids and order as the existing rows.
+    /// Returns `true` if the rows written so far have the same names, ids and order as the overwritten rows.
     #[must_use]
     pub fn is_kept(&self) -> bool {
         !self.out.is_moved
@@ -71,8 +71,8 @@ impl TableRows {
         self.out.offset
     }
 
-    /// Writes the next row and returns its values, which are empty. The name is truncated at the first NUL and to
-    /// 1023 units.
+    /// Writes the next row of the instance table and returns its values, which are empty. The name is truncated at the
+    /// first NUL and to 1023 units.
     #[inline]
     pub fn row(&mut self, name: impl IntoIterator<Item = u16>, id: InstanceId) -> &mut [Cell] {
         self.out.instance(name, id);
@@ -83,8 +83,8 @@ impl TableRows {
         cells
     }
 
-    /// Writes a row for the same instance as the row at `position` of `others`. Name and id are compared and copied
-    /// as a whole. If there is no such row, the new row has no name and id 0.
+    /// Writes a row for the same instance as the row at the offset `position` of the table `others`. Name and id are
+    /// compared and copied as a whole. If there is no such row, the new row has no name and id 0.
     ///
     /// The returned values are arbitrary, and the caller must write all of them: clearing them first would cost as
     /// much as the rest.
@@ -98,7 +98,7 @@ impl TableRows {
         self.last_cells()
     }
 
-    /// Removes the row at `position` and all rows after it.
+    /// Removes the row at the offset `position` and all rows after it.
     pub fn back_to(&mut self, position: usize) {
         self.out.offset = self.out.offset.min(position);
     }
@@ -120,14 +120,14 @@ impl TableRows {
         <[Cell]>::ref_from_bytes(cells).unwrap_or_default()
     }
 
-    /// Returns the name and id of the row at `position`.
+    /// Returns the name and id of the instance whose row starts at the offset `position`.
     #[must_use]
     pub fn instance(&self, position: usize) -> Option<(Name<'_>, InstanceId)> {
         let (header, name) = self.header(position)?;
         Some((Name::until_nul(name), InstanceId(header.instance_id.get())))
     }
 
-    /// Returns the values of the row at `position`; empty if there is no such row.
+    /// Returns the values of the row at the offset `position`; empty if there is no such row.
     #[must_use]
     #[inline]
     pub fn cells(&self, position: usize) -> &[Cell] {
@@ -155,7 +155,8 @@ mod tests {
     }
 
     proptest! {
-        /// A row copied from another table equals a row written with the same name and id, whatever it overwrites.
+        /// Compares a row copied from another table with a row written with the same name and id, whatever they
+        /// overwrite.
         #[test]
         fn rows_of_others(
             before in prop::collection::vec((".{0,40}", any::<u32>()), 0..6),

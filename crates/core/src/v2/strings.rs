@@ -19,12 +19,12 @@ const NONE: u32 = 0xFFFF_FFFF;
 pub struct StringBlock<'a> {
     pub(super) header: &'a raw::StringBufferHeader,
     pub(super) entries: &'a [raw::StringCounterHeader],
-    /// Bytes of the whole block, as many as `dwSize` says.
+    /// Bytes of the whole block of strings, as many as `dwSize` says.
     whole: &'a [u8],
 }
 
 impl<'a> StringBlock<'a> {
-    /// Checks the header and that all offsets are present; bytes after `dwSize` are ignored.
+    /// Checks the header of a block of strings and that all offsets are present; bytes after `dwSize` are ignored.
     ///
     /// # Errors
     /// Fails if there are too few bytes, or if a size or count does not fit them.
@@ -46,8 +46,8 @@ impl<'a> StringBlock<'a> {
         })
     }
 
-    /// Returns the counters and their strings, in order. A missing string is `Ok(None)`. A string outside the block
-    /// or without an end in it is an error that does not affect the others.
+    /// Returns an iterator over the counters and their strings, in order. A missing string is `Ok(None)`. A string
+    /// outside the block or without an end in it is an error that does not affect the others.
     #[must_use]
     pub fn iter(&self) -> StringsIter<'a> {
         let budget = self.whole.len().saturating_mul(8);
@@ -55,7 +55,7 @@ impl<'a> StringBlock<'a> {
     }
 }
 
-/// Iterator over the strings of a [`StringBlock`].
+/// Iterator over the counters and strings of a [`StringBlock`].
 ///
 /// Strings can share bytes. To limit the cost of reading them all, every string after 8 times the length of the block
 /// is an error.
@@ -101,7 +101,7 @@ impl<'a> Iterator for StringsIter<'a> {
 
 impl ExactSizeIterator for StringsIter<'_> {}
 
-/// Writes a block with these strings. A counter without a string has an entry too.
+/// Writes a block with one string per counter, such as its name. A counter without a string has an entry too.
 #[must_use]
 pub fn block<'a>(strings: impl IntoIterator<Item = (CounterId, Option<&'a str>)> + Clone) -> Vec<u8> {
     let mut out = vec![0; 8];
@@ -124,7 +124,7 @@ pub fn block<'a>(strings: impl IntoIterator<Item = (CounterId, Option<&'a str>)>
     out
 }
 
-/// Writes a single NUL-terminated string: request codes 3, 4, 7 and 9. Not padded.
+/// Writes a single NUL-terminated string of a registration: request codes 3, 4, 7 and 9. Not padded.
 #[must_use]
 pub fn single(text: &str) -> Vec<u8> {
     text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()

@@ -1,4 +1,4 @@
-//! Conversions between a date and its layout in a block.
+//! Conversions between a date and time and its layout in a V2 block.
 
 use zerocopy::little_endian::U16;
 

@@ -8,10 +8,10 @@ use crate::counterset::{Attributes, Counter, CounterId, Counterset, DetailLevel,
 use crate::guid::Guid;
 use crate::wire::{Cursor, Why, WireError, length};
 
-/// Maximum number of counters of a template.
+/// Maximum number of counters in a provider's description of a counterset.
 pub const MOST_COUNTERS: u32 = 65_536;
 
-/// Checked view of a PERF_COUNTERSET_INFO block and the counters that follow it.
+/// Checked view of a provider's description of a counterset: a PERF_COUNTERSET_INFO block and its counters.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_COUNTERSET_INFO")]
 pub struct Template<'a> {
@@ -21,7 +21,7 @@ pub struct Template<'a> {
 }
 
 impl<'a> Template<'a> {
-    /// Checks the block; bytes after the counters are ignored, and so are the `Offset` fields.
+    /// Checks a PERF_COUNTERSET_INFO block; bytes after the counters are ignored, and so are the `Offset` fields.
     ///
     /// # Errors
     /// Fails if there are too few bytes, no counters or too many, two counters with the same id, or an undefined
@@ -60,7 +60,7 @@ impl<'a> Template<'a> {
         Ok(Self { header, instance_type, counters })
     }
 
-    /// Returns the number of counters.
+    /// Returns the number of counters that the provider describes.
     #[must_use]
     pub fn counter_count(&self) -> usize {
         self.counters.len()
@@ -87,7 +87,7 @@ impl<'a> Template<'a> {
 mod tests {
     use super::*;
 
-    /// The worked example of PerfSetCounterSetInfo.
+    /// Example of a PERF_COUNTERSET_INFO block from the documentation of PerfSetCounterSetInfo.
     #[rustfmt::skip]
     const EXAMPLE: [u8; 104] = [
         0xdd, 0xaa, 0xee, 0xff,  0x23, 0xc9, 0x94, 0x47,  0xb6, 0x96, 0x70, 0x57,  0x76, 0x30, 0xb5, 0xcf,

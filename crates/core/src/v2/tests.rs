@@ -1,4 +1,4 @@
-//! The worked examples in both directions; sweeps; what is built reads back; the fast path against the obvious one.
+//! Tests of the V2 format: the documents' examples in both directions, damaged bytes, round trips, a second reader.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -17,12 +17,12 @@ use crate::status::Status;
 use crate::visit::{Event, Mode};
 use crate::wire::{Why, WireError};
 
-/// A block or list as text.
+/// Prints a V2 block or list as text, one line per field.
 fn dump(format: BlockFormat, bytes: &[u8], out: &mut String) -> Result<(), WireError> {
     crate::visit::dump(|each| visit(format, bytes, each), out)
 }
 
-/// The examples of `testdata/v2/examples.txt` by name.
+/// Returns the V2 blocks and lists of `testdata/v2/examples.txt` by name.
 fn examples() -> BTreeMap<&'static str, Vec<u8>> {
     let mut all: BTreeMap<_, Vec<u8>> = BTreeMap::new();
     let mut name = "";
@@ -50,7 +50,7 @@ fn format_of(name: &str) -> BlockFormat {
     }
 }
 
-/// Every example as something that can be read by itself: results get the header of the empty query.
+/// Returns the examples as blocks that can be read by themselves: query results get the header of the empty query.
 fn readable_examples() -> Vec<(&'static str, Vec<u8>)> {
     let all = examples();
     let whole = |(name, bytes): (&&'static str, &Vec<u8>)| {
@@ -69,7 +69,7 @@ fn with_header(results: &[u8], count: u32) -> Vec<u8> {
     block
 }
 
-/// The clocks of the documents' own examples.
+/// Returns the clock readings of the examples in the documents.
 fn clocks() -> ClockReading {
     ClockReading {
         perf_time: 123_456_789_012,
@@ -197,7 +197,7 @@ fn examples_are_what_the_builders_write() {
     }
 }
 
-/// The registration of the documents' example: an average with its base.
+/// Returns the counterset of the registration in the documents' example: an average with its base.
 fn illustrative_counterset() -> Counterset {
     let counter = |id, counter_type, attributes, detail, base| {
         Counter::new(CounterId(id), counter_type)
@@ -421,7 +421,7 @@ fn broken_rules_are_errors_or_listed() {
     }
 }
 
-/// the ids of a foreign block may not be padded; what follows is found by the size field.
+/// the counter ids of a foreign block may not be padded; the next structure is found by the size field.
 #[test]
 fn unpadded_ids_are_read() {
     let mut results = examples()["result-multiple-counters"].clone();
@@ -573,7 +573,7 @@ fn lying_blocks() {
     }
 }
 
-/// Many offsets into one long string would cost its length each: the reader stops paying.
+/// Limits the cost of many offsets into one long string, each of which could cost the string's whole length.
 #[test]
 fn overlapping_strings_cost_little() {
     let count = 20_000;
@@ -629,7 +629,7 @@ fn control_callback_identities() {
     }
 }
 
-/// What the builder refuses to write: empty tables, empty single values, wrong numbers of values.
+/// Checks what the V2 builder refuses to write: empty tables, empty single values, wrong numbers of values.
 #[test]
 fn builders_keep_the_rules() {
     let mut builder = BlockBuilder::new(&clocks());
@@ -681,7 +681,7 @@ fn every_changed_byte_is_an_error_or_a_valid_view() {
     }
 }
 
-/// Checks for any bytes that the visit ends, errors lie inside them, and both modes of reading a block agree.
+/// Checks for any bytes that a visit of the V2 structure ends, errors lie inside the bytes, and two readers agree.
 fn check_any_bytes(format: BlockFormat, bytes: &[u8]) {
     let mut events = 0_usize;
     let end = visit(format, bytes, &mut |event| {
@@ -709,7 +709,7 @@ fn quick_text(bytes: &[u8]) -> Option<Vec<String>> {
     block.results().map(|r| r.ok().filter(readable).map(|r| obvious_result(&r))).collect()
 }
 
-/// A consumer as the documents' sample writes it: field by field, every length checked.
+/// Reads a V2 block as the documents' sample code for consumers does: field by field, every length checked.
 fn obvious_text(bytes: &[u8]) -> Option<Vec<String>> {
     let u32_at = |b: &[u8], at: usize| Some(u32::from_le_bytes(b.get(at..at + 4)?.try_into().unwrap()));
     let size_at = |b: &[u8], at: usize| Some(u32_at(b, at)? as usize);
@@ -898,7 +898,7 @@ proptest! {
         prop_assert_eq!(block.clocks(), clocks());
     }
 
-    /// A patched block equals one that was built with the new values.
+    /// A patched V2 block equals one that was built with the new values.
     #[test]
     fn patching_is_building(results in proptest::collection::vec(built(), 0..5), seed: u32) {
         let mut builder = BlockBuilder::over(build(&results), &ClockReading { perf_time: 7, ..clocks() });
@@ -935,8 +935,8 @@ proptest! {
         prop_assert_eq!(bytes, want);
     }
 
-    /// Writing over any bytes gives the same block as writing into an empty buffer. Unchanged offsets are kept if
-    /// possible.
+    /// Writing a V2 block over any bytes gives the same block as writing into an empty buffer. Unchanged offsets are
+    /// kept if possible.
     #[test]
     fn over_anything_is_anew(
         results in proptest::collection::vec(built(), 0..5),
@@ -1086,7 +1086,7 @@ fn the_same_instances_again() {
     assert_eq!(anew.finish(), again.finish());
 }
 
-/// A row is found at its own offset, and at no other inside the table's header or behind its end.
+/// A row is found at its own offset, and at no other inside the header of the instance table or behind its end.
 #[test]
 fn a_row_starts_at_its_offset() {
     let cells = vec![Cell::from_u64(1), Cell::from_u32(2)];

@@ -8,22 +8,22 @@ use super::raw::{self, Cell};
 use crate::value::RawValue;
 use crate::wire::{Cursor, Why, WireError, length};
 
-/// Value as stored in a block. The width is that of the block, regardless of the counter's type.
+/// Counter value as stored in a block. The width is that of the block, regardless of the counter's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(alias = "PERF_COUNTER_DATA")]
 pub enum BlockValue<'a> {
-    /// Number of 4 bytes.
+    /// Counter value of 4 bytes.
     U32(u32),
-    /// Number of 8 bytes.
+    /// Counter value of 8 bytes.
     U64(u64),
-    /// No bytes: there is no value.
+    /// No bytes: the counter has no value.
     Empty,
-    /// Bytes of any other width: not a number.
+    /// Bytes of any other width: the counter value is not a number.
     Other(&'a [u8]),
 }
 
 impl<'a> BlockValue<'a> {
-    /// Returns the number, unless the value is empty or not a number.
+    /// Returns the counter value as a number, unless it is empty or not a number.
     #[must_use]
     #[inline]
     pub fn number(self) -> Option<RawValue> {
@@ -46,7 +46,7 @@ impl<'a> BlockValue<'a> {
         }
     }
 
-    /// Reads a cell with 8, 4 or no bytes of data.
+    /// Reads the counter value of a cell with 8, 4 or no bytes of data.
     #[inline]
     fn from_cell(cell: &Cell) -> Self {
         match cell.header.data_size.get() {
@@ -59,7 +59,7 @@ impl<'a> BlockValue<'a> {
 }
 
 impl Cell {
-    /// Returns the number, if the cell contains one.
+    /// Returns the number in the cell, if there is one.
     #[must_use]
     #[inline]
     pub fn number(&self) -> Option<RawValue> {
@@ -67,7 +67,7 @@ impl Cell {
     }
 }
 
-/// Values of an instance, checked in advance, so that the getters cannot fail.
+/// Counter values of an instance, checked in advance, so that the getters cannot fail.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'a>(Cells<'a>);
 
@@ -82,10 +82,10 @@ enum Cells<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// Values of an instance that belongs to no result.
+    /// Counter values of an instance that belongs to no query result: none.
     pub(super) const NONE: Self = Self(Cells::Uniform(&[]));
 
-    /// Checks `count` PERF_COUNTER_DATA structures.
+    /// Checks `count` PERF_COUNTER_DATA structures: the counter values of an instance.
     ///
     /// First as cells of 16 bytes, whose whole header is one integer; if a cell differs, field by field.
     #[inline(always)]
@@ -111,7 +111,7 @@ impl<'a> Values<'a> {
         <[Cell]>::ref_from_prefix_with_elems(bytes, count).ok().map(|(cells, _)| Self(Cells::Uniform(cells)))
     }
 
-    /// Returns the cells, if all have 16 bytes.
+    /// Returns the cells of the instance's values, if all have 16 bytes.
     pub(super) fn cells(&self) -> Option<&'a [Cell]> {
         match self.0 {
             Cells::Long(cells) | Cells::Uniform(cells) => Some(cells),
@@ -119,7 +119,8 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Checks cells field by field. The cursor is passed by value: a reference would keep it in memory for all rows.
+    /// Checks the cells of an instance field by field. The cursor is passed by value: a reference would keep it in
+    /// memory for all rows.
     #[cold]
     fn parse_walked(mut rest: Cursor<'a>, count: usize) -> Result<(Self, Cursor<'a>), WireError> {
         let start = rest;
@@ -130,7 +131,7 @@ impl<'a> Values<'a> {
         Ok((Self(Cells::Walked { bytes, count }), rest))
     }
 
-    /// Returns the number of values.
+    /// Returns the number of counter values.
     #[must_use]
     pub fn len(&self) -> usize {
         match self.0 {
@@ -139,13 +140,13 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Returns `true` if there are no values.
+    /// Returns `true` if there are no counter values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the value at a position.
+    /// Returns the counter value at a position.
     #[must_use]
     #[inline]
     pub fn get(&self, index: usize) -> Option<BlockValue<'a>> {
@@ -155,7 +156,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Returns the values, in order.
+    /// Returns an iterator over the counter values, in order.
     #[must_use]
     #[inline]
     pub fn iter(&self) -> ValuesIter<'a> {
@@ -180,7 +181,7 @@ impl<'a> IntoIterator for Values<'a> {
 /// Header of a cell of 16 bytes with 8 bytes of data, as one integer.
 const LONG: u64 = 16 << 32 | 8;
 
-/// Returns the header of a cell as one integer.
+/// Returns the header of a cell as one integer of 64 bits.
 #[inline]
 fn header_of(cell: &Cell) -> u64 {
     u64::from_le_bytes(zerocopy::transmute!(cell.header))
@@ -210,7 +211,7 @@ fn are_uniform(cells: &[Cell]) -> bool {
     differing & !WIDTH_BITS == 0 && sums & 16 == 0
 }
 
-/// Reads one PERF_COUNTER_DATA structure field by field.
+/// Reads one PERF_COUNTER_DATA structure, a counter value, field by field.
 pub(super) fn walked_value<'a>(rest: &mut Cursor<'a>) -> Result<BlockValue<'a>, WireError> {
     let at = rest.offset();
     let header: &raw::CounterData = rest.read("PERF_COUNTER_DATA")?;
@@ -224,21 +225,21 @@ pub(super) fn walked_value<'a>(rest: &mut Cursor<'a>) -> Result<BlockValue<'a>, 
     Ok(BlockValue::from_bytes(value))
 }
 
-/// Iterator over the values of [`Values`], in order.
+/// Iterator over the counter values of an instance ([`Values`]), in order.
 ///
 /// The layout never changes, so that a compiler makes one loop for each layout of whatever a caller writes, without a
 /// decision for each value. An enum with one iterator in each variant hides that from it.
 #[derive(Clone, Debug)]
 pub struct ValuesIter<'a> {
     layout: CellLayout,
-    /// Values of [`CellLayout::Long`] and [`CellLayout::Uniform`].
+    /// Remaining cells of [`CellLayout::Long`] and [`CellLayout::Uniform`].
     cells: std::slice::Iter<'a, Cell>,
-    /// Remaining values of the layout [`CellLayout::Walked`].
+    /// Remaining cells of the layout [`CellLayout::Walked`].
     walked: Cursor<'a>,
     left: usize,
 }
 
-/// Layout of cells: the variants of [`Cells`], without their data.
+/// Layout of an instance's cells: the variants of [`Cells`], without their data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CellLayout {
     Long,
@@ -285,8 +286,8 @@ impl<'a> Iterator for ValuesIter<'a> {
     }
 }
 
-/// Reads the next value of [`CellLayout::Walked`]. The cursor is passed by value: a reference to it would keep the
-/// iterator in memory for the other layouts, too.
+/// Reads the next counter value of the layout [`CellLayout::Walked`]. The cursor is passed by value: a reference to it
+/// would keep the iterator in memory for the other layouts, too.
 #[cold]
 fn next_walked(mut rest: Cursor<'_>) -> Option<(BlockValue<'_>, Cursor<'_>)> {
     let value = walked_value(&mut rest).ok()?; // checked before: always there

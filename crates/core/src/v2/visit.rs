@@ -36,7 +36,8 @@ impl BlockFormat {
         [Self::Data, Self::Identifiers, Self::Identities, Self::Instances, Self::Registration, Self::Strings];
 }
 
-/// Reads a whole block of counter data and lists the ignored violations: at most one per 64 bytes, and at most 1,000.
+/// Reads a whole V2 block of counter data and lists the ignored violations: at most one per 64 bytes, and at most
+/// 1,000.
 ///
 /// # Errors
 /// The first structure that cannot be read; in strict mode also the first violation.
@@ -45,7 +46,7 @@ pub fn read(bytes: &[u8], mode: Mode) -> Result<(Block<'_>, Vec<WireError>), Wir
     Ok((Block::parse(bytes)?, forgiven))
 }
 
-/// Visits every field of `bytes`, in byte order, until `visit` breaks off.
+/// Visits every field of the V2 block or list in `bytes`, in byte order, until `visit` breaks off.
 ///
 /// Work is proportional to the number of bytes. Printer, strict reader, property test and fuzz target are all
 /// visitors of this function.
@@ -92,8 +93,8 @@ impl Visitor<'_, '_> {
         self.rule(bytes.is_empty(), at, what, "R-35", "nothing follows the last structure of a block")
     }
 
-    /// Checks text, NUL and zero padding of a name: `area` starts `header` bytes into its structure, which ends at the
-    /// next multiple of 8.
+    /// Checks text, NUL and zero padding of an instance name: `area` starts `header` bytes into its structure, which
+    /// ends at the next multiple of 8.
     fn name_area(&mut self, area: &[u8], header: usize, at: usize, what: &'static str) -> Result<(), Stop> {
         let text = Name::until_nul(area).as_bytes().len();
         let used = text.saturating_add(2);
@@ -173,7 +174,7 @@ impl Visitor<'_, '_> {
         self.trailing(result.trailing.rest(), result.trailing.offset(), "PERF_COUNTER_HEADER")
     }
 
-    /// Visits the counter ids and returns the offset of their end.
+    /// Visits the counter ids of a query result and returns the offset of their end.
     fn ids(&mut self, ids: &Ids<'_>) -> Result<usize, Stop> {
         let here = self.begin("PERF_MULTI_COUNTERS", ids.offset, 2, None)?;
         let size = ids.header.size.get();

@@ -12,43 +12,43 @@ use perfset_core::formula::format;
 use perfset_core::sample::Clocks;
 use perfset_core::{CounterId, CounterType, Guid, Identity, InstanceId, Name, NoValue, RawValue, Sample};
 
-/// Result of checking a table.
+/// Result of checking a table of formula vectors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Number of checked vectors.
+    /// Number of checked formula vectors.
     pub checked: usize,
-    /// Differences, one line each.
+    /// Differences from the expected values of the vectors, one line each.
     pub mismatches: Vec<String>,
 }
 
-/// Error: the table cannot be read.
+/// Error: the table of formula vectors cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {why}")]
 pub struct TableError {
-    /// Line number, counted from 1.
+    /// Number of the faulty line of the table, counted from 1.
     pub line: usize,
-    /// Header of the column.
+    /// Header of the faulty column of the table.
     pub column: &'static str,
-    /// Description of the error.
+    /// Description of the error in the table.
     pub why: String,
 }
 
-/// Test vector: samples and their expected result.
+/// Formula vector: samples and their expected result.
 #[derive(Clone, Debug)]
 pub struct Vector<'a> {
-    /// Name of the vector.
+    /// Name of the formula vector.
     pub id: &'a str,
-    /// The older sample, if there is one.
+    /// Older of the vector's two samples, if there is one.
     pub old: Option<Sample<'a>>,
-    /// Newer of the two samples.
+    /// Newer of the vector's two samples.
     pub new: Sample<'a>,
-    /// Expected status: `ok`, or the check that fails.
+    /// Expected status of the vector: `ok`, or the check that fails.
     pub status: &'a str,
-    /// Expected values if the status is `ok`: result of the formula, without upper limit, and limited.
+    /// Expected values if the vector's status is `ok`: result of the formula, without upper limit, and limited.
     pub values: Option<[f64; 3]>,
 }
 
-/// Reads the vectors of a table.
+/// Reads the formula vectors of a table in CSV.
 ///
 /// # Errors
 /// Fails if a column is missing or a cell cannot be read.
@@ -64,7 +64,7 @@ pub fn read(csv: &str) -> Result<Vec<Vector<'_>>, TableError> {
     Ok(vectors)
 }
 
-/// Computes every vector of a table with [`format()`] and compares the results.
+/// Computes every formula vector of a table with [`format()`] and compares the results.
 ///
 /// # Errors
 /// Same as [`read`].
@@ -75,7 +75,7 @@ pub fn check(csv: &str) -> Result<Report, TableError> {
 }
 
 impl Vector<'_> {
-    /// Returns the first difference between the computed and the expected result.
+    /// Returns the first difference between the computed and the expected result of the vector.
     fn difference(&self) -> Option<String> {
         let wanted = self.status;
         let value = match format(self.old.as_ref(), &self.new) {
@@ -95,7 +95,7 @@ impl Vector<'_> {
     }
 }
 
-/// Returns the status of a vector without a value: the keyword of the check that failed.
+/// Returns the status of a formula vector without a value: the keyword of the check that failed.
 fn status(reason: &NoValue) -> &'static str {
     match reason {
         // The table has the checks of F-8 alone, which any implementation can make. F-10 names causes instead
