@@ -10,7 +10,7 @@ use crate::words::{CounterWords, SetWords, guid, help};
 /// Namespace of all GUIDs that are computed from names: `catalog/namespace.toml`.
 const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c_29b6_4c65_910d_118bc1587ebd);
 
-/// Maximum number of UTF-16 units of a name.
+/// Maximum number of UTF-16 units of a counter's or counterset's name.
 const NAME_UNITS: usize = 1023;
 
 pub fn expand(input: &DeriveInput) -> Result<TokenStream, Error> {
@@ -124,7 +124,7 @@ fn instance_type(word: Option<&LitStr>) -> Result<(syn::Ident, bool), Error> {
     Ok((syn::Ident::new(name, Span::call_site()), is_aggregate))
 }
 
-/// Field of the struct with its parsed attributes.
+/// Field of the struct that becomes a counter, with its parsed attributes.
 struct Counter<'a> {
     field: &'a Field,
     words: CounterWords,
@@ -248,7 +248,7 @@ fn attributes(words: Option<&LitStr>) -> Result<Attributes, Error> {
     Ok(all)
 }
 
-/// Returns the name of the enum variant for a keyword; `usual` is the keyword if none is given.
+/// Returns the name of the enum variant for a keyword of an attribute; `usual` is the keyword if none is given.
 fn choice(word: Option<&LitStr>, usual: &str, of: &[(&str, &str)]) -> Result<syn::Ident, Error> {
     let said = word.map_or_else(|| usual.to_owned(), LitStr::value);
     let at = word.map_or_else(Span::call_site, LitStr::span);

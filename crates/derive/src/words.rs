@@ -111,7 +111,7 @@ fn text(word: &ParseNestedMeta<'_>, to: &mut Option<LitStr>) -> Result<(), Error
     Ok(())
 }
 
-/// Parses an integer, possibly negative.
+/// Parses an integer of an attribute, possibly negative.
 fn whole(expression: &Expr) -> Result<i32, Error> {
     match expression {
         Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => number.base10_parse(),
@@ -120,7 +120,7 @@ fn whole(expression: &Expr) -> Result<i32, Error> {
     }
 }
 
-/// Joins doc comments to one text; lines of a paragraph are joined by blanks.
+/// Joins the doc comments of an item to a help text; lines of a paragraph are joined by blanks.
 pub fn help(attributes: &[Attribute]) -> String {
     let mut help = String::new();
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("doc")) {
@@ -141,7 +141,7 @@ pub fn help(attributes: &[Attribute]) -> String {
     help.trim_end().to_owned()
 }
 
-/// Returns the given GUID, or the GUID of version 5 for this name.
+/// Returns the GUID that an attribute gives, or the GUID of version 5 for this name.
 pub fn guid(said: Option<&LitStr>, namespace: Guid, name: &str) -> Result<Guid, Error> {
     match said {
         Some(text) => text.value().parse().map_err(|error| Error::new(text.span(), error)),
