@@ -1,4 +1,4 @@
-//! Time limit for waiting for other programs, devices and file systems.
+//! Deadline of collections: the time limit for waiting for other programs, devices and file systems.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,14 +22,14 @@ pub struct Deadline {
     budget: Arc<Mutex<Budget>>,
 }
 
-/// Time that is left for waits outside collections.
+/// Time that is left for waiting for slow sources outside collections.
 #[derive(Debug)]
 struct Budget {
     left: Duration,
     refilled: Instant,
 }
 
-/// Wait outside a collection; its time is taken from the budget when the `Wait` is dropped.
+/// Wait for a slow source outside a collection; its time is taken from the budget when the `Wait` is dropped.
 #[derive(Debug)]
 pub struct Wait {
     deadline: Deadline,
@@ -38,13 +38,13 @@ pub struct Wait {
 }
 
 impl Deadline {
-    /// Deadline of a machine for which no other deadline is set.
+    /// Default deadline, of a machine for which no other is set.
     pub const DEFAULT: Duration = Duration::from_millis(100);
     /// Maximum length of a deadline: longer deadlines are shortened to this length.
     pub const MOST: Duration = Duration::from_secs(86_400);
-    /// Divisor for free waits: a wait of up to a hundredth of the deadline costs no budget.
+    /// Divisor for waits without cost: a wait of up to a hundredth of the deadline uses no budget.
     const FREE_PART: u32 = 100;
-    /// Divisor for the refill: a tenth of the passing time is added to the budget.
+    /// Divisor for the refill of the budget: a tenth of the passing time is added.
     const REFILL_PART: u32 = 10;
 
     /// Returns a deadline of that length, with a full budget.
@@ -55,13 +55,13 @@ impl Deadline {
         Self { length, budget: Arc::new(Mutex::new(budget)) }
     }
 
-    /// Returns the longest wait of one collection.
+    /// Returns the maximum time that one collection waits.
     #[must_use]
     pub fn length(&self) -> Duration {
         self.length
     }
 
-    /// Begins a wait outside a collection.
+    /// Begins a wait for a slow source outside a collection.
     #[must_use]
     pub fn wait(&self) -> Wait {
         let began = Instant::now();
@@ -73,7 +73,7 @@ impl Deadline {
         Wait { deadline: self.clone(), began, until }
     }
 
-    /// Returns the longest wait that costs no budget.
+    /// Returns the longest wait that uses no budget.
     fn free(&self) -> Duration {
         part(self.length, Self::FREE_PART)
     }
@@ -99,7 +99,7 @@ impl Default for Deadline {
 }
 
 impl Wait {
-    /// Returns the time at which the wait ends.
+    /// Returns the time at which the wait for a slow source ends at the latest.
     #[must_use]
     pub fn until(&self) -> Instant {
         self.until

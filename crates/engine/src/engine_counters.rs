@@ -11,7 +11,7 @@ use crate::error::SourceError;
 use crate::provider::{Catalogue, CollectRequest, Provider};
 use crate::rows::Rows;
 
-/// Sums over all collections of a process, and figures of the last collection.
+/// Totals over all collections of a process, and figures of its last collection.
 #[derive(Debug, Default)]
 pub(crate) struct CollectionTotals {
     collections: AtomicU64,

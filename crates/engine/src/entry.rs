@@ -14,13 +14,13 @@ use perfset_core::{CounterFilter, CounterId, Guid, InstanceIdFilter, Utf16};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[doc(alias = "PERF_COUNTER_IDENTIFIER")]
 pub struct Entry {
-    /// GUID of the counterset.
+    /// GUID of the counterset that the entry selects.
     pub counterset: Guid,
-    /// Counters that are collected.
+    /// Counters that are collected for the entry.
     pub counters: Counters,
-    /// Pattern of instance names. `None` for a counterset with a single instance.
+    /// Pattern of the instance names that the entry selects. `None` for a counterset with a single instance.
     pub instance: Option<Utf16>,
-    /// Filter of instance ids.
+    /// Filter of the instance ids that the entry selects.
     pub instance_id: InstanceIdFilter,
 }
 
@@ -30,7 +30,7 @@ pub struct Entry {
 /// one of all counters, with each instance once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Counters {
-    /// Selected ids, ascending and distinct; `None` selects all counters.
+    /// Selected counter ids, ascending and distinct; `None` selects all counters.
     ids: Option<Box<[CounterId]>>,
 }
 
@@ -57,7 +57,7 @@ impl Counters {
         }
     }
 
-    /// Returns the selected ids, ascending; `None` if all counters are selected.
+    /// Returns the selected counter ids, ascending; `None` if all counters are selected.
     #[must_use]
     pub fn ids(&self) -> Option<&[CounterId]> {
         self.ids.as_deref()
@@ -74,31 +74,31 @@ impl From<CounterFilter> for Counters {
 }
 
 impl Entry {
-    /// Creates an entry for all counters of a counterset.
+    /// Creates a query entry for all counters of a counterset.
     #[must_use]
     pub fn all(counterset: Guid) -> Self {
         Self { counterset, counters: Counters::ALL, instance: None, instance_id: InstanceIdFilter::Any }
     }
 
-    /// Creates an entry for one counter of a counterset.
+    /// Creates a query entry for one counter of a counterset.
     #[must_use]
     pub fn one(counterset: Guid, counter: CounterId) -> Self {
         Self::several(counterset, [counter])
     }
 
-    /// Creates an entry for several counters of a counterset.
+    /// Creates a query entry for several counters of a counterset.
     #[must_use]
     pub fn several(counterset: Guid, counters: impl IntoIterator<Item = CounterId>) -> Self {
         Self { counters: Counters::these(counters), ..Self::all(counterset) }
     }
 
-    /// Restricts the entry to instances whose name matches a pattern.
+    /// Restricts the query entry to instances whose name matches a pattern.
     #[must_use]
     pub fn instance(self, pattern: &str) -> Self {
         Self { instance: Some(pattern.into()), ..self }
     }
 
-    /// Restricts the entry to instances with this id.
+    /// Restricts the query entry to instances with this id.
     #[must_use]
     pub fn instance_id(self, id: InstanceIdFilter) -> Self {
         Self { instance_id: id, ..self }

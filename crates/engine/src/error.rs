@@ -8,13 +8,13 @@ use perfset_core::{CounterId, Guid, Language, NoValue, Status, Text};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
-    /// No counterset has that GUID.
+    /// No counterset of the source has that GUID.
     #[error("no counterset has the GUID {0}")]
     UnknownCounterset(Guid),
-    /// The counterset does not have that counter.
+    /// The counterset has no counter with that id.
     #[error("counterset {counterset} has no counter {}", counter.0)]
     UnknownCounter {
-        /// GUID of the counterset.
+        /// GUID of the counterset that lacks the counter.
         counterset: Guid,
         /// Id of the missing counter.
         counter: CounterId,
@@ -28,10 +28,10 @@ pub enum SourceError {
     /// The counterset is known and has no active instance.
     #[error("counterset {0} has no active instance")]
     NoInstances(Guid),
-    /// Live data contradict the registration.
+    /// Live data contradict the registration of the counterset.
     #[error("counterset {0} has several instances, but its registration allows only one")]
     InvalidRegistration(Guid),
-    /// The request is for another machine.
+    /// The request is for another machine, which this source does not serve.
     #[error("\"{0}\" is another machine: remote machines are not supported")]
     Remote(String),
     /// The provider did not respond in time.
@@ -49,12 +49,12 @@ pub enum SourceError {
     /// The publisher of the counterset refused the request, with this code.
     #[error("the publisher refused the request: {0}")]
     Refused(Status),
-    /// A system function failed.
+    /// A function of the operating system failed.
     #[error("{function}: {status}")]
     System {
         /// Name of the system function, and of its object if the function is used for several objects.
         function: Text,
-        /// Code that the function returned.
+        /// Code that the system function returned.
         status: Status,
     },
     /// The block would be larger than its size fields can express.
@@ -63,7 +63,7 @@ pub enum SourceError {
 }
 
 impl From<NoValue> for SourceError {
-    /// Converts the reason that a whole source has no values.
+    /// Converts the reason that a whole source has no values to an error.
     fn from(reason: NoValue) -> Self {
         match reason {
             NoValue::Denied(why) => Self::Denied(why.into()),
@@ -98,7 +98,7 @@ impl SourceError {
         }
     }
 
-    /// Converts the error to a reason for no value.
+    /// Converts the error of a source to a reason for a missing value.
     #[must_use]
     pub fn reason(&self) -> NoValue {
         match self {

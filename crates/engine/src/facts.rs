@@ -8,21 +8,21 @@ use perfset_core::NoValue;
 /// escape it before it is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
-    /// Kind of the fact.
+    /// Kind of the fact, such as a command line.
     pub kind: FactKind,
     /// Text of the fact, or the reason for having none.
     pub text: Result<String, NoValue>,
 }
 
 impl Fact {
-    /// Creates a fact of this kind.
+    /// Creates a fact of a kind, with its text or the reason for having none.
     #[must_use]
     pub fn new(kind: FactKind, text: Result<String, NoValue>) -> Self {
         Self { kind, text }
     }
 }
 
-/// Kind of a fact.
+/// Kind of a fact about an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum FactKind {
@@ -59,7 +59,7 @@ pub enum FactKind {
 }
 
 impl FactKind {
-    /// All kinds, in the order in which they are shown.
+    /// All kinds of facts, in the order in which they are shown.
     pub const ALL: [Self; 15] = [
         Self::User,
         Self::CommandLine,
@@ -78,13 +78,13 @@ impl FactKind {
         Self::Sensor,
     ];
 
-    /// Returns the kind with a keyword, if there is one.
+    /// Returns the kind of fact with a keyword, if there is one.
     #[must_use]
     pub fn from_keyword(keyword: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.keyword() == keyword)
     }
 
-    /// Returns the keyword of the kind, for programs.
+    /// Returns the keyword of the kind of fact, for programs.
     #[must_use]
     pub const fn keyword(self) -> &'static str {
         match self {
@@ -107,7 +107,7 @@ impl FactKind {
     }
 }
 
-/// Options for reading facts.
+/// Options for reading facts about instances.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FactOptions {

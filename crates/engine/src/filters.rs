@@ -1,4 +1,4 @@
-//! Instance filters: of one entry, and of all entries of a counterset together.
+//! Instance filters: of one query entry, and of all entries for a counterset together.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -8,12 +8,12 @@ use perfset_core::{InstanceId, InstanceIdFilter};
 
 use crate::pattern::Pattern;
 
-/// Selection of instances by one entry.
+/// Selection of instances by one query entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct InstanceFilter {
-    /// Pattern that the name must match.
+    /// Pattern that the instance name must match.
     pub pattern: Pattern,
-    /// Filter that the id must match.
+    /// Filter that the instance id must match.
     pub id: InstanceIdFilter,
 }
 
@@ -23,19 +23,19 @@ impl InstanceFilter {
         self.id.matches(id) && self.pattern.matches(name)
     }
 
-    /// Creates a filter that selects all instances.
+    /// Creates an instance filter that selects all instances.
     #[must_use]
     pub fn any() -> Self {
         Self { pattern: Pattern::any(), id: InstanceIdFilter::Any }
     }
 
-    /// Returns `true` if the filter selects all instances.
+    /// Returns `true` if the instance filter selects all instances.
     pub fn is_any(&self) -> bool {
         self.id == InstanceIdFilter::Any && self.pattern.is_any()
     }
 }
 
-/// Set of filters; it selects an instance if any of them does.
+/// Set of instance filters; it selects an instance if any of them does.
 ///
 /// There can be many names without wildcards, for example one per process. They are found by hash, so that the cost
 /// per instance does not depend on their number. The table contains requested names, not existing ones: programs that
@@ -52,17 +52,17 @@ impl InstanceFilter {
 #[derive(Clone, Debug, Default)]
 pub struct InstanceFilters {
     all: Vec<InstanceFilter>,
-    /// Positions of the filters that are tried one after the other.
+    /// Positions of the instance filters that are tried one after the other.
     tried: Vec<usize>,
-    /// Positions of the other filters, whose names have no wildcards, by the hash of the name.
+    /// Positions of the other instance filters, whose names have no wildcards, by the hash of the name.
     by_name: HashMap<u64, Vec<usize>>,
 }
 
-/// Maximum number of names that are compared one by one, which is faster than hashing.
+/// Maximum number of instance names that are compared one by one, which is faster than hashing.
 const FEW: usize = 8;
 
 impl InstanceFilters {
-    /// Creates filters that select all instances.
+    /// Creates a set of instance filters that selects all instances.
     #[must_use]
     pub fn any() -> Self {
         [InstanceFilter::any()].into_iter().collect()
@@ -88,7 +88,7 @@ impl FromIterator<InstanceFilter> for InstanceFilters {
 }
 
 impl InstanceFilters {
-    /// Returns `true` if any filter selects the instance with this name and id.
+    /// Returns `true` if any filter of the set selects the instance with this name and id.
     pub fn wants(&self, name: impl Iterator<Item = u16> + Clone, id: InstanceId) -> bool {
         self.matching(name, id).next().is_some()
     }
@@ -125,7 +125,7 @@ impl PartialEq for InstanceFilters {
     }
 }
 
-/// Computes the FNV-1a hash over UTF-16 units instead of bytes.
+/// Computes the FNV-1a hash of an instance name over UTF-16 units instead of bytes.
 pub(crate) fn hash(capitals: impl Iterator<Item = u16>) -> u64 {
     const BASIS: u64 = 0xCBF2_9CE4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01B3;
@@ -153,7 +153,7 @@ mod tests {
     }
 
     proptest! {
-        /// Checks that a set of many filters selects the same instances as its filters one by one.
+        /// A set of many instance filters selects the same instances as its filters one by one.
         #[test]
         fn together_as_each(
             asked in prop::collection::vec(("[abA*é]{0,3}", prop::option::of(0..3_u32)), 0..40),

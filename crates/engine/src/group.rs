@@ -14,33 +14,34 @@ use crate::provider::{CollectRequest, CollectionStart};
 use crate::registry::Shared;
 use crate::rows::{RowMetadata, Rows};
 
-/// All requests of a query to one counterset, which is read once however many entries want it.
+/// All requests of a query to one counterset, which is read once for all query entries.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub set: Arc<Counterset>,
     slot: usize,
     pub counters: Vec<CounterId>,
     pub filters: InstanceFilters,
-    /// Filters for the provider, if more instances are needed than `filters` select.
+    /// Instance filters for the provider, if more instances are needed than `filters` select.
     provider_filters: Option<InstanceFilters>,
     /// Aggregation of the instances, if the counterset has aggregates.
     aggregates: Option<Aggregates>,
-    /// Rows that each filter selects, ascending; only the first such row for a name without wildcards.
+    /// Indexes of the rows that each instance filter selects, ascending; only the first such row for a name without
+    /// wildcards.
     pub selections: Vec<Vec<usize>>,
-    /// Metadata of the rows of each filter, while the metadata of a snapshot is written.
+    /// Metadata of the rows that each filter selects, while the metadata of a snapshot is written.
     pub shared: Vec<Option<Arc<RowMetadata>>>,
-    /// Number of instance rows in `rows` when `selections` were found; `None` if they must be found again.
+    /// Number of instance rows when the filters' rows were found; `None` if they must be found again.
     selected: Option<usize>,
-    /// `true` if one of the instances in `rows` has the name of a total.
+    /// `true` if one of the collected instances has the name of a total.
     has_total: bool,
     pub rows: Rows,
-    /// Table entries that want each column of this group, each with the index of the column in the entry's table.
+    /// Query entries that want each column of the counterset, each with the index of the column in the entry's table.
     pub wanted_by: Vec<Vec<(usize, usize)>>,
-    /// `true` if the rows are written directly into the block, as the table of the only entry. Otherwise they are
-    /// collected in `rows`, and copied from there.
+    /// `true` if the counterset's rows are written directly into the block, as the table of the only entry. Otherwise
+    /// they are collected in `rows`, and copied from there.
     pub in_block: bool,
     pub outcome: Result<(), SourceError>,
-    /// Time that the provider took for the last collection.
+    /// Time that the provider took for the last collection of the counterset.
     pub took: Duration,
 }
 
@@ -65,7 +66,7 @@ impl Group {
         }
     }
 
-    /// Sets the requested counters, by their positions in the counterset, and the instances.
+    /// Sets the counters and instances that the query requests; counters by their positions in the counterset.
     pub fn prepare(&mut self, filters: Vec<InstanceFilter>, wanted: &[bool]) {
         let counters = self.set.counters.iter().zip(wanted).filter(|(_, wanted)| **wanted);
         let counters = counters.map(|(counter, _)| counter);
@@ -79,14 +80,15 @@ impl Group {
         self.filters = filters.into_iter().collect();
     }
 
-    /// Moves the data about ended instances from another group, which is no longer used, into this one.
+    /// Moves the data about ended instances here from an earlier group, which is no longer used.
     pub fn follow(&mut self, before: &mut Self) {
         let (Some(now), Some(aggregates)) = (&mut self.aggregates, &mut before.aggregates) else { return };
         let source = |id| before.counters.iter().position(|before| before == id);
         now.take_over(aggregates, &self.counters.iter().map(source).collect::<Vec<_>>());
     }
 
-    /// Returns `true` if the rows can be written directly into a block, because no rows are added to them.
+    /// Returns `true` if the counterset's rows can be written directly into a block, because no rows are added to
+    /// them.
     pub fn is_plain(&self) -> bool {
         self.aggregates.is_none()
     }
@@ -103,7 +105,7 @@ impl Group {
         self.rows.end();
     }
 
-    /// Collects all rows directly into a table.
+    /// Collects all rows of the counterset directly into a table of the block.
     pub fn collect_in(
         &mut self,
         table: &mut TableBuilder<'_>,
@@ -146,7 +148,7 @@ impl Group {
         *took = started.elapsed();
     }
 
-    /// Returns the instances that consumers see.
+    /// Returns the instances of the counterset that consumers see.
     pub fn instances(mut self, shared: &mut Shared) -> Result<Vec<Instance>, SourceError> {
         self.prepare(vec![InstanceFilter::any()], &[]);
         self.rows.start();
@@ -217,13 +219,13 @@ impl Group {
         about
     }
 
-    /// Returns the rows that a filter selects.
+    /// Returns the indexes of the rows that an instance filter selects.
     pub fn selection(&self, filter: usize) -> &[usize] {
         self.selections.get(filter).map(Vec::as_slice).unwrap_or_default()
     }
 }
 
-/// Finds the rows of every filter.
+/// Finds the rows that every instance filter selects.
 fn find(filters: &InstanceFilters, selections: &mut [Vec<usize>], rows: &Rows, all: Range<usize>) {
     selections.iter_mut().for_each(Vec::clear);
     for row in all {

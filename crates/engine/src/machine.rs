@@ -27,7 +27,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Creates a machine with that clock and the engine's own counterset.
+    /// Creates a machine with a clock and with the engine's own counterset.
     #[must_use]
     pub fn new(clock: Box<dyn Clock>) -> Self {
         let machine = Self::bare(clock);
@@ -36,7 +36,7 @@ impl Machine {
         machine
     }
 
-    /// Creates a machine with that clock and no counterset: for recorded data, to which this process's own cost is
+    /// Creates a machine with a clock and no counterset: for recorded data, to which this process's own cost is
     /// irrelevant.
     #[must_use]
     pub fn bare(clock: Box<dyn Clock>) -> Self {
@@ -54,8 +54,8 @@ impl Machine {
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
 
-    /// Adds a provider. Its countersets exist from the next call on; GUIDs that are already registered stay with
-    /// their owner.
+    /// Adds a provider to the machine. Its countersets exist from the next call on; GUIDs that are already registered
+    /// stay with their owner.
     ///
     /// A provider is called under the machine's lock: it must not call back.
     pub fn register(&self, provider: Box<dyn Provider>) {

@@ -24,37 +24,36 @@ const ANY: u16 = 0x2A; // *
 const ONE: u16 = 0x3F; // ?
 
 impl Pattern {
-    /// Creates the pattern of a text.
+    /// Creates a pattern for instance names from its text.
     #[must_use]
     pub fn new(text: &Utf16) -> Self {
         Self { upper: text.units().iter().map(|unit| upper(*unit)).collect() }
     }
 
-    /// Creates the pattern that matches every name.
+    /// Creates the pattern that matches every instance name.
     #[must_use]
     pub fn any() -> Self {
         Self { upper: Box::new([ANY]) }
     }
 
-    /// Returns `true` if the pattern contains a wildcard: a test of its text, not of the names that it matches
-    ///
+    /// Returns `true` if the pattern contains a wildcard: a test of its text, not of the names that it matches.
     #[must_use]
     pub fn has_wildcard(&self) -> bool {
         self.upper.iter().any(|unit| matches!(*unit, ANY | ONE))
     }
 
-    /// Returns `true` if the pattern is `*`, which matches every name.
+    /// Returns `true` if the pattern is `*`, which matches every instance name.
     #[must_use]
     pub fn is_any(&self) -> bool {
         *self.upper == [ANY]
     }
 
-    /// Returns the hash of the one name, in capitals, that a pattern without wildcards matches.
+    /// Returns the hash of the only name, in capitals, that a pattern without wildcards matches.
     pub(crate) fn hash_of_name(&self) -> u64 {
         hash(self.upper.iter().copied())
     }
 
-    /// Returns `true` if a name matches. Cost: at most pattern length times name length.
+    /// Returns `true` if the pattern matches an instance name. Cost: at most pattern length times name length.
     pub fn matches(&self, name: impl Iterator<Item = u16> + Clone) -> bool {
         if self.is_any() {
             return true;
@@ -92,7 +91,7 @@ impl Pattern {
         }
     }
 
-    /// Returns `true` if a name of a block [`matches`](Self::matches).
+    /// Returns `true` if the pattern [`matches`](Self::matches) an instance name of a block.
     #[must_use]
     pub fn matches_name(&self, name: Name<'_>) -> bool {
         self.matches(name.units())
@@ -109,7 +108,7 @@ pub(crate) fn folded_units(units: &[u16]) -> impl Iterator<Item = u16> {
     units.iter().map(|unit| upper(*unit))
 }
 
-/// Name that is compared without case.
+/// Instance name that is compared without case.
 #[derive(Clone, Copy)]
 pub(crate) struct FoldedName<'a>(pub Name<'a>);
 
@@ -195,7 +194,7 @@ mod tests {
         assert!(!matches(&pattern, &"a".repeat(1023)));
     }
 
-    /// Defines the matching of a pattern recursively, as a reference for the tests.
+    /// Returns `true` if a name matches a pattern, by the recursive definition, as a reference for the tests.
     fn oracle(pattern: &[u16], name: &[u16]) -> bool {
         match (pattern.first(), name.first()) {
             (None, None) => true,

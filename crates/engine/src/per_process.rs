@@ -1,8 +1,8 @@
-//! Values that each process creates for itself, forked ones included.
+//! Values of which each process creates its own, forked processes included.
 
 use once_cell::race::OnceBox;
 
-/// Value of this process, created without a lock at its first use.
+/// Value of which each process has its own, created without a lock at its first use.
 ///
 /// For statics in code that a forked process runs, too. The cells of the standard library are locked while a thread
 /// initializes them. A process forked at that moment does not have the thread, and waits for it for ever. The same is
@@ -12,7 +12,7 @@ pub struct PerProcess<T> {
     first: OnceBox<ProcessValue<T>>,
 }
 
-/// Value of one process, and those of the processes that were forked from it.
+/// Value of one process, with those of the processes that were forked from it.
 #[derive(Debug)]
 struct ProcessValue<T> {
     process: u32,
@@ -21,7 +21,7 @@ struct ProcessValue<T> {
 }
 
 impl<T> PerProcess<T> {
-    /// Creates a cell without a value.
+    /// Creates a cell in which no process has a value yet.
     #[must_use]
     pub const fn new() -> Self {
         Self { first: OnceBox::new() }
@@ -87,7 +87,7 @@ mod tests {
         assert!(values.iter().all(|value| *value == values[0]), "{values:?}");
     }
 
-    /// A thread that is initializing the value delays nobody: in a forked process it would never end.
+    /// A thread that is initializing the value delays no other: in a forked process it would never end.
     #[test]
     fn unfinished_initialization_blocks_nobody() {
         let cell = PerProcess::new();

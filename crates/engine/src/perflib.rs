@@ -14,7 +14,7 @@ use crate::machine::Machine;
 use crate::query::Query;
 use crate::registration::RegRequest;
 
-/// Returns the response to a registration request, as a block.
+/// Returns the response to a registration request for a counterset, as a block.
 ///
 /// # Errors
 /// ERROR_INVALID_PARAMETER for a request code outside 1 to 10; the errors of [`Machine::registration`].
@@ -45,7 +45,7 @@ pub fn enumerate_instances(machine: &Machine, counterset: &Guid) -> Result<Vec<u
     Ok(list)
 }
 
-/// Adds the entries of PERF_COUNTER_IDENTIFIER blocks and writes each one's status.
+/// Adds the query entries of PERF_COUNTER_IDENTIFIER blocks and writes each one's status.
 ///
 /// # Errors
 /// ERROR_INVALID_PARAMETER if the blocks cannot be parsed; then nothing is added and no status written.
@@ -54,7 +54,7 @@ pub fn add_counters(query: &mut Query, identifiers: &mut [u8]) -> Result<(), Sta
     for_each_entry(identifiers, |entry, name| query.add_checked(entry, name))
 }
 
-/// Deletes the entries of PERF_COUNTER_IDENTIFIER blocks and writes each one's status.
+/// Deletes the query entries of PERF_COUNTER_IDENTIFIER blocks and writes each one's status.
 ///
 /// # Errors
 /// As [`add_counters`].
@@ -66,8 +66,8 @@ pub fn delete_counters(query: &mut Query, identifiers: &mut [u8]) -> Result<(), 
     })
 }
 
-/// Returns a PERF_COUNTER_IDENTIFIER block per entry, by ascending index; an entry of several counters has one
-/// block for each counter.
+/// Returns a PERF_COUNTER_IDENTIFIER block per query entry, by ascending index; an entry of several counters
+/// has one block for each counter.
 #[must_use]
 #[doc(alias = "PerfQueryCounterInfo")]
 pub fn counter_info(query: &Query) -> Vec<u8> {
@@ -91,7 +91,7 @@ pub fn counter_info(query: &Query) -> Vec<u8> {
     list
 }
 
-/// Parses all blocks before any is processed, then writes the status of each.
+/// Parses all PERF_COUNTER_IDENTIFIER blocks before any is processed, then writes the status of each.
 fn for_each_entry(
     identifiers: &mut [u8],
     mut process: impl FnMut(&Entry, Result<(), ()>) -> Status,

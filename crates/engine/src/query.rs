@@ -33,22 +33,23 @@ use crate::snapshot::{ResolvedEntry, Snapshot};
 #[derive(Debug)]
 pub struct Query {
     machine: Machine,
-    /// Entries by their numbers, in the order of addition, which is the order of results.
+    /// Entries of the query by their numbers, in the order of addition, which is the order of results.
     entries: BTreeMap<u64, Entry>,
-    /// Number of each entry, by its identity.
+    /// Number of each query entry, by its identity.
     numbers: HashMap<EntryKey, u64>,
-    /// Number of entries added so far.
+    /// Number of entries that were added to the query so far.
     added: u64,
     plan: Option<Plan>,
 }
 
-/// Identity of an entry: two entries with equal keys are the same.
+/// Identity of a query entry: two entries with equal keys are the same.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct EntryKey {
     counterset: Guid,
     counters: Counters,
     instance_id: InstanceIdFilter,
-    /// Instance name in capitals; `None` for a single instance or an aggregate, where all valid names are equal.
+    /// Instance name of the entry in capitals; `None` for a single instance or an aggregate, where all valid names are
+    /// equal.
     name: Option<Vec<u16>>,
 }
 
@@ -62,7 +63,7 @@ impl EntryKey {
         }
     }
 
-    /// Creates the key of an aggregate's entry, with its other valid name `_Total`.
+    /// Creates the key of the query entry for an aggregate, with its other valid name `_Total`.
     fn for_total(entry: &Entry) -> Self {
         Self::new(entry, Some(&PERF_AGGREGATE_INSTANCE.into()))
     }
@@ -73,7 +74,7 @@ impl Query {
         Self { machine, entries: BTreeMap::new(), numbers: HashMap::new(), added: 0, plan: None }
     }
 
-    /// Adds an entry. Its instances need not exist: they can appear later.
+    /// Adds an entry to the query. Its instances need not exist: they can appear later.
     ///
     /// Returns ERROR_WMI_GUID_NOT_FOUND, ERROR_WMI_ITEMID_NOT_FOUND, ERROR_INVALID_PARAMETER and
     /// ERROR_ALREADY_EXISTS, checked in this order, or the provider's status.
@@ -82,8 +83,8 @@ impl Query {
         self.add_checked(entry, Ok(()))
     }
 
-    /// Adds an entry like [`add`](Self::add). Reports a corrupt name at the place of the name check in the order of
-    /// checks.
+    /// Adds an entry to the query like [`add`](Self::add), with an instance name that may be corrupt. Reports a
+    /// corrupt name at the place of the name check in the order of checks.
     pub(crate) fn add_checked(&mut self, entry: &Entry, name: Result<(), ()>) -> Status {
         let machine = self.machine.clone();
         let mut shared = machine.lock();
@@ -123,8 +124,8 @@ impl Query {
         status
     }
 
-    /// Deletes an entry. Later entries move up. Returns ERROR_INVALID_PARAMETER if the entry is not in the query
-    ///
+    /// Deletes an entry of the query. Later entries move up. Returns ERROR_INVALID_PARAMETER if the entry is not in
+    /// the query.
     #[must_use]
     pub fn delete(&mut self, entry: &Entry) -> Status {
         let removed = self.number(entry).and_then(|number| self.entries.remove(&number));
@@ -139,12 +140,12 @@ impl Query {
         Status::ERROR_SUCCESS
     }
 
-    /// Returns the entries, in the order of their results.
+    /// Returns the entries of the query, in the order of their results.
     pub fn entries(&self) -> impl ExactSizeIterator<Item = &Entry> {
         self.entries.values()
     }
 
-    /// Collects all entries once, into a new or reused snapshot.
+    /// Collects all entries of the query once, into a new or reused snapshot.
     ///
     /// Failures are inside the snapshot, entry by entry and value by value.
     ///
@@ -156,13 +157,13 @@ impl Query {
         current_plan(&mut self.plan, &self.entries, shared.fresh()).collect(&mut shared, snapshot)
     }
 
-    /// Returns `true` if the plan adds aggregate rows to those of a provider. Such rows can depend on earlier
+    /// Returns `true` if the query's plan adds aggregate rows to those of a provider. Such rows can depend on earlier
     /// collections.
     pub(crate) fn has_aggregates(&self) -> bool {
         self.plan.as_ref().is_some_and(Plan::has_aggregates)
     }
 
-    /// Returns the entries resolved against the current registry.
+    /// Returns the entries of the query, resolved against the current registry.
     #[must_use]
     pub fn infos(&mut self) -> Arc<[ResolvedEntry]> {
         current_plan(&mut self.plan, &self.entries, self.machine.lock().fresh()).infos()
@@ -178,7 +179,7 @@ impl Query {
     }
 }
 
-/// Returns the plan for the current registry, and rebuilds it if it is outdated.
+/// Returns the collection plan for the current registry, and rebuilds it if it is outdated.
 fn current_plan<'a>(
     plan: &'a mut Option<Plan>,
     entries: &BTreeMap<u64, Entry>,
@@ -209,7 +210,7 @@ fn removed_from(machine: &Machine, entry: &Entry) {
     let _ = shared.with_provider(slot, |provider| Ok(provider.entry(Change::Removed, entry)));
 }
 
-/// Returns `true` if a name is valid in an entry for that counterset.
+/// Returns `true` if an instance name is valid in a query entry for that counterset.
 fn name_fits(set: &Counterset, name: Option<&Utf16>) -> bool {
     // A block ends a name at its first NUL, so such a name would be read back as another one.
     if name.is_some_and(|name| name.len() >= PERF_MAX_INSTANCE_NAME || name.units().contains(&0)) {
@@ -221,14 +222,14 @@ fn name_fits(set: &Counterset, name: Option<&Utf16>) -> bool {
     }
 }
 
-/// Returns `true` if a name selects the row of a counterset that has only one row.
+/// Returns `true` if an instance name selects the row of a counterset that has only one row.
 pub(crate) fn names_the_one(instance_type: InstanceType, name: Option<&Utf16>) -> bool {
     let is_total = |name: &Utf16| folded_units(name.units()).eq(folded(PERF_AGGREGATE_INSTANCE));
     is_single_name(name)
         || AggregateView::for_type(instance_type) == Some(AggregateView::One) && name.is_some_and(is_total)
 }
 
-/// Returns `true` if a name selects the single instance of a counterset: no name, the empty name, or `*`.
+/// Returns `true` if an instance name selects the single instance of a counterset: no name, the empty name, or `*`.
 fn is_single_name(name: Option<&Utf16>) -> bool {
     name.is_none_or(|name| matches!(name.units(), [] | [0x2A]))
 }

@@ -11,41 +11,41 @@ use crate::error::SourceError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(alias = "PerfRegInfoType")]
 pub enum RegRequest {
-    /// Counterset with all its counters.
+    /// Request for a counterset with all its counters.
     #[doc(alias = "PERF_REG_COUNTERSET_STRUCT")]
     Counterset,
-    /// Single counter.
+    /// Request for a single counter.
     #[doc(alias = "PERF_REG_COUNTER_STRUCT")]
     Counter(CounterId),
-    /// Name of the counterset in a language.
+    /// Request for the name of the counterset in a language.
     #[doc(alias = "PERF_REG_COUNTERSET_NAME_STRING")]
     CountersetName(Language),
-    /// Help text of the counterset in a language.
+    /// Request for the help text of the counterset in a language.
     #[doc(alias = "PERF_REG_COUNTERSET_HELP_STRING")]
     CountersetHelp(Language),
-    /// Names of the counters in a language.
+    /// Request for the names of the counters in a language.
     #[doc(alias = "PERF_REG_COUNTER_NAME_STRINGS")]
     CounterNames(Language),
-    /// Help texts of the counters in a language.
+    /// Request for the help texts of the counters in a language.
     #[doc(alias = "PERF_REG_COUNTER_HELP_STRINGS")]
     CounterHelps(Language),
-    /// Name of the provider.
+    /// Request for the name of the provider.
     #[doc(alias = "PERF_REG_PROVIDER_NAME")]
     ProviderName,
-    /// GUID of the provider.
+    /// Request for the GUID of the provider.
     #[doc(alias = "PERF_REG_PROVIDER_GUID")]
     ProviderGuid,
-    /// English name of the counterset.
+    /// Request for the English name of the counterset.
     #[doc(alias = "PERF_REG_COUNTERSET_ENGLISH_NAME")]
     CountersetEnglishName,
-    /// English names of the counters.
+    /// Request for the English names of the counters.
     #[doc(alias = "PERF_REG_COUNTER_ENGLISH_NAMES")]
     CounterEnglishNames,
 }
 
 impl RegRequest {
-    /// Converts the arguments `requestCode` and `requestLangId`; the second is a counter id for code 2, and ignored for
-    /// codes 1 and 7 to 10.
+    /// Converts the arguments `requestCode` and `requestLangId` to a request; the second is a counter id for code 2,
+    /// and ignored for codes 1 and 7 to 10.
     #[must_use]
     pub const fn from_wire(code: u32, language_or_id: u32) -> Option<Self> {
         let language = Language(language_or_id);
@@ -65,23 +65,23 @@ impl RegRequest {
     }
 }
 
-/// Response to a [`RegRequest`].
+/// Response to a registration request ([`RegRequest`]).
 #[derive(Clone, Debug, PartialEq)]
 pub enum RegInfo {
-    /// Counterset with its counters.
+    /// Response with the counterset and its counters.
     Counterset(Arc<Counterset>),
-    /// Single counter.
+    /// Response with a single counter.
     Counter(Counter),
-    /// Single text.
+    /// Response with a single text, such as a name.
     Text(Text),
-    /// Name or help text of each counter, in registration order; a counter might have none.
+    /// Response with the name or help text of each counter, in registration order; a counter might have none.
     Texts(Vec<(CounterId, Option<Text>)>),
-    /// GUID of the provider.
+    /// Response with the GUID of the provider.
     Guid(Guid),
 }
 
 impl RegInfo {
-    /// Converts the response to the block that a C caller gets.
+    /// Converts the registration response to the block that a C caller gets.
     #[must_use]
     pub fn to_block(&self) -> Vec<u8> {
         match self {
@@ -140,7 +140,8 @@ pub(crate) fn answer(
     })
 }
 
-/// Returns the names and help texts in exactly this language, else in its primary language; `None` is English.
+/// Returns a counterset's names and help texts in exactly this language, else in its primary language; `None` is
+/// English.
 fn texts(set: &Counterset, wanted: Language, default: Language) -> Result<Option<&Translation>, SourceError> {
     let find = |language: Language| {
         let exact = set.translations.iter().find(|t| t.language == language);

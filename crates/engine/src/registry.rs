@@ -14,10 +14,10 @@ use crate::provider::{Catalogue, Provider, guarded};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegistrationProblem {
-    /// The GUID is already registered by another provider.
+    /// The GUID of the counterset is already registered by another provider.
     #[error("counterset {guid} of \"{rejected}\" belongs to \"{owner}\"")]
     Taken {
-        /// GUID of the counterset.
+        /// GUID of the counterset that was not registered.
         guid: Guid,
         /// Name of the provider that registered the GUID first.
         owner: String,
@@ -39,7 +39,7 @@ pub(crate) struct Shared {
     /// Registered countersets by GUID, ascending.
     pub registry: Vec<RegistryEntry>,
     pub problems: Vec<RegistrationProblem>,
-    /// Number that changes whenever the registry changes.
+    /// Number of the registry's state, which changes whenever the registry changes.
     pub revision: u64,
     pub language: Language,
     /// Maximum time that a collection waits for slow sources such as publishers.
@@ -125,7 +125,7 @@ impl Shared {
         found.map(|r| (&r.set, r.slot)).ok_or(SourceError::UnknownCounterset(*guid))
     }
 
-    /// Calls a provider. A panic of the provider fails that call only.
+    /// Calls a function of a provider in the registry. A panic of the provider fails that call only.
     pub fn with_provider<T>(
         &mut self,
         slot: usize,

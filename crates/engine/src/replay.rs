@@ -18,7 +18,7 @@ use crate::source::{NextOutcome, QueryHandle};
 
 /// Player of recorded data: the provider and the clock of a machine. Clones play the same sample.
 pub trait Player: Provider + Clock + Clone + 'static {
-    /// Advances to the next sample, at first to the first one. Returns `false` at the end.
+    /// Advances to the next recorded sample, at first to the first one. Returns `false` at the end.
     ///
     /// # Errors
     /// If the next sample cannot be read.
@@ -31,8 +31,8 @@ pub trait Player: Provider + Clock + Clone + 'static {
         machine
     }
 
-    /// Returns the form of the current sample, if its numbers have fixed places in its bytes. For a later sample of the
-    /// same form, only [`numbers`](Self::numbers) must be copied, and nothing else is read.
+    /// Returns the form of the current sample, if its numbers have fixed places in its bytes. For a later sample of
+    /// the same form, only [`numbers`](Self::numbers) must be copied, and nothing else is read.
     fn form(&mut self) -> Option<SampleForm> {
         None
     }
@@ -52,12 +52,12 @@ pub trait Player: Provider + Clock + Clone + 'static {
     }
 }
 
-/// Form of a recorded sample: all of it except its numbers.
+/// Form of a recorded sample: everything in it except its numbers.
 #[derive(Clone, Debug)]
 pub struct SampleForm {
-    /// Number of the form, unique among those of a player.
+    /// Number of the sample form, unique among those of a player.
     pub number: u64,
-    /// Places of the numbers in the bytes of the sample, of 4 or 8 bytes, little-endian.
+    /// Byte ranges of the numbers in the sample, of 4 or 8 bytes, little-endian.
     pub places: Arc<[Range<usize>]>,
 }
 
@@ -69,13 +69,13 @@ pub struct SampleForm {
 pub struct Replay<P> {
     player: P,
     query: Query,
-    /// Prepared copying of numbers. It is boxed to save memory, because thousands of queries can exist, and few logs
-    /// have samples of equal form.
+    /// Plan for copying the numbers of later samples. It is boxed to save memory, because thousands of queries can
+    /// exist, and few logs have samples of equal form.
     copying: Option<Box<Copying>>,
-    /// Form of the sample before, if that sample was collected and copying is not prepared for its form.
+    /// Number of the previous sample's form, if that sample was collected and copying is not prepared for its form.
     form_before: Option<u64>,
-    /// Number of samples to collect before the next attempt at copying, and the number before the attempt after it. The
-    /// pause grows, because samples of many logs never have equal forms.
+    /// Number of samples to collect before the next attempt at copying, and the number before the attempt after it.
+    /// The pause grows, because samples of many logs never have equal forms.
     pause: (u32, u32),
 }
 
@@ -84,8 +84,8 @@ pub struct Replay<P> {
 struct Copying {
     form: u64,
     copies: Vec<NumberCopy>,
-    /// Result of the collection that the plan was made from. In the results of other samples of the form, the numbers
-    /// have the same places.
+    /// Snapshot of the collection from which the copying plan was made. In the results of other samples of the form,
+    /// the numbers have the same places.
     model: Snapshot,
     /// Numbers of the block structures that equal the model except for numbers: the last ones, newest first.
     structures: Vec<u64>,
@@ -93,14 +93,14 @@ struct Copying {
     collected: u32,
 }
 
-/// Number of samples of a form that are collected before later ones are copied. A player may keep ended instances, and
-/// their order, until it has read the next sample; from the second sample on, they no longer change.
+/// Number of samples of a form that are collected before the numbers of later ones are copied. A player may keep ended
+/// instances, and their order, until it has read the next sample; from the second sample on, they no longer change.
 const SETTLED: u32 = 2;
 
 /// Maximum number of block structures that are remembered: callers alternate between two snapshots.
 const KEPT: usize = 4;
 
-/// Copy of a number, from an offset in the sample to one in the block.
+/// Copy of one number, from an offset in the sample to one in the block.
 #[derive(Clone, Copy, Debug)]
 struct NumberCopy {
     from: usize,
@@ -109,7 +109,7 @@ struct NumberCopy {
 }
 
 impl<P: Player> Replay<P> {
-    /// Creates an empty query over the player's data.
+    /// Creates an empty query over the player's recorded data.
     #[must_use]
     pub fn new(player: P) -> Self {
         Self { query: player.machine().query(), player, copying: None, form_before: None, pause: (0, 1) }
@@ -152,7 +152,7 @@ impl<P: Player> Replay<P> {
             }
             copying.collected = 0;
         }
-        /// Maximum number of samples between two attempts.
+        /// Maximum number of samples between two attempts at copying numbers.
         const LONGEST: u32 = 1 << 10;
         let (left, next) = &mut self.pause;
         if let Some(fewer) = left.checked_sub(1) {
@@ -199,8 +199,8 @@ impl<P: Player> Replay<P> {
     }
 }
 
-/// Finds the number copies by comparing two blocks that differ only in the numbers, which count up from `first` in the
-/// order of `places`.
+/// Finds the copies of numbers by comparing two blocks that differ only in the numbers, which count up from `first` in
+/// the order of `places`.
 fn copies(first: [u32; 2], blocks: [&[u8]; 2], places: &[Range<usize>]) -> Option<Vec<NumberCopy>> {
     const WORD: usize = 8; // values begin at multiples of it
     let [a, b] = blocks.map(|block| block.chunks_exact(WORD));

@@ -14,7 +14,7 @@ impl<T> Default for Runs<T> {
 }
 
 impl<T: Copy + Default + PartialEq> Runs<T> {
-    /// Resets all rows to the default.
+    /// Resets the values of all rows to the default.
     pub fn clear(&mut self) {
         self.starts.clear();
     }
@@ -46,7 +46,7 @@ impl<T: Copy + Default + PartialEq> Runs<T> {
         run.map(|(_, value)| *value).unwrap_or_default()
     }
 
-    /// Copies the values of `other`.
+    /// Copies the run-length encoded values of `other`.
     pub fn copy(&mut self, other: &Self) {
         self.starts.clone_from(&other.starts);
     }

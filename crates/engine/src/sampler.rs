@@ -23,14 +23,14 @@ pub struct Sampler<'a> {
     identity: Identity<'a>,
     instances: InstanceFilters,
     counter: Counter,
-    /// Counter and the other counters of its formula, which are the columns of `rows`.
+    /// Sampled counter and the other counters of its formula, which are the columns of the rows.
     needed: Vec<CounterId>,
     rows: Rows,
     divisor: Option<usize>,
     base_wraps: bool,
-    /// Clock of the counter itself, if it has one, with the columns of the clock's reading and of its ticks per second.
+    /// Own clock of the counter, if it has one, with the columns of the clock's reading and of its ticks per second.
     own_clock: Option<(Clock, Option<usize>, Option<usize>)>,
-    /// Mark of the last sample's value.
+    /// Mark of the last sampled value.
     mark: Option<Mark>,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Sampler<'a> {
         })
     }
 
-    /// Returns the sample whose rows `collect` fills in, with these clocks if the counterset has no clocks itself.
+    /// Returns the sample whose rows `collect` fills in, with the given clocks if the counterset has no clocks itself.
     ///
     /// # Errors
     /// The reason for no sample: nothing was collected, no row has the name and id, or the row has no value.

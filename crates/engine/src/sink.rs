@@ -9,7 +9,7 @@ use crate::values::Value;
 
 /// Receiver of the samples of a query, one collection after the other.
 pub trait Sink {
-    /// Receives the entries of the query, before the first set of samples.
+    /// Receives the query entries, before the first set of samples.
     ///
     /// # Errors
     /// An error ends the run.
@@ -18,13 +18,13 @@ pub trait Sink {
         Ok(())
     }
 
-    /// Receives the samples of one collection.
+    /// Receives the samples of one collection of the query.
     ///
     /// # Errors
     /// An error ends the run.
     fn sample_set(&mut self, set: &SampleSet<'_>) -> io::Result<()>;
 
-    /// Ends the output, after the last set of samples.
+    /// Ends the output of samples, after the last set of samples.
     ///
     /// # Errors
     /// An error means that the run has failed.
@@ -43,20 +43,20 @@ pub struct SampleSet<'a> {
 }
 
 impl<'a> SampleSet<'a> {
-    /// Returns every value: see [`Snapshot::values`].
+    /// Returns every formatted value of the collection: see [`Snapshot::values`].
     pub fn values(&self) -> impl Iterator<Item = Value<'a>> {
         self.new.values(self.old)
     }
 }
 
-/// Reason that a run ended early.
+/// Reason that passing samples from a query to a sink ended early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PumpError {
-    /// The source returned an error.
+    /// The source of the samples returned an error.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The sink returned an error.
+    /// The sink that receives the samples returned an error.
     #[error("cannot write the samples")]
     Sink(#[from] io::Error),
 }

@@ -1,4 +1,4 @@
-//! Result of one collection: the block, and the metadata that a block cannot contain.
+//! Result of one collection: the V2 block, and the metadata that a block cannot contain.
 
 use std::collections::HashMap;
 use std::num::NonZeroU64;
@@ -27,9 +27,9 @@ pub struct Snapshot {
     pub(crate) annex: SnapshotMetadata,
     pub(crate) entries: Arc<[ResolvedEntry]>,
     pub(crate) clocks: ClockReading,
-    /// Number of the layout of `block`; 0 if there is none.
+    /// Number of the layout of the block; 0 if there is none.
     pub(crate) layout: u64,
-    /// Number of the structure of `block`, which stays the same while only values change; 0 if it is unknown.
+    /// Number of the structure of the block, which stays the same while only values change; 0 if it is unknown.
     pub(crate) structure: u64,
 }
 
@@ -47,26 +47,26 @@ impl Clone for Snapshot {
     }
 }
 
-/// Metadata that a block cannot contain: births, owners, reasons and marks.
+/// Metadata of a snapshot that a block cannot contain: births, owners, reasons and marks.
 #[derive(Clone, Debug, Default)]
 pub struct SnapshotMetadata {
     pub(crate) entries: Vec<EntryMetadata>,
 }
 
-/// Metadata of one entry.
+/// Metadata of one query entry in a snapshot.
 #[derive(Clone, Debug, Default)]
 pub struct EntryMetadata {
-    /// Reason that the whole entry has no value.
+    /// Reason that the whole query entry has no value.
     pub(crate) failure: Option<NoValue>,
-    /// Metadata of the rows. All entries that select the same instances share it, because there can be many entries and
-    /// many rows.
+    /// Metadata of the rows that the query entry selects. All entries that select the same instances share it, because
+    /// there can be many entries and many rows.
     pub(crate) rows: Option<Arc<RowMetadata>>,
     /// Id of the only instance that the entry selects; the result in the block contains no id then.
     pub(crate) instance_id: Option<InstanceId>,
     /// Name of the only instance that the entry selects, in its provider's spelling: the entry might use another case.
     /// Empty if there is no such instance.
     pub(crate) instance: Vec<u8>,
-    /// Clocks of the counterset itself, if its source has clocks.
+    /// Clocks of the entry's counterset itself, if its source has clocks.
     pub(crate) clocks: Option<Clocks>,
     /// Time that the provider took for all requests to the counterset.
     pub(crate) took: Option<Duration>,
@@ -86,7 +86,7 @@ impl SnapshotMetadata {
 }
 
 impl EntryMetadata {
-    /// Returns `true` if both describe the same rows; marks can differ.
+    /// Returns `true` if the metadata of both entries describes the same rows; marks can differ.
     pub(crate) fn has_rows_of(&self, other: &Self) -> bool {
         let same_rows = match (&self.rows, &other.rows) {
             (Some(a), Some(b)) => a.has_rows_of(b),
@@ -106,38 +106,38 @@ impl EntryMetadata {
             && other.clocks.is_none()
     }
 
-    /// Returns the reason that the whole entry has no value.
+    /// Returns the reason that the whole query entry has no value.
     #[must_use]
     pub fn failure(&self) -> Option<&NoValue> {
         self.failure.as_ref()
     }
 
-    /// Returns the birth of a row.
+    /// Returns the birth of the instance in a row of the entry.
     #[must_use]
     pub fn birth(&self, row: usize) -> Birth {
         self.rows.as_ref()?.birth(row)
     }
 
-    /// Returns the owner of a row.
+    /// Returns the owner of the instance in a row of the entry.
     #[must_use]
     pub fn owner(&self, row: usize) -> Owner {
         self.rows.as_ref().map_or(Owner::System, |rows| rows.owner(row))
     }
 
-    /// Returns the id of the only instance that an entry selects, if its result contains neither name nor id.
+    /// Returns the id of the only instance that a query entry selects, if its result contains neither name nor id.
     #[must_use]
     pub fn instance_id(&self) -> Option<InstanceId> {
         self.instance_id
     }
 
-    /// Returns the name of the only instance that an entry selects, in the provider's spelling. The entry's result
-    /// contains no name.
+    /// Returns the name of the only instance that a query entry selects, in the provider's spelling. The entry's
+    /// result contains no name.
     #[must_use]
     pub fn instance(&self) -> Option<Name<'_>> {
         (!self.instance.is_empty()).then(|| Name::until_nul(&self.instance))
     }
 
-    /// Returns the clocks of the counterset itself, if its source has clocks.
+    /// Returns the clocks of the entry's counterset itself, if its source has clocks.
     #[must_use]
     pub fn clocks(&self) -> Option<Clocks> {
         self.clocks
@@ -150,7 +150,7 @@ impl EntryMetadata {
         self.took
     }
 
-    /// Returns the reason for a missing value, if its source gave one.
+    /// Returns the reason for a missing value of the entry, if its source gave one.
     #[must_use]
     pub fn reason(&self, row: usize, column: usize) -> Option<&NoValue> {
         match self.note(row, column) {
@@ -159,7 +159,7 @@ impl EntryMetadata {
         }
     }
 
-    /// Returns the mark of an existing value.
+    /// Returns the mark of an existing value of the entry.
     #[must_use]
     pub fn mark(&self, row: usize, column: usize) -> Option<Mark> {
         self.note(row, column).and_then(CellState::mark).or_else(|| self.row_mark(row))
@@ -174,7 +174,7 @@ impl EntryMetadata {
         self.note(row, column).and_then(CellState::counted_since)
     }
 
-    /// Returns all values whose counting began at a separate time: row, column and that time, ascending.
+    /// Returns all values of the entry whose counting began at a separate time: row, column and that time, ascending.
     pub fn counts(&self) -> impl Iterator<Item = (usize, usize, NonZeroU64)> + '_ {
         let counted = |((row, column), note): &((usize, usize), CellState)| {
             Some((*row, *column, note.counted_since()?))
@@ -202,7 +202,7 @@ impl EntryMetadata {
         missing.max().unwrap_or_default()
     }
 
-    /// Returns `true` if any value is a total: its count began at a separate time, or it lacks instances.
+    /// Returns `true` if any value of the entry is a total: its count began at a separate time, or it lacks instances.
     pub(crate) fn has_totals(&self) -> bool {
         self.notes.iter().any(|(_, note)| note.is_of_total())
     }
@@ -214,7 +214,7 @@ impl EntryMetadata {
         rest.by_ref().take_while(|((at, _), _)| *at == row).any(|(_, note)| note.is_of_total())
     }
 
-    /// Returns the notes about single cells, by row and column, ascending.
+    /// Returns the notes about single cells of the entry, by row and column, ascending.
     #[must_use]
     pub fn notes(&self) -> &[((usize, usize), CellState)] {
         &self.notes
@@ -241,7 +241,7 @@ impl EntryMetadata {
 /// Entry of a query, resolved against the registry.
 #[derive(Debug)]
 pub struct ResolvedEntry {
-    /// Entry as it was added.
+    /// Query entry as it was added.
     pub entry: Entry,
     /// Counterset of the entry; `None` if it was uninstalled after the entry was added.
     pub counterset: Option<Arc<Counterset>>,
@@ -249,9 +249,9 @@ pub struct ResolvedEntry {
     pub(crate) counters: Vec<usize>,
     /// Formula of each of the entry's counters, with its inputs.
     pub(crate) related: Vec<FormulaInputs>,
-    /// `true` if this entry contains all inputs of the formulas in `related`.
+    /// `true` if this query entry contains all inputs of its counters' formulas.
     pub(crate) is_alone: bool,
-    /// Column of each counter, ascending by counter id; empty if the entry has few counters.
+    /// Column of each of the entry's counters, ascending by counter id; empty if the entry has few counters.
     by_id: Vec<(CounterId, usize)>,
     /// Instance name of the entry, encoded as in a block.
     name: Vec<u8>,
@@ -278,10 +278,10 @@ impl ResolvedEntry {
         resolved
     }
 
-    /// Maximum number of counters that are searched one after the other.
+    /// Maximum number of counters of an entry that are searched one after the other.
     const FEW: usize = 8;
 
-    /// Returns the column of a counter.
+    /// Returns the column that a counter has in the entry's result.
     pub(crate) fn column(&self, id: CounterId) -> Option<usize> {
         if self.by_id.is_empty() {
             return self.counters().position(|counter| counter.id == id);
@@ -307,19 +307,19 @@ impl ResolvedEntry {
         }
     }
 
-    /// Returns the counterset and instance selection of the entry. Formulas can use counters of another entry with an
-    /// equal selection.
+    /// Returns the counterset and instance selection of the query entry. Formulas can use counters of another entry
+    /// with an equal selection.
     fn instances(&self) -> (Guid, InstanceIdFilter, Option<&Utf16>) {
         (self.entry.counterset, self.entry.instance_id, self.entry.instance.as_ref())
     }
 
-    /// Returns the instance name that the entry selects.
+    /// Returns the instance name that the query entry selects.
     #[must_use]
     pub fn instance(&self) -> Name<'_> {
         Name::until_nul(&self.name)
     }
 
-    /// Returns `true` if results of both entries can be compared: the entries are equal and have the very same
+    /// Returns `true` if results of two query entries can be compared: the entries are equal and have the very same
     /// registration.
     pub(crate) fn means_as(&self, other: &Self) -> bool {
         let same_set = match (&self.counterset, &other.counterset) {
@@ -331,7 +331,7 @@ impl ResolvedEntry {
         same_set && self.entry == other.entry && self.counters == other.counters
     }
 
-    /// Returns the counters of the result, in order.
+    /// Returns the counters of the entry's result, in the order of its columns.
     pub fn counters(&self) -> impl Iterator<Item = &Counter> {
         let all = self.counterset.as_deref().map(|set| &*set.counters).unwrap_or_default();
         self.counters.iter().filter_map(|at| all.get(*at))
@@ -339,7 +339,7 @@ impl ResolvedEntry {
 }
 
 impl Snapshot {
-    /// Returns the V2 block.
+    /// Returns the V2 block of the snapshot.
     #[must_use]
     pub fn block(&self) -> &[u8] {
         &self.block
@@ -363,13 +363,13 @@ impl Snapshot {
         Arc::clone(&self.entries)
     }
 
-    /// Returns the metadata of the entries, in the same order.
+    /// Returns the metadata of the query entries, in the order of the entries.
     #[must_use]
     pub fn annex(&self) -> &[EntryMetadata] {
         &self.annex.entries
     }
 
-    /// Returns `true` if both snapshots have the same rows. The entries must be the same, and their rows must have the
+    /// Returns `true` if two snapshots have the same rows. The entries must be the same, and their rows must have the
     /// same order, names, ids, births and owners. Values, notes and marks can differ.
     ///
     /// Compares the delivered values row by row, however they were written; nothing is computed from them.
@@ -378,8 +378,8 @@ impl Snapshot {
         have_same_rows(self, other)
     }
 
-    /// Returns every value, in the order of entries, instances and counters. A failed entry has a value for each
-    /// counter, which contains the reason.
+    /// Returns every value of the snapshot, in the order of entries, instances and counters. A failed entry has a
+    /// value for each counter, which contains the reason.
     ///
     /// A counter that takes a difference has a value if `older` contains the same counter of the same instance.
     pub fn values<'a>(&'a self, older: Option<&'a Self>) -> impl Iterator<Item = Value<'a>> {

@@ -1,4 +1,4 @@
-//! Interface of everything that can be queried: this machine, another one, Windows itself, a log.
+//! Interface of every source of countersets that can be queried: this machine, another one, Windows itself, a log.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -33,13 +33,13 @@ pub trait Source {
     /// If the source cannot be reached, or there is no instance.
     fn instances(&mut self, counterset: &Guid) -> Result<Vec<Instance>, SourceError>;
 
-    /// Opens an empty query.
+    /// Opens an empty query of the source.
     ///
     /// # Errors
     /// If the source cannot be reached.
     fn open(&mut self) -> Result<Box<dyn QueryHandle>, SourceError>;
 
-    /// Returns facts about an instance as text. They are read now; nothing is stored.
+    /// Returns facts about an instance as text, read now. They are read now; nothing is stored.
     ///
     /// Returns none if the source knows no facts, if the instance has ended, or if another instance has its name and id
     /// now: then the birth differs.
@@ -71,11 +71,11 @@ pub trait Source {
 /// Recorded sample of one counter of one instance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedSample<'a> {
-    /// Time in 100 ns since 1601 UTC. Formulas divide by the sample's own clocks.
+    /// Time of the sample in 100 ns since 1601 UTC. Formulas divide by the sample's own clocks.
     pub time: i64,
-    /// Sample, or the reason for having none.
+    /// Recorded sample, or the reason for having none.
     pub sample: Result<Sample<'a>, NoValue>,
-    /// Mark of the raw value, if it has one.
+    /// Mark of the sample's raw value, if it has one.
     pub mark: Option<Mark>,
 }
 
@@ -88,24 +88,24 @@ pub enum SourceKind {
     Live,
 }
 
-/// Time range, both ends included, in 100 ns since 1601 UTC.
+/// Time range of a source's samples, both ends included, in 100 ns since 1601 UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[doc(alias = "PDH_TIME_INFO")]
 pub struct Window {
-    /// Start of the range; `None` is the beginning of the source.
+    /// Start of the time range; `None` is the beginning of the source.
     pub begin: Option<i64>,
-    /// End of the range; `None` is the end of the source.
+    /// End of the time range; `None` is the end of the source.
     pub end: Option<i64>,
 }
 
 impl Window {
-    /// Returns `true` if the range contains a time.
+    /// Returns `true` if the time range contains a time.
     #[must_use]
     pub fn contains(&self, time: i64) -> bool {
         self.begin.is_none_or(|begin| begin <= time) && self.end.is_none_or(|end| time <= end)
     }
 
-    /// Returns the intersection of two ranges.
+    /// Returns the intersection of two time ranges.
     #[must_use]
     pub fn both(self, other: Self) -> Self {
         // Not `max` and `min` of two `Option`s: `None` is less than every time, and means no limit.
@@ -123,10 +123,11 @@ pub trait QueryHandle: Send {
     /// Deletes an entry from the query.
     fn delete(&mut self, entry: &Entry) -> Status;
 
-    /// Returns the resolved entries in the order of their results.
+    /// Returns the resolved entries of the query in the order of their results.
     fn info(&mut self) -> Arc<[ResolvedEntry]>;
 
-    /// Reads the next sample of all entries: the current one of a live source, or the next recorded one of a log.
+    /// Reads the next sample of all query entries: the current one of a live source, or the next recorded one of a
+    /// log.
     ///
     /// # Errors
     /// If there is nothing to deliver at all.

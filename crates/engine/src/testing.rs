@@ -13,7 +13,7 @@ use crate::facts::{Fact, FactOptions};
 use crate::provider::{Catalogue, Change, CollectRequest, Provider};
 use crate::rows::{RowWriter, Rows};
 
-/// Clock that advances by one second per reading.
+/// Clock of a collection that advances by one second per reading.
 #[derive(Clone, Debug)]
 pub struct FixedClock(pub ClockReading);
 
@@ -39,23 +39,23 @@ impl Clock for FixedClock {
 /// change it.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    /// Countersets of the provider.
+    /// Countersets of the scripted provider.
     pub catalogue: Arc<Catalogue>,
-    /// Rows of every counterset.
+    /// Rows of every counterset of the scripted provider.
     pub rows: Vec<ScriptRow>,
-    /// Columns of missing values with their reasons, for cells that have no reason in their row.
+    /// Scripted reasons for the missing values of columns, for cells that have no reason in their row.
     pub reasons: Vec<(usize, NoValue)>,
-    /// Marks for all values of a row: row ids and marks.
+    /// Marks for all values of a scripted row: row ids and marks.
     pub marks: Vec<(u32, Mark)>,
-    /// Values whose counting began at a separate time: row ids, columns and times.
+    /// Scripted values whose counting began at a separate time: row ids, columns and times.
     pub counts: Vec<(u32, usize, u64)>,
-    /// Births of rows: ids and births.
+    /// Births of scripted rows: row ids and births.
     pub births: Vec<(u32, u64)>,
-    /// Owners of rows that do not belong to the system: ids and owners.
+    /// Owners of scripted rows that do not belong to the system: row ids and owners.
     pub owners: Vec<(u32, Owner)>,
-    /// Error that fails every collection, if any.
+    /// Error that every collection of the scripted provider returns, if any.
     pub failure: Option<SourceError>,
-    /// `true` to panic in every collection.
+    /// `true` if the provider panics in every collection.
     pub panics: bool,
     /// Lock that a collection waits for; holding it makes the provider late.
     pub gate: Arc<Mutex<()>>,
@@ -73,7 +73,7 @@ pub struct Script {
     pub facts: Vec<(u32, Result<Vec<Fact>, SourceError>)>,
     /// Status that [`Provider::entry`] returns; success if `None`.
     pub answer: Option<Status>,
-    /// Requests that the provider received, in order.
+    /// Requests that the scripted provider received, in order.
     pub log: Vec<String>,
 }
 
@@ -81,7 +81,7 @@ pub struct Script {
 pub type ScriptRow = (&'static str, u32, Vec<Result<u64, NoValue>>);
 
 impl Script {
-    /// Pushes the next scripted row.
+    /// Pushes the next scripted row onto the rows of a collection.
     fn push<'a>(&self, rows: &'a mut Rows, name: &str, id: u32) -> RowWriter<'a> {
         let owner = self.owners.iter().find(|(of, _)| *of == id).map(|(_, owner)| *owner);
         let birth =
@@ -96,7 +96,7 @@ impl Script {
 pub struct Scripted(pub Arc<Mutex<Script>>);
 
 impl Scripted {
-    /// Creates a provider of these countersets.
+    /// Creates a scripted provider of these countersets.
     #[must_use]
     pub fn new(countersets: Vec<Counterset>) -> Self {
         let countersets = countersets.into_iter().map(Arc::new).collect();
@@ -107,7 +107,7 @@ impl Scripted {
         Self(Arc::new(Mutex::new(script)))
     }
 
-    /// Reads or changes the script.
+    /// Reads or changes the script of the provider.
     pub fn with<T>(&self, change: impl FnOnce(&mut Script) -> T) -> T {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,4 +1,4 @@
-//! Threads that wait for others: at most four in a process, however many sources hang.
+//! Threads that wait for slow sources: at most four in a process, however many sources hang.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,18 +8,18 @@ use std::time::Duration;
 
 use crate::per_process::PerProcess;
 
-/// Maximum number of threads in the pool of a process.
+/// Maximum number of waiting threads in the pool of a process.
 pub const MOST_THREADS: usize = 4;
-/// Maximum number of threads that work for one kind of source: if all mounts hang, one thread remains for devices, and
-/// the reverse.
+/// Maximum number of waiting threads that work for one kind of source: if all mounts hang, one thread remains for
+/// devices, and the reverse.
 pub const MOST_OF_A_KIND: usize = 3;
-/// Time after which a thread without work ends.
+/// Time after which a waiting thread without work ends.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// Kind of source that a job waits for.
+/// Kind of slow source for which a job waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Device: firmware, sensors, drivers.
+    /// Slow device: firmware, sensors, drivers.
     Device,
     /// Mounted file system, which might hang.
     Mount,
@@ -27,7 +27,7 @@ pub enum Kind {
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Pool of threads of one process, with their jobs.
+/// Pool of the waiting threads of one process, with their jobs.
 #[derive(Default)]
 struct Pool {
     state: Mutex<PoolState>,
@@ -38,17 +38,17 @@ struct Pool {
 struct PoolState {
     jobs: VecDeque<(Kind, Job)>,
     threads: usize,
-    /// Number of threads that have no job.
+    /// Number of threads in the pool that have no job.
     idle: usize,
-    /// Number of jobs that run, by kind of source.
+    /// Number of running jobs in the pool, by kind of source.
     running: [usize; 2],
 }
 
-/// Runs a job on a thread of the pool, as soon as one is free.
+/// Runs a job that waits for a slow source on a thread of the pool, as soon as one is free.
 ///
 /// The job must be one that no other job needs: if all threads hang, it does not begin.
 pub fn run(kind: Kind, job: impl FnOnce() + Send + 'static) {
-    /// A forked process does not have the threads of its parent's pool.
+    /// Pool of waiting threads of this process: a forked process does not have the threads of its parent's pool.
     static POOL: PerProcess<Arc<Pool>> = PerProcess::new();
     POOL.get(Arc::default).run(kind, Box::new(job));
 }
@@ -70,7 +70,7 @@ impl Pool {
         }
     }
 
-    /// Runs jobs until no new job has come for some time.
+    /// Runs jobs of the pool until no new job has come for some time.
     fn work(&self) {
         let mut state = self.lock();
         loop {
@@ -112,7 +112,7 @@ impl PoolState {
         self.position().is_some()
     }
 
-    /// Takes the next job.
+    /// Takes the next job from the pool's queue.
     fn next(&mut self) -> Option<(Kind, Job)> {
         let (kind, job) = self.jobs.remove(self.position()?)?;
         if let Some(running) = self.running.get_mut(kind.place()) {
@@ -149,7 +149,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    /// Starts a job that reports its start and then hangs until the returned sender is dropped.
+    /// Starts a job in the pool that reports its start and then hangs until the returned sender is dropped.
     fn hang(pool: &Arc<Pool>, kind: Kind, began: &Sender<Kind>) -> Sender<()> {
         let (go_on, goes_on) = channel::<()>();
         let began = began.clone();

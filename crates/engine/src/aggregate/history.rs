@@ -1,4 +1,4 @@
-//! Instances that have ended and whose last values still count (type 12).
+//! Last values of instances that have ended and still count in an aggregate (instance type 12).
 
 use std::collections::HashMap;
 
@@ -17,13 +17,14 @@ pub(super) struct History {
     user: Option<User>,
     owner: Owner,
     instances: HashMap<InstanceIdentity, Last>,
-    /// Key of the current lookup. The memory is reused, so that a lookup allocates nothing.
+    /// Identity of the instance that is being looked up. The memory is reused, so that a lookup allocates nothing.
     sought: InstanceIdentity,
-    /// Number of collections so far.
+    /// Number of collections of the query so far.
     round: u64,
     /// Birth of the aggregate: the sum of the identity hashes of all instances ever seen.
     birth: u64,
-    /// Aggregated values of instances that are no longer stored individually, by column; empty if there are none.
+    /// Aggregated values of ended instances that are no longer stored individually, by column; empty if there are
+    /// none.
     settled: Vec<Gathered>,
 }
 
@@ -31,14 +32,14 @@ pub(super) struct History {
 /// an instance of it that comes back counts twice.
 const MOST_ENDED: usize = 4096;
 
-/// Identity of an instance.
+/// Identity of an instance in the history of an aggregate.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct InstanceIdentity {
     name: Vec<u16>,
     id: u32,
     birth: Birth,
     owner: Owner,
-    /// Index among instances that are equal otherwise, within one collection.
+    /// Index among instances of one collection that are equal otherwise.
     nth: u32,
 }
 
@@ -48,14 +49,15 @@ struct Last {
     member: u64,
     /// Number of the last collection in which the instance existed.
     round: u64,
-    /// Number of further instances in that collection that differ only in `nth`; stored with the first of them.
+    /// Number of further instances of that collection whose identity differs only in `nth`; stored with the first of
+    /// them.
     more: u32,
-    /// Last value of each column, if there ever was one.
+    /// Last value of the instance in each column, if there ever was one.
     values: Vec<Option<u64>>,
 }
 
 impl History {
-    /// Converts the history to other columns: `sources` contains, for each new column, its old index.
+    /// Converts the history of instances to other columns: `sources` contains, for each new column, its old index.
     pub fn with_columns(mut self, sources: &[Option<usize>]) -> Self {
         for last in self.instances.values_mut() {
             let value = |source: &Option<usize>| source.and_then(|at| last.values.get(at).copied().flatten());
@@ -70,8 +72,8 @@ impl History {
         self
     }
 
-    /// Stores the values of these rows and aggregates all last values. Returns their owner and birth, or `None` if
-    /// there never was an instance.
+    /// Stores the values of some rows in the history and aggregates all last values. Returns their owner and birth, or
+    /// `None` if there never was an instance.
     pub fn gather(
         &mut self,
         rows: &Rows,
@@ -107,7 +109,7 @@ impl History {
         Some((self.owner, birth))
     }
 
-    /// Stores the values of a row, and their marks.
+    /// Stores the values of a row in the history, and their marks.
     fn note(&mut self, rows: &Rows, row: usize, columns: &[AggregateColumn], gathered: &mut [Gathered]) {
         let (owner, Some(InstanceId(id))) = (rows.owner(row), rows.id(row)) else { return };
         if self.user.is_none() {
@@ -145,7 +147,8 @@ impl History {
         }
     }
 
-    /// Settles the older ended instances if there are too many: their values stay, their identities are forgotten.
+    /// Settles the older ended instances of the history if there are too many: their values stay, their identities are
+    /// forgotten.
     fn settle(&mut self, columns: &[AggregateColumn]) {
         let Self { instances, round, settled, birth, .. } = self;
         let ended = instances.values().map(|last| last.round).filter(|last| last != round);

@@ -44,20 +44,20 @@ mod history;
 #[cfg(test)]
 mod tests;
 
-/// Aggregation of one counterset: adds the rows that each stand for several instances.
+/// Aggregation of one counterset: makes each row that stands for several instances.
 #[derive(Debug)]
 pub(crate) struct Aggregates {
     pub shows: AggregateView,
     columns: Vec<AggregateColumn>,
-    /// Last values of ended instances; `None` if the counterset type has no history.
+    /// Last values of ended instances; `None` if the counterset's type has no history.
     history: Option<History>,
     counts: Counts,
-    /// Row indexes of all groups in `parts`, one group after the other.
+    /// Row indexes of all row groups, one group after the other.
     members: Vec<usize>,
     parts: Vec<RowGroup>,
     /// Values of the row group that is being aggregated, by column.
     gathered: Vec<Gathered>,
-    /// Name of the aggregated row of the current row group.
+    /// Name of the aggregated row that stands for the current row group.
     name: Vec<u16>,
 }
 
@@ -73,7 +73,7 @@ pub(crate) enum AggregateView {
 }
 
 impl AggregateView {
-    /// Returns the view for an instance type; `None` if the type has no aggregates.
+    /// Returns the rows that consumers receive for an instance type; `None` if the type has no aggregates.
     pub fn for_type(instance_type: InstanceType) -> Option<Self> {
         match instance_type {
             InstanceType::Single | InstanceType::Multiple => None,
@@ -83,7 +83,7 @@ impl AggregateView {
         }
     }
 
-    /// Returns the filter of the instances that must be collected for the rows that `filter` selects.
+    /// Returns the filter of the instances that must be collected for the rows that the filter `filter` selects.
     pub fn asked(self, filter: &InstanceFilter) -> InstanceFilter {
         // Any id is needed: an instance named like a total replaces the total, and one of the same name gives a row
         // its id.
@@ -98,17 +98,17 @@ impl AggregateView {
     }
 }
 
-/// Returns `true` if a filter selects a total, which has the id 0.
+/// Returns `true` if an instance filter selects a total, which has the id 0.
 pub(crate) fn wants_total(filter: &InstanceFilter) -> bool {
     filter.matches(PERF_AGGREGATE_INSTANCE.encode_utf16(), InstanceId(0))
 }
 
-/// Returns `true` if a name is that of a total.
+/// Returns `true` if an instance name is that of a total, `_Total`.
 pub(crate) fn is_total(name: Name<'_>) -> bool {
     name.units().map(upper).eq(folded(PERF_AGGREGATE_INSTANCE))
 }
 
-/// Returns `true` if the name is that of a sum over instances: `_Total`, `0,_Total`, `_Total/_Total`.
+/// Returns `true` if an instance name is that of a sum over instances: `_Total`, `0,_Total`, `_Total/_Total`.
 ///
 /// A program can be named `x_Total`, which is not a sum.
 pub(crate) fn names_sum(name: Name<'_>) -> bool {
@@ -120,34 +120,34 @@ pub(crate) fn names_sum(name: Name<'_>) -> bool {
 #[derive(Clone, Copy, Debug)]
 struct AggregateColumn {
     function: Aggregate,
-    /// Mask of the bits that the column's values have.
+    /// Mask of the bits that values of the column can have.
     mask: u64,
-    /// Number that distinguishes this column from others when a missing value changes a birth.
+    /// Number that distinguishes this column from others when a missing value changes the birth of an aggregate.
     tag: u64,
     counter: CounterId,
-    /// Index of the column among the totals in `counts`, and its rule for adding up; `None` if the column has no such
+    /// Index of the column among the totals of counts, and its rule for adding up; `None` if the column has no such
     /// total.
     count: Option<(usize, Sum)>,
 }
 
 impl AggregateColumn {
-    /// Returns the number that is added to a birth if an instance has no value in this column.
+    /// Returns the number that is added to an aggregate's birth if an instance has no value in this column.
     fn lack(&self, member: u64) -> u64 {
         // A column without an aggregate never has a value, so a value that is missing there changes nothing.
         if self.function == Aggregate::Undefined { 0 } else { mixed(member ^ self.tag) }
     }
 }
 
-/// Group of rows that are aggregated together, as a range of `members`.
+/// Group of rows that are aggregated together, as a range of row indexes.
 #[derive(Clone, Copy, Debug)]
 struct RowGroup {
-    /// Index of the first row of the group.
+    /// Index of the first row of the row group.
     first: usize,
     start: usize,
     end: usize,
 }
 
-/// User who owns a row; `None` is the system.
+/// User who owns a row of instances; `None` is the system.
 type User = Option<u32>;
 
 fn user(owner: Owner) -> User {
@@ -157,7 +157,7 @@ fn user(owner: Owner) -> User {
     }
 }
 
-/// Combines two owners of the same user: the pid becomes 0 if the processes differ.
+/// Combines two owners of rows that have the same user: the pid becomes 0 if the processes differ.
 fn both(a: Owner, b: Owner) -> Owner {
     match (a, b) {
         (Owner::Process { pid: a, user }, Owner::Process { pid: b, .. }) if a != b => {
@@ -167,21 +167,21 @@ fn both(a: Owner, b: Owner) -> Owner {
     }
 }
 
-/// Values of one column of several instances.
+/// Values of one column of several instances, summarized for their aggregate.
 #[derive(Clone, Debug, Default)]
 struct Gathered {
     numbers: ValueSummary,
     mark: Option<Mark>,
-    /// Number of instances whose value is unknown.
+    /// Number of aggregated instances whose value is unknown.
     lacks: u32,
-    /// Number of instances with an unknown value that have ended.
+    /// Number of aggregated instances with an unknown value that have ended.
     ended: u32,
-    /// First reason that any instance without a value gives.
+    /// Reason of the first aggregated instance whose value is missing.
     reason: Option<NoValue>,
 }
 
 impl Gathered {
-    /// Adds an instance without a value, with the reason.
+    /// Adds an instance without a value to the summary of a column, with the reason.
     fn lack(&mut self, reason: Option<&NoValue>) {
         self.lacks = self.lacks.saturating_add(reason.is_none_or(is_missing).into());
         self.reason = self.reason.take().or_else(|| reason.cloned());
@@ -192,7 +192,7 @@ impl Gathered {
 #[derive(Clone, Copy, Debug)]
 struct ValueSummary {
     count: u64,
-    /// Sum, wide enough for as many values as can be counted.
+    /// Sum of the values, wide enough for as many values as can be counted.
     sum: u128,
     least: u64,
     most: u64,
@@ -220,7 +220,7 @@ impl ValueSummary {
         }
     }
 
-    /// Returns the aggregate of values that have the bits of `mask`, if there are any values.
+    /// Returns the aggregate of the summarized values, which have the bits of `mask`; `None` if there are none.
     fn aggregate(&self, function: Aggregate, mask: u64) -> Option<u64> {
         let low = |n: u128| u64::try_from(n & u128::from(mask)).unwrap_or(mask);
         match function {
@@ -240,12 +240,12 @@ struct About {
     id: InstanceId,
     owner: Owner,
     birth: u64,
-    /// `true` if the aggregate is a single row, copied unchanged.
+    /// `true` if only one row is aggregated, whose values are copied unchanged.
     is_alone: bool,
 }
 
 impl Aggregates {
-    /// Creates the aggregation of these columns; `None` if the counterset is not of an aggregate type.
+    /// Creates the aggregation of a counterset's columns; `None` if the counterset is not of an aggregate type.
     pub fn new(set: &Counterset, counters: &[CounterId]) -> Option<Self> {
         let shows = AggregateView::for_type(set.instance_type)?;
         let mut place = 0_usize;
@@ -282,7 +282,7 @@ impl Aggregates {
         })
     }
 
-    /// Takes over the counts of `before`, and its history of instances that have ended.
+    /// Takes over the running counts of the aggregation `before`, and its history of instances that have ended.
     ///
     /// `sources` contains, for each column, its index in `before`.
     pub fn take_over(&mut self, before: &mut Self, sources: &[Option<usize>]) {
@@ -293,13 +293,13 @@ impl Aggregates {
         }
     }
 
-    /// Begins a collection; `now_100ns` is its time in terms of PerfTime100NSec.
+    /// Begins a collection of aggregates; `now_100ns` is its time in terms of PerfTime100NSec.
     pub fn start(&mut self, now_100ns: u64) {
         self.counts.start(now_100ns);
     }
 
-    /// Adds a single row that aggregates all rows. Adds none if there are no instances, unless ended instances count
-    /// and there were any.
+    /// Adds a single row that aggregates all rows of the counterset. Adds none if there are no instances, unless ended
+    /// instances count and there were any.
     pub fn add_one(&mut self, rows: &mut Rows) -> Range<usize> {
         // Marks and reasons are looked up from here on, before `Rows::end` sorts them.
         rows.sort_notes();
@@ -320,7 +320,7 @@ impl Aggregates {
         count..rows.len()
     }
 
-    /// Adds at most `most` aggregates of these rows: one per user, or one per name. `filter` is the filter that
+    /// Adds at most `most` aggregates of a range of rows: one per user, or one per name. `filter` is the filter that
     /// selected the rows, `None` if they are all rows.
     pub fn add(
         &mut self,
@@ -344,7 +344,7 @@ impl Aggregates {
         start..rows.len()
     }
 
-    /// Groups rows that are aggregated together, in the order of the first row of each group.
+    /// Groups the rows that are aggregated together, in the order of the first row of each group.
     fn divide(&mut self, rows: &Rows, wanted: impl ExactSizeIterator<Item = usize>) {
         let Self { shows, members, parts, .. } = self;
         let by_name = *shows == AggregateView::Names;
@@ -416,7 +416,7 @@ impl Aggregates {
     }
 }
 
-/// Adds an aggregated row.
+/// Adds an aggregated row to the rows of the counterset.
 fn push(
     rows: &mut Rows,
     about: &About,
@@ -451,7 +451,7 @@ fn push(
     }
 }
 
-/// Reason for a missing value if the counter has no aggregate function.
+/// Reason for a missing aggregate if the counter has no aggregate function.
 const UNDEFINED: NoValue = NoValue::Unavailable(Cow::Borrowed("the counter has no aggregate"));
 
 /// Returns a function that gives the mark of a row's value, by column.

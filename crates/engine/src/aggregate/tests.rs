@@ -1,4 +1,4 @@
-//! Aggregates, sentence by sentence, over a scripted provider.
+//! Tests of aggregates, sentence by sentence, over a scripted provider.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,8 @@ use crate::*;
 
 const ONE: Guid = Guid::from_u128(0x0000_0021);
 
-/// Counters of all functions; 2 has 4 bytes; 7 takes a difference; 8 is divided by 9, and 10 by the clock 11 and 12.
+/// Counterset with counters of all aggregate functions; 2 has 4 bytes; 7 takes a difference; 8 is divided by 9, and 10
+/// by the clock 11 and 12.
 fn aggregated(instance_type: InstanceType) -> Counterset {
     type T = CounterType;
     let of = |id, counter_type, base, aggregate| {
@@ -43,7 +44,7 @@ fn machine(instance_type: InstanceType) -> (Machine, Scripted) {
     (machine, provider)
 }
 
-/// A query of one entry.
+/// Returns a query with one entry.
 fn query(machine: &Machine, entry: &Entry) -> Query {
     let mut query = machine.query();
     assert!(query.add(entry).is_success(), "{entry:?}");
@@ -54,7 +55,7 @@ fn one(counter: u32) -> Entry {
     Entry::one(ONE, CounterId(counter))
 }
 
-/// Rows with one value each.
+/// Returns scripted rows with one value each, from names, ids and values.
 fn rows(of: &[(&'static str, u32, u64)]) -> Vec<ScriptRow> {
     of.iter().map(|(name, id, value)| (*name, *id, vec![Ok(*value)])).collect()
 }
@@ -88,7 +89,7 @@ fn functions() {
     }
 }
 
-/// Whatever width a provider gives: values have that of the type. Bits that are no number have no sum.
+/// Aggregates have the bits of the counter type, whatever width a provider gives. Bits that are no number have no sum.
 #[test]
 fn the_type_tells_the_bits() {
     let mut set = aggregated(InstanceType::SingleAggregate);
@@ -132,7 +133,7 @@ fn bases_times_and_frequencies_have_functions_of_their_own() {
     assert_eq!(shapes(&collected(&mut alone)), ["single U64(5)"]);
 }
 
-/// Types 4 and 12: one row, as of a single instance.
+/// Instance types 4 and 12: one row, as of a single instance.
 #[test]
 fn one_aggregate_behaves_as_a_single_instance() {
     for instance_type in SINGLE_ROW {
@@ -163,7 +164,7 @@ fn one_aggregate_behaves_as_a_single_instance() {
     }
 }
 
-/// every accepted name is the same name, also after the counterset is gone.
+/// every accepted name of an aggregate is the same name, also after the counterset is gone.
 #[test]
 fn all_names_of_one_aggregate_are_the_same() {
     let names = [None, Some(""), Some("*"), Some("_Total"), Some("_TOTAL")];
@@ -189,7 +190,7 @@ fn all_names_of_one_aggregate_are_the_same() {
     assert_eq!(query.delete(&named(Some("_Total"))), Status::ERROR_INVALID_PARAMETER);
 }
 
-///
+/// an enumeration returns the instances that consumers of each aggregate type see.
 #[test]
 fn instances_of_each_aggregate_type_are_enumerated() {
     use InstanceType as T;
@@ -219,7 +220,7 @@ fn instances_of_each_aggregate_type_are_enumerated() {
     }
 }
 
-///
+/// results for instance type 6 have a row for each instance, and rows with totals.
 #[test]
 fn rows_of_type_6() {
     let plain = &[("c1", 1, 2), ("a", 2, 3), ("c2", 0, 5)][..];
@@ -281,7 +282,7 @@ fn rows_of_type_6() {
     }
 }
 
-/// What failed in between with the instances that come then is no reason to take them for those of before.
+/// A failed collection is no reason to pair instances that begin after it with those before it.
 #[test]
 fn instances_that_came_with_a_failure() {
     for (instance_type, total) in
@@ -305,7 +306,7 @@ fn instances_that_came_with_a_failure() {
     }
 }
 
-/// Type 22: as type 2, with rows of equal name merged. The row's id is the lowest.
+/// Instance type 22: as type 2, with rows of equal name merged. The row's id is the lowest.
 #[test]
 fn rows_of_equal_name_are_merged() {
     let (machine, provider) = machine(InstanceType::InstanceAggregate);
@@ -333,7 +334,7 @@ fn rows_of_equal_name_are_merged() {
     assert_eq!(machine.query().add(&one(1)), Status::ERROR_INVALID_PARAMETER, "R-23: as type 2");
 }
 
-/// What the provider is asked for, so that everything is there that is put together.
+/// Checks the instances that a provider must deliver so that an aggregate is complete.
 #[test]
 fn the_provider_is_asked_for_all_that_counts() {
     use InstanceType as T;
@@ -357,7 +358,7 @@ fn the_provider_is_asked_for_all_that_counts() {
     }
 }
 
-/// Type 12: the last values of those that have ended stay.
+/// Instance type 12: the last values of instances that have ended stay in the aggregate.
 #[test]
 fn history_keeps_who_has_ended() {
     let (machine, provider) = machine(InstanceType::SingleAggregateHistory);
@@ -389,7 +390,7 @@ fn history_keeps_who_has_ended() {
     assert_eq!(shapes(&collected(&mut query_4)), ["single U64(3)"]);
 }
 
-/// It is the query's, whatever else is asked meanwhile.
+/// The history of ended instances belongs to the query, and outlives changes of the query's entries.
 #[test]
 fn history_outlives_changes_of_the_query() {
     let (machine, provider) = machine(InstanceType::SingleAggregateHistory);
@@ -416,7 +417,7 @@ fn history_outlives_changes_of_the_query() {
     assert_eq!(shapes(&collected(&mut query)), ["error 232"]);
 }
 
-/// Values that are missing do not count as 0, and are not hidden.
+/// Missing values of instances do not count as 0 in an aggregate, and are not hidden.
 #[test]
 fn instances_without_a_value() {
     use NoValue as N;
@@ -470,7 +471,7 @@ fn instances_without_a_value() {
     assert_eq!(snapshot.annex()[0].reason(0, 5), Some(&super::UNDEFINED));
 }
 
-/// Providers say it in any order.
+/// Notes of cells are aggregated correctly in whichever order a provider makes them.
 #[test]
 fn notes_in_any_order() {
     use InstanceType as T;
@@ -517,7 +518,7 @@ fn marks_of_several() {
     }
 }
 
-/// Instances of different users are never put together.
+/// Instances of different users are never aggregated together.
 #[test]
 fn users_are_not_mixed() {
     use InstanceType as T;
@@ -576,7 +577,8 @@ fn users_are_not_mixed() {
     assert_eq!(shapes(&collected(&mut query)), ["single U64(6)"]);
 }
 
-/// A count continues when instances begin or end. The difference of two counts is what was counted in between.
+/// An aggregated count continues when instances begin or end. The difference of two counts is what was counted in
+/// between.
 #[test]
 fn counts_go_on() {
     use InstanceType as T;
@@ -623,7 +625,7 @@ fn counts_go_on() {
     }
 }
 
-/// A mean, a least or a most of counts is compared only while it is of the same instances.
+/// A mean, minimum or maximum of counts is compared only while it covers the same instances.
 #[test]
 fn non_sum_rates_need_the_same_instances() {
     use InstanceType as T;
@@ -653,7 +655,7 @@ fn non_sum_rates_need_the_same_instances() {
     }
 }
 
-/// A count does not depend on which instances lack a value in another column.
+/// An aggregated count does not depend on the instances that lack a value in another column.
 #[test]
 fn counts_beside_columns_that_lack_values() {
     for instance_type in [InstanceType::SingleAggregate, InstanceType::MultiAggregate] {
@@ -678,7 +680,7 @@ fn counts_beside_columns_that_lack_values() {
     }
 }
 
-/// As bytes: what C callers get.
+/// Aggregates as the bytes that C callers receive.
 #[test]
 fn blocks_of_perflib() {
     let (machine, provider) = machine(InstanceType::MultiAggregate);
@@ -724,7 +726,7 @@ fn blocks_of_perflib() {
     assert_eq!(perflib::counter_info(&query), nameless);
 }
 
-/// Paths: an aggregate has no instances, a total is one.
+/// Counter paths of aggregates: an aggregate has no instances, a total is an instance.
 #[test]
 fn paths() {
     use crate::path::{BindError, ExpandOptions, PathQuery, expand, object_items};
@@ -770,7 +772,7 @@ fn paths() {
     assert_eq!(items, ["a", "b", "_Total"]);
 }
 
-/// As V1: an object without instances, or one whose last is the total.
+/// Aggregates as V1 objects: an object without instances, or one whose last instance is the total.
 #[test]
 fn objects_of_v1() {
     use InstanceType as T;
@@ -803,7 +805,7 @@ fn objects_of_v1() {
     }
 }
 
-/// A provider of two rows or one, as it is told, that allocates nothing itself.
+/// Provider of two rows, or of one after a flag is set, that allocates no memory itself.
 struct Quiet(Arc<Catalogue>, Arc<AtomicBool>);
 
 impl Provider for Quiet {
@@ -866,7 +868,7 @@ fn a_warm_collection_allocates_nothing() {
     }
 }
 
-/// What a provider may deliver in one collection: name, id, user, birth, values.
+/// Row that a provider may deliver in one collection: name, id, user, birth, values.
 type Delivered = (&'static str, u32, u32, u64, Vec<Option<u64>>);
 
 fn delivered() -> impl Strategy<Value = Delivered> {
@@ -875,7 +877,7 @@ fn delivered() -> impl Strategy<Value = Delivered> {
     (name, 0..4_u32, 0..2_u32, 0..2_u64, prop::collection::vec(value, 5))
 }
 
-/// The aggregates of some values, computed by the book.
+/// Returns the aggregates of some delivered rows, computed by the reference model.
 fn by_the_book(of: &[&Delivered]) -> String {
     let mut text = String::new();
     for (column, function) in ["total", "total 32", "mean", "least", "most"].into_iter().enumerate() {
@@ -895,7 +897,7 @@ fn by_the_book(of: &[&Delivered]) -> String {
     text
 }
 
-/// A provider of what is delivered.
+/// Provider that delivers the rows of a shared list.
 struct Delivers(Arc<Catalogue>, Arc<Mutex<Vec<Delivered>>>);
 
 impl Provider for Delivers {
@@ -921,7 +923,7 @@ impl Provider for Delivers {
     }
 }
 
-/// The rows of all five counters that an entry has, by the book.
+/// Returns the rows of all five counters in an entry's result, by the reference model.
 fn rows_by_the_book(rows: &[Delivered], kind: InstanceType, pattern: &str, id: Option<u32>) -> Vec<String> {
     let text = Pattern::new(&pattern.into());
     let matches = |name: &str, of: u32| text.matches(name.encode_utf16()) && id.is_none_or(|id| id == of);
@@ -970,7 +972,7 @@ fn rows_by_the_book(rows: &[Delivered], kind: InstanceType, pattern: &str, id: O
 }
 
 proptest! {
-    /// Whatever comes and goes: what a query has is what the rules say of what there is now.
+    /// Results of a query equal the reference model, whichever instances begin and end.
     #[test]
     fn aggregates_match_the_reference_model(
         steps in prop::collection::vec(prop::collection::vec(delivered(), 0..7), 1..5),
@@ -1024,7 +1026,8 @@ proptest! {
     }
 }
 
-/// What a history has, by the book: of one user, each thing as it was last. Equal ones are told apart by their order.
+/// Updates the reference model's history: the last values of each instance of one user. Equal ones are told apart by
+/// their order.
 fn remember(known: &mut Vec<Delivered>, step: &[Delivered]) {
     let Some(user) = known.first().or(step.first()).map(|row| row.2) else { return };
     let mut taken = Vec::new();

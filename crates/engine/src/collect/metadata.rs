@@ -1,4 +1,4 @@
-//! Metadata of a collection's entries, written beside the block.
+//! Metadata of a collection's query entries, written beside the block.
 
 use perfset_core::{NoValue, Status};
 
@@ -9,7 +9,7 @@ use crate::error::SourceError;
 use crate::snapshot::{EntryMetadata, Snapshot};
 
 impl Plan {
-    /// Writes the metadata of all entries into a snapshot, and returns the cost of the collection.
+    /// Writes the metadata of all query entries into a snapshot, and returns the cost of the collection.
     pub(super) fn annotate(&mut self, snapshot: &mut Snapshot) -> CollectionCost {
         let mut account = CollectionCost::default();
         for group in &self.groups {
@@ -73,7 +73,7 @@ impl Plan {
         account
     }
 
-    /// Writes the row metadata: once for all entries that select the same rows.
+    /// Writes the row metadata of query entries: once for all entries that select the same rows.
     fn note_rows(&mut self, annexes: &mut [EntryMetadata]) {
         let Self { groups, entries, .. } = self;
         for (planned, annex) in entries.iter().zip(annexes.iter_mut()) {

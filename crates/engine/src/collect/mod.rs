@@ -22,10 +22,11 @@ use target::{ResultForm, Target, Written};
 mod metadata;
 mod target;
 
-/// Entries of a query resolved against the current registry, and their rows of the last collection.
+/// Plan of a query's collections: its entries resolved against the current registry, and their rows of the last
+/// collection.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// Registry revision of this plan; `None` if the entries have changed since.
+    /// Registry revision for which this plan was made; `None` if the query's entries have changed since.
     revision: Option<u64>,
     infos: Arc<[ResolvedEntry]>,
     groups: Vec<Group>,
@@ -34,7 +35,7 @@ pub(crate) struct Plan {
     layout: u64,
 }
 
-/// Entry with its place in the plan and the form of its last result.
+/// Query entry with its place in the plan and the form of its last result.
 #[derive(Debug)]
 struct EntryPlan {
     target: Result<Target, SourceError>,
@@ -150,12 +151,12 @@ impl Plan {
         Self { revision: Some(shared.revision), infos: infos.into(), groups, entries, layout: next_number() }
     }
 
-    /// Returns `true` if the plan is for the current entries and this registry.
+    /// Returns `true` if the plan is for the current entries of the query and for this registry.
     pub fn is_for(&self, shared: &Shared) -> bool {
         self.revision == Some(shared.revision)
     }
 
-    /// Marks the plan as outdated because the entries changed.
+    /// Marks the collection plan as outdated because the query's entries changed.
     pub fn outdate(&mut self) {
         self.revision = None;
     }
@@ -221,8 +222,8 @@ impl Plan {
         Ok(())
     }
 
-    /// Determines the form of every entry whose rows are collected; returns `true` if any form or row changed since
-    /// the last collection.
+    /// Determines the form of the result of every query entry; returns `true` if any form or row changed since the
+    /// last collection.
     fn shape(&mut self) -> bool {
         let Self { groups, entries, .. } = self;
         let mut changed = false;
@@ -244,7 +245,7 @@ impl Plan {
         changed
     }
 
-    /// Overwrites the existing block, and collects groups that are written into it directly. Returns `true` if
+    /// Overwrites the existing block, and collects countersets that are written into it directly. Returns `true` if
     /// anything in the block moved.
     fn write(
         &mut self,
@@ -299,7 +300,7 @@ impl Plan {
         Ok(moved)
     }
 
-    /// Returns the approximate size of the block in bytes.
+    /// Returns the approximate size of the snapshot's block in bytes.
     fn block_len(&self) -> usize {
         const HEADERS: usize = 64; // of the block, of a result
         const ROW: usize = 16; // its header, and what a name is padded with
@@ -335,7 +336,7 @@ fn positions(set: &Counterset, counters: &Counters) -> Result<Vec<usize>, Source
     }
 }
 
-/// Marks these counters and their bases as wanted.
+/// Marks a counterset's counters and their bases as wanted.
 fn mark_wanted(set: &Counterset, counters: &[usize], wanted: &mut [bool]) {
     for counter in counters.iter().filter_map(|at| set.counters.get(*at)) {
         for id in counter.needed() {
@@ -348,7 +349,7 @@ fn mark_wanted(set: &Counterset, counters: &[usize], wanted: &mut [bool]) {
 }
 
 impl EntryPlan {
-    /// Returns the rows in the entry's result, ascending.
+    /// Returns the indexes of the rows in the query entry's result, ascending.
     fn selected<'a>(&'a self, group: &'a Group) -> &'a [usize] {
         match (&self.form, &self.target) {
             (ResultForm::Row(row), _) => std::slice::from_ref(row),
@@ -357,13 +358,13 @@ impl EntryPlan {
         }
     }
 
-    /// Returns the index of a row in the entry's result.
+    /// Returns the position of a row in the query entry's result.
     fn position(&self, group: &Group, row: usize) -> Option<usize> {
         place(self.selected(group), row)
     }
 }
 
-/// Returns the index of a number in an ascending list.
+/// Returns the position of a number in an ascending list of row indexes.
 fn place(list: &[usize], number: usize) -> Option<usize> {
     if list.get(number) == Some(&number) {
         return Some(number); // all up to it are there, as is usual

@@ -1,4 +1,4 @@
-//! Result of one entry: the rows that it selects, its form, and how it is written into a block.
+//! Result of one query entry: the rows that it selects, its form, and how it is written into a block.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Place;
@@ -13,37 +13,37 @@ use crate::snapshot::ResolvedEntry;
 #[derive(Debug)]
 pub(super) struct Target {
     pub group: usize,
-    /// Index of each of the entry's columns in the group's rows.
+    /// Index of each of the entry's columns in the rows that are collected for all entries of the counterset.
     pub columns: Vec<usize>,
-    /// `true` if `columns` are all the group's columns in their order.
+    /// `true` if the entry requests all columns that are collected for its counterset, in their order.
     pub all_columns: bool,
-    /// Index of the entry's filter in the group's filters.
+    /// Index of the entry's instance filter among those of its counterset.
     pub filter: usize,
     pub kind: CounterDataType,
-    /// `true` if the entry's table has all rows of the group, and no other entry has any of them.
+    /// `true` if the entry's table has all rows of the counterset, and no other entry has any of them.
     pub is_whole: bool,
 }
 
-/// Current form of an entry's result.
+/// Current form of a query entry's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResultForm {
     Failed(Status),
-    /// Values of one row.
+    /// Result with the values of one row.
     Row(usize),
-    /// Values of all selected rows.
+    /// Result with a table of all selected rows.
     Table,
 }
 
-/// Position in the block of the first single-counter table with the same instances, by group and filter.
+/// Offset in the block of the first single-counter table with the same instances, by counterset and filter.
 pub(super) type Written = HashMap<(usize, usize), usize>;
 
 impl Target {
-    /// Returns `true` if the result has a row for each selected instance, not only the values of one.
+    /// Returns `true` if the result of an entry has a row for each selected instance, not only the values of one.
     pub fn is_of_several(&self) -> bool {
         matches!(self.kind, CounterDataType::MultipleInstances | CounterDataType::Counterset)
     }
 
-    /// Returns the form of the result.
+    /// Returns the form that the entry's result has with the present rows.
     pub fn form(&self, group: &Group) -> ResultForm {
         if let Err(error) = &group.outcome {
             return ResultForm::Failed(error.status());
@@ -64,7 +64,7 @@ impl Target {
         self.columns.first().and_then(|at| cells.get(*at)).is_some_and(Cell::is_empty)
     }
 
-    /// Collects the group's rows directly into the entry's table.
+    /// Collects the rows of a counterset directly into the entry's table.
     pub fn collect(
         &self,
         group: &mut Group,
@@ -89,7 +89,7 @@ impl Target {
         }
     }
 
-    /// Writes the entry's values over those of a result with the same layout.
+    /// Writes the entry's values over those of an existing result with the same layout.
     pub fn patch(&self, group: &Group, form: ResultForm, result: PatchResult<'_>) -> Option<()> {
         match (result, form) {
             (PatchResult::Error, ResultForm::Failed(_)) => {}
@@ -104,7 +104,7 @@ impl Target {
         Some(())
     }
 
-    /// Appends the entry's result to a block.
+    /// Appends the query entry's result to a block.
     pub fn build(
         &self,
         group: &Group,

@@ -1,4 +1,4 @@
-//! Rows that are written into the block at once, beside rows that are kept and copied.
+//! Tests of rows that are written directly into the block, beside rows that are stored and copied.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ const FIRST: Guid = Guid::from_u128(0x0000_0002);
 const SECOND: Guid = Guid::from_u128(0x0000_0003);
 const BETWEEN: Guid = Guid::from_u128(0x0000_0005);
 
-/// Three countersets, each of a provider of its own.
+/// Returns a machine with three countersets, each of a provider of its own.
 fn machine() -> (Machine, [Scripted; 3]) {
     let machine = Machine::new(Box::new(FixedClock::default()));
     let providers =
@@ -33,7 +33,7 @@ fn query(machine: &Machine, entries: impl IntoIterator<Item = Entry>) -> Query {
     query
 }
 
-/// Tables of all rows of the first and of the last counterset, and others in between.
+/// Returns query entries: tables of all rows of the first and of the last counterset, and others in between.
 fn entries() -> [Entry; 4] {
     [
         Entry::all(FIRST).instance("*"),
@@ -51,8 +51,8 @@ fn row() -> impl Strategy<Value = ScriptRow> {
 }
 
 proptest! {
-    /// Whatever came before and fails, and whichever snapshot is handed in: the same results as without writing into
-    /// the block, which further entries of the same countersets prevent.
+    /// Writing rows directly into the block gives the same results as copying them, whichever snapshot is overwritten
+    /// and whatever failed before.
     #[test]
     fn at_once_is_in_two_steps(
         steps in prop::collection::vec(
@@ -101,7 +101,7 @@ proptest! {
     }
 }
 
-/// A provider that panics or fails after this number of rows, if a number is set.
+/// Provider that panics or fails after this number of rows, if a number is set.
 #[derive(Debug)]
 struct Half(Arc<Catalogue>, Arc<std::sync::Mutex<(Option<usize>, bool)>>);
 
@@ -207,10 +207,10 @@ fn unchanged_layout_is_not_rebuilt() {
     assert_eq!(step(&|| second.with(|s| s.rows = rows(7, &["x", "y"]))), 12);
 }
 
-/// Names, ids, births and owners of rows.
+/// Names, ids, births and owners of the rows that a provider delivers.
 type Things = Vec<(&'static str, u32, u64, Owner)>;
 
-/// A query of [`FIRST`], however its rows get into the block, and which rows it selects.
+/// Query of the counterset [`FIRST`] with one way of getting its rows into the block, and the rows that it selects.
 struct Way {
     name: &'static str,
     entries: Vec<Entry>,
@@ -237,7 +237,8 @@ fn ways() -> [Way; 6] {
     ]
 }
 
-/// A change of any row is seen, whichever way the rows got into the block, and a change of values alone is none.
+/// A change of any row's identity is detected, whichever way the rows got into the block; a change of values alone is
+/// none.
 #[test]
 fn rows_are_those_of_the_sample_before() {
     let process = |pid| Owner::Process { pid, user: 0 };

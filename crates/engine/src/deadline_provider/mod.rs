@@ -44,18 +44,19 @@ pub struct DeadlineProvider {
     work: Arc<Work>,
     answers: Receiver<WorkerReply>,
     deadline: Duration,
-    /// Deadline of the machine, which covers all sources of a collection together; `None` if the provider has its own.
+    /// Deadline of the machine, which covers all sources of a collection together; `None` if this provider has its
+    /// own.
     shared: Option<Deadline>,
-    /// Requests that have no response yet, in the order of sending.
+    /// Requests to the wrapped provider that have no response yet, in the order of sending.
     out: VecDeque<PendingRequest>,
-    /// Number of requests that already have a response.
+    /// Number of requests to the wrapped provider that already have a response.
     answered: u64,
     /// Time at which the provider began the first of the open requests.
     busy_since: Instant,
     /// Collections that were announced and not collected yet.
     collections: Vec<Begun>,
     catalogue: Result<Arc<Catalogue>, SourceError>,
-    /// Instances of each counterset when they were last enumerated.
+    /// Instances of each counterset in its last enumeration.
     names: HashMap<Guid, Rows>,
     /// Last values of each counterset: one response per shape of request, the newest last.
     values: HashMap<Guid, VecDeque<CachedValues>>,
@@ -69,7 +70,7 @@ pub struct DeadlineProvider {
     not_shown: HashMap<Option<Guid>, Vec<Text>>,
     /// Last problems of the provider that concern a counterset.
     left_out: Vec<(Guid, Text)>,
-    /// Facts of the last response, and their instance.
+    /// Facts of the provider's last response to a request for facts, with their instance.
     facts: Option<(Arc<FactRequest>, Vec<Fact>)>,
 }
 
@@ -78,16 +79,17 @@ pub struct DeadlineProvider {
 struct Begun {
     collection: u64,
     request: Arc<OwnedRequest>,
-    /// Number of the request whose response is waited for.
+    /// Number of the request whose response the collection waits for.
     number: u64,
     until: Instant,
-    /// Result of the request; `None` if there is no response yet, or if the request was sent for another collection.
+    /// Result of the collection's request; `None` if there is no response yet, or if the request was sent for another
+    /// collection.
     outcome: Option<Result<Status, SourceError>>,
-    /// `true` if the request was sent for this collection.
+    /// `true` if the request was sent for this collection, not for an earlier one.
     is_own: bool,
 }
 
-/// Maximum number of request shapes per counterset whose last values are stored.
+/// Maximum number of different requests per counterset whose last values are stored.
 const SHAPES: usize = 8;
 
 impl DeadlineProvider {
@@ -139,8 +141,8 @@ impl DeadlineProvider {
         (!self.out.is_empty() && waited > self.deadline).then_some(waited)
     }
 
-    /// Waits until the provider is not busy, and sends a request. If the provider stays busy, the request waits
-    /// behind the others, unless an equal one does. If `is_patient`, waits for the response until the deadline.
+    /// Waits until the wrapped provider is not busy, and sends it a request. If the provider stays busy, the request
+    /// waits behind the others, unless an equal one does. If `is_patient`, waits for the response until the deadline.
     /// Returns the outcome of the request, `None` if it is not known in time.
     fn ask(&mut self, request: WorkerRequest, is_patient: bool) -> Option<Result<Status, SourceError>> {
         // The time of the wait is taken from the budget of the machine when it is dropped.
@@ -162,7 +164,7 @@ impl DeadlineProvider {
         self.wait(until)
     }
 
-    /// Returns `true` if the provider had that counterset in its last response.
+    /// Returns `true` if the last catalogue of the wrapped provider has that counterset.
     fn has(&self, counterset: &Guid) -> bool {
         self.catalogue.as_ref().is_ok_and(|last| last.countersets.iter().any(|set| set.guid == *counterset))
     }
@@ -172,7 +174,7 @@ impl DeadlineProvider {
         now.checked_add(self.deadline).unwrap_or(now)
     }
 
-    /// Sends a request, behind those that are still open.
+    /// Sends a request to the wrapped provider, behind those that are still open.
     fn send(&mut self, request: WorkerRequest) {
         if self.out.is_empty() {
             self.busy_since = Instant::now();
@@ -186,25 +188,26 @@ impl DeadlineProvider {
         }
     }
 
-    /// Returns the number of the request that was sent last.
+    /// Returns the number of the request that was sent last to the wrapped provider.
     fn sent(&self) -> u64 {
         self.answered.saturating_add(u64::try_from(self.out.len()).unwrap_or(u64::MAX))
     }
 
-    /// Stores responses that came too late for their requests.
+    /// Stores responses of the wrapped provider that came too late for their requests.
     fn take_answers(&mut self) {
         while let Ok(answer) = self.answers.try_recv() {
             let _ = self.keep(answer);
         }
     }
 
-    /// Waits until all requests have a response. Returns the outcome of the last one, `None` if it is not known in
-    /// time.
+    /// Waits until all requests to the wrapped provider have a response. Returns the outcome of the last one, `None`
+    /// if it is not known in time.
     fn wait(&mut self, until: Instant) -> Option<Result<Status, SourceError>> {
         self.wait_for(self.sent(), until)
     }
 
-    /// Waits until the request of that number has a response. Returns its outcome, `None` if it is not known in time.
+    /// Waits until the request of that number has a response of the wrapped provider. Returns its outcome, `None` if
+    /// it is not known in time.
     fn wait_for(&mut self, number: u64, until: Instant) -> Option<Result<Status, SourceError>> {
         // A provider may still be busy with an earlier request, so its time is measured from there. One and a
         // half deadlines let two requests in a row succeed.
@@ -229,7 +232,7 @@ impl DeadlineProvider {
         }
     }
 
-    /// Stores a response of the provider. A failed response leaves the earlier values.
+    /// Stores a response of the wrapped provider. A failed response leaves the earlier values.
     fn keep(&mut self, WorkerReply { catalogue, reply, took }: WorkerReply) -> Result<Status, SourceError> {
         // Responses have the order of the requests: only one thread at a time works for a provider.
         self.out.pop_front();
@@ -319,8 +322,7 @@ impl DeadlineProvider {
     }
 }
 
-/// Returns the stored values that cover all wanted instances and the largest number of wanted counters; if several do,
-/// the newest.
+/// Returns the stored values that cover all wanted instances and the most wanted counters; if several do, the newest.
 fn best<'a>(kept: &'a mut VecDeque<CachedValues>, want: &CollectRequest<'_>) -> Option<&'a mut CachedValues> {
     let covering = kept.iter_mut().filter(|kept| kept.request.covers(want));
     // `max_by_key` returns the last of equal ones, and the newest is last.
@@ -328,8 +330,8 @@ fn best<'a>(kept: &'a mut VecDeque<CachedValues>, want: &CollectRequest<'_>) -> 
 }
 
 impl Provider for DeadlineProvider {
-    /// Returns the catalogue of the last response. If there is none or it is empty, requests it again without
-    /// waiting.
+    /// Returns the catalogue of the provider's last response. If there is none or it is empty, requests it again
+    /// without waiting.
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         self.take_answers();
         // Each response renews the catalogue. Without countersets there is hardly another request.
@@ -353,7 +355,8 @@ impl Provider for DeadlineProvider {
         Ok(())
     }
 
-    /// Returns facts that are read now. If the provider is late, there are none: those of an earlier time may be wrong.
+    /// Returns facts about an instance that the provider reads now. If the provider is late, there are none: those of
+    /// an earlier time may be wrong.
     fn facts(&mut self, instance: &Identity<'_>, options: FactOptions) -> Result<Vec<Fact>, SourceError> {
         let request = Arc::new(FactRequest::new(instance, options));
         let outcome = self.ask(WorkerRequest::Facts(Arc::clone(&request)), true);
@@ -362,7 +365,7 @@ impl Provider for DeadlineProvider {
         facts.map(|(_, facts)| facts).ok_or(SourceError::Late)
     }
 
-    /// Sends every change of entries to the provider, in order, even if the provider is late. An entry without a
+    /// Sends every change of query entries to the provider, in order, even if the provider is late. An entry without a
     /// response in time counts as added; a removal is not waited for.
     fn entry(&mut self, change: Change, entry: &Entry) -> Status {
         let shared = self.shared.as_ref().map(Deadline::wait);

@@ -28,7 +28,7 @@ pub(super) enum WorkerRequest {
     Facts(Arc<FactRequest>),
 }
 
-/// Request that has no reply yet. While it waits, an equal request is not sent again.
+/// Request to a provider that has no reply yet. While it waits, an equal request is not sent again.
 #[derive(Debug)]
 pub(super) enum PendingRequest {
     Catalogue,
@@ -54,7 +54,7 @@ pub(super) struct FactRequest {
     options: FactOptions,
 }
 
-/// Owned copy of a [`CollectRequest`], to be sent and stored.
+/// Owned copy of a [`CollectRequest`], to be sent to a provider's thread and stored.
 #[derive(Debug)]
 pub(super) struct OwnedRequest {
     pub set: Arc<Counterset>,
@@ -84,7 +84,7 @@ pub(super) enum ReplyBody {
     Facts(Arc<FactRequest>, Vec<Fact>),
 }
 
-/// Values, and the request that they respond to.
+/// Values that a provider collected, and the request to which they respond.
 #[derive(Debug)]
 pub(super) struct CachedValues {
     pub request: Arc<OwnedRequest>,
@@ -92,7 +92,7 @@ pub(super) struct CachedValues {
     /// Number of bytes that were read for the values and that no collection has counted yet.
     pub uncounted: u64,
     pub time: Instant,
-    /// `true` if the response took longer than the deadline.
+    /// `true` if the provider's response took longer than the deadline.
     pub was_late: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Answers that come in time, late, wrong or not at all. No test waits for a clock: a deadline is an hour or nothing.
+//! Tests of a provider with a deadline: responses that come in time, late, wrong or not at all. No test waits for a
+//! clock: a deadline is an hour or nothing.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -17,7 +18,7 @@ const TIME: CounterId = cpu::PERCENT_PROCESSOR_TIME;
 const USER: CounterId = cpu::PERCENT_USER_TIME;
 const ALL: (&str, Option<u32>) = ("*", None);
 
-/// Follows its script; every call waits at the gate and panics if told to, and a collection reads 5 bytes.
+/// Scripted provider whose every call waits at a lock and panics if told to; each of its collections reads 5 bytes.
 #[derive(Debug)]
 struct Gated(Scripted);
 
@@ -87,7 +88,7 @@ fn scripted() -> Scripted {
     Scripted::new(vec![cpu::COUNTERSET.clone(), own::COUNTERSET.clone()])
 }
 
-/// What is scripted, and the same behind a deadline of an hour.
+/// Returns a scripted provider, and the same provider behind a deadline of an hour.
 fn slow() -> (Scripted, DeadlineProvider) {
     let script = scripted();
     (script.clone(), DeadlineProvider::new(Box::new(Gated(script)), LONG))
@@ -97,7 +98,7 @@ fn say(script: &Scripted, rows: &[ScriptRow]) {
     script.with(|s| s.rows = rows.to_vec());
 }
 
-/// What is asked while the provider is held at its gate.
+/// Calls the provider with a deadline of 0 while its lock is held, and returns the result of the call.
 fn held<T>(
     script: &Scripted,
     slow: &mut DeadlineProvider,
@@ -111,12 +112,13 @@ fn held<T>(
     answer
 }
 
-/// Lets everything be answered that is still out.
+/// Waits until the provider has responded to every open request.
 fn settle(slow: &mut DeadlineProvider) {
     let _ = slow.instances(&own::GUID, &mut Rows::default());
 }
 
-/// Collects; a line an instance: its name, and a word a counter.
+/// Collects from the provider with a deadline; returns a line for each instance: its name, and a word for each
+/// counter.
 fn collect(
     slow: &mut DeadlineProvider,
     counters: &[CounterId],
@@ -125,7 +127,7 @@ fn collect(
     collect_bytes(slow, counters, instances).map(|(lines, _)| lines)
 }
 
-/// As [`collect`], and the bytes that were read.
+/// Collects like [`collect`], and also returns the number of bytes that were read.
 fn collect_bytes(
     slow: &mut DeadlineProvider,
     counters: &[CounterId],
@@ -279,7 +281,7 @@ fn late_provider_keeps_last_texts_on_countersets() {
     }
 }
 
-/// Facts are of now: a late provider has none, and what comes later is not taken for another instance.
+/// Facts are read now: a late provider has none, and a late response is not used for another instance.
 #[test]
 fn late_provider_has_no_facts() {
     let (script, mut slow) = slow();
@@ -528,7 +530,7 @@ fn pending_requests_finish_after_drop() {
     }
 }
 
-/// The time at which a source was read, and the width that it gave a value, are its own.
+/// The clocks of a counterset and the widths of its values pass unchanged through a provider with a deadline.
 #[test]
 fn clocks_and_widths_pass() {
     use perfset_core::RawValue;

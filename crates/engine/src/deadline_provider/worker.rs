@@ -1,4 +1,4 @@
-//! Provider with its inbox, and the thread that works for it.
+//! Provider with its queue of requests, and the thread that calls it.
 
 use std::sync::atomic::{AtomicUsize, Ordering::AcqRel};
 use std::sync::mpsc::{Receiver, Sender};
@@ -11,7 +11,7 @@ use crate::provider::{Provider, guarded};
 /// Provider with its queues of requests and replies, for the thread that calls the provider.
 pub(super) struct Work {
     inner: Mutex<Inner>,
-    /// Number of requests that are not done.
+    /// Number of requests that the provider has not processed yet.
     pub waiting: AtomicUsize,
 }
 
@@ -28,7 +28,7 @@ impl std::fmt::Debug for Work {
 }
 
 impl Work {
-    /// Creates the work of a provider, with no request waiting.
+    /// Creates a provider with its queues, in which no request waits.
     pub fn new(
         provider: Box<dyn Provider>,
         inbox: Receiver<WorkerRequest>,
@@ -37,7 +37,7 @@ impl Work {
         Self { inner: Mutex::new(Inner { provider, inbox, outbox }), waiting: AtomicUsize::new(0) }
     }
 
-    /// Processes all waiting requests, one after the other.
+    /// Processes all waiting requests to the provider, one after the other.
     pub fn work(&self) {
         // Panics of the provider are caught inside.
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Binding of the names in a path to countersets, counters and instances.
+//! Binds the names in a counter path to countersets, counters and instances.
 
 use std::sync::Arc;
 
@@ -13,52 +13,52 @@ use crate::query::names_the_one;
 use crate::registration::{RegInfo, RegRequest};
 use crate::source::Source;
 
-/// Reason that a path cannot be bound to a source.
+/// Reason that a counter path cannot be bound to a source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindError {
-    /// No counterset has that name.
+    /// No counterset has the name in the path.
     #[error("no counterset is named \"{name}\"")]
     NoCounterset {
-        /// Name as written in the path.
+        /// Name of the counterset as written in the path.
         name: String,
-        /// Names that are similar.
+        /// Counterset names that are similar to the one in the path.
         nearest: Vec<String>,
     },
-    /// The counterset has no counter of that name.
+    /// The counterset has no counter of the name in the path.
     #[error("\"{counterset}\" has no counter \"{name}\"")]
     NoCounter {
-        /// Name of the counterset.
+        /// Name of the counterset that lacks the counter.
         counterset: String,
-        /// Name as written in the path.
+        /// Name of the counter as written in the path.
         name: String,
-        /// Names that are similar.
+        /// Counter names that are similar to the one in the path.
         nearest: Vec<String>,
     },
-    /// The counterset has instances, and the path names none.
+    /// The counterset has instances, and the counter path names none.
     #[error("\"{counterset}\" has instances, but the path names none: try '\\{counterset}(*)\\…'")]
     NeedsInstance {
-        /// Name of the counterset.
+        /// Name of the counterset whose instances the path must name.
         counterset: String,
     },
-    /// The path names an instance, and the counterset has no instances, or none now.
+    /// The counter path names an instance, and the counterset has no instances, or none now.
     #[error("\"{counterset}\" has no instances; the path names one")]
     NoInstances {
-        /// Name of the counterset.
+        /// Name of the counterset without instances.
         counterset: String,
     },
-    /// The counterset has no instance of that name now.
+    /// The counterset has now no instance of the name in the path.
     #[error("\"{counterset}\" has no instance \"{name}\"")]
     NoInstance {
-        /// Name of the counterset.
+        /// Name of the counterset that lacks the instance.
         counterset: String,
-        /// Name as written in the path.
+        /// Name of the instance as written in the path.
         name: String,
     },
-    /// The query refused the entry, with this code.
+    /// The query refused the entry for the path, with this code.
     #[error("the query rejects the path: {0}")]
     Refused(Status),
-    /// The source returned an error.
+    /// The source to which the path is bound returned an error.
     #[error(transparent)]
     Source(#[from] SourceError),
 }
@@ -76,19 +76,19 @@ impl From<&BindError> for PdhStatus {
     }
 }
 
-/// Counterset, counters and instance selection of a path, resolved without enumerating instances.
+/// Counterset, counters and instance selection of a counter path, resolved without enumerating instances.
 #[derive(Clone, Debug)]
 pub struct ResolvedPath {
-    /// Counterset that the path names.
+    /// Counterset that the counter path names.
     pub set: Arc<Counterset>,
     /// Counters that the path selects, in the order of the counterset: a single one, or all that match a pattern.
     pub counters: Vec<CounterId>,
-    /// Instance selection as written, for a [`Selector`]. `None` is the nameless instance of a counterset without
-    /// instances.
+    /// Instance selection as written in the path, for a [`Selector`]. `None` is the nameless instance of a counterset
+    /// without instances.
     pub instances: Option<String>,
 }
 
-/// Binds a path to a source. The machine in the path is ignored: the caller uses it to choose the source.
+/// Binds a counter path to a source. The machine in the path is ignored: the caller uses it to choose the source.
 ///
 /// # Errors
 /// If counterset or counter do not exist, or the instance does not fit the counterset.
@@ -99,7 +99,7 @@ pub fn resolve(source: &mut dyn Source, path: &CounterPath) -> Result<ResolvedPa
     Ok(ResolvedPath { set, counters, instances })
 }
 
-/// Returns the instance that a path names, if the counterset can have it. `None` is the nameless instance of a
+/// Returns the instance that a counter path names, if the counterset can have it. `None` is the nameless instance of a
 /// counterset without instances.
 pub(super) fn fitting_instance<'p>(
     set: &Counterset,
@@ -153,8 +153,8 @@ pub(super) fn find_counterset(source: &mut dyn Source, name: &str) -> Result<Arc
     })
 }
 
-/// Finds counters by name or pattern, in English or another language, or by `#ID`. A counter that is not displayable
-/// matches only by its own name or id, not by a pattern.
+/// Finds counters of a counterset by name or pattern, in English or another language, or by `#ID`. A counter that is
+/// not displayable matches only by its own name or id, not by a pattern.
 pub(super) fn find_counters<'a>(set: &'a Counterset, text: &str) -> Result<Vec<&'a Counter>, BindError> {
     let names = |counter: &'a Counter| {
         let translated = set.translations.iter().flat_map(|t| t.counters.iter());

@@ -1,4 +1,4 @@
-//! Expansion of paths on a source: one path without wildcards per counter and instance. Also lists the available
+//! Expands counter paths on a source: one path without wildcards per counter and instance. Also lists the available
 //! names.
 
 use std::collections::{HashMap, HashSet};
@@ -13,18 +13,18 @@ use crate::error::SourceError;
 use crate::pattern::{Pattern, folded, folded_units};
 use crate::source::Source;
 
-/// Parts of a path that [`expand`] leaves as written.
+/// Parts of a counter path that [`expand`] leaves as written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExpandOptions {
-    /// `true` to leave the counter as written.
+    /// `true` to leave the counter of the path as written.
     #[doc(alias = "PDH_NOEXPANDCOUNTERS")]
     pub counters: bool,
-    /// `true` to leave the instance as written.
+    /// `true` to leave the instance of the path as written.
     #[doc(alias = "PDH_NOEXPANDINSTANCES")]
     pub instances: bool,
 }
 
-/// Expands a path to paths without wildcards: instances in the order of the source, counters in that of the
+/// Expands a counter path to paths without wildcards: instances in the order of the source, counters in that of the
 /// counterset. The second and later instances of a name are `name#1`, `name#2`.
 ///
 /// Parent, instance, index and counter can each be a name or a pattern; helpers are omitted.
@@ -85,8 +85,8 @@ pub fn expand(
     Ok(instances.iter().flat_map(|instance| counters.iter().map(move |c| one(instance, c))).collect())
 }
 
-/// Checks that a text is a valid path on a source: counterset and counter exist, and so does an instance that is
-/// named without a wildcard.
+/// Checks that a text is a valid counter path on a source: counterset and counter exist, and so does an instance that
+/// is named without a wildcard.
 ///
 /// # Errors
 /// The status for the problem: an empty text is a wrong argument here.
@@ -126,13 +126,13 @@ pub fn objects(source: &mut dyn Source, detail: DetailLevel) -> Result<Vec<Strin
 /// Counter and instance names of one counterset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectItems {
-    /// Names of the displayable counters of the requested detail level or below, each once.
+    /// Names of the counterset's displayable counters of the requested detail level or below, each once.
     pub counters: Vec<String>,
-    /// Names of the instances, each once; `None` if the counterset has no instances at all.
+    /// Names of the counterset's instances, each once; `None` if the counterset has no instances at all.
     pub instances: Option<Vec<String>>,
 }
 
-/// Returns the counters, of this detail level or below, and the instances of a counterset.
+/// Returns the names of a counterset's counters, of this detail level or below, and of its instances.
 ///
 /// # Errors
 /// If there is no such counterset, or the source cannot be read.
@@ -156,7 +156,7 @@ pub fn object_items(
     })
 }
 
-/// Returns the current instances. Having none is no error.
+/// Returns the current instances of a counterset. Having none is no error.
 fn instances(source: &mut dyn Source, set: &Counterset) -> Result<Vec<Utf16>, SourceError> {
     match source.instances(&set.guid) {
         Ok(instances) => Ok(instances.into_iter().map(|instance| instance.name).collect()),
@@ -183,12 +183,12 @@ fn meant(names: &[Utf16], text: &str) -> Vec<String> {
     meant
 }
 
-/// Returns a name, with `#` and its index appended unless the index is 0.
+/// Returns an instance name, with `#` and its index appended unless the index is 0.
 pub(super) fn with_index(name: &str, occurrence: usize) -> String {
     if occurrence == 0 { name.to_owned() } else { format!("{name}#{occurrence}") }
 }
 
-/// Returns `true` if a text can select several names: a pattern, alternatives, or an exclusion.
+/// Returns `true` if a part of a path can select several names: a pattern, alternatives, or an exclusion.
 pub(super) fn is_pattern(text: &str) -> bool {
     Pattern::new(&text.into()).has_wildcard() || text.starts_with(['{', '!'])
 }

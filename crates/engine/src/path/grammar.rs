@@ -8,7 +8,7 @@ use perfset_core::pdh::PdhStatus;
 
 use super::instance_name::InstanceName;
 
-/// Counter path, parsed. Nothing is looked up yet.
+/// Counter path, parsed into its parts as texts. Nothing is looked up yet.
 ///
 /// The brackets contain an instance name, or a pattern with `*` and `?`. `{a,b}` selects one of several, `!name` all
 /// except one, `name#1` the second of that name. The counter is a name or such a pattern, or `#7` for an id. The
@@ -27,13 +27,13 @@ use super::instance_name::InstanceName;
 #[doc(alias = "PDH_COUNTER_PATH_ELEMENTS")]
 #[doc(alias = "PdhParseCounterPath")]
 pub struct CounterPath {
-    /// Machine name without its backslashes; `None` is this machine.
+    /// Machine name in the path, without its backslashes; `None` is this machine.
     pub machine: Option<String>,
-    /// Counterset name or `{GUID}`.
+    /// Counterset name or `{GUID}` in the path.
     pub counterset: String,
-    /// Text between the brackets; `None` if there are none.
+    /// Instance selection: the text between the brackets of the path; `None` if there are none.
     pub instance: Option<String>,
-    /// Counter name, pattern, or `#ID`.
+    /// Counter name, pattern, or `#ID` in the path.
     pub counter: String,
 }
 
@@ -41,27 +41,27 @@ pub struct CounterPath {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
-    /// The path is empty.
+    /// The text of a counter path is empty.
     #[error("the path is empty")]
     #[doc(alias = "PDH_CSTATUS_NO_COUNTERNAME")]
     Empty,
-    /// The path does not begin with a slash of either kind.
+    /// The counter path does not begin with a slash of either kind.
     #[error("\"{0}\" does not begin with \\ or /")]
     #[doc(alias = "PDH_CSTATUS_BAD_COUNTERNAME")]
     NoSlash(String),
-    /// The path has a counterset without a counter.
+    /// The counter path has a counterset without a counter.
     #[error("\"{0}\" names a counterset but no counter")]
     NoCounter(String),
-    /// The path has a machine and nothing else.
+    /// The counter path has a machine and nothing else.
     #[error("\"{0}\" names a machine but no counterset")]
     NoCounterset(String),
-    /// A bracket is open and not closed before the counter.
+    /// A bracket of the counter path is open and not closed before the counter.
     #[error("\"{0}\" has a bracket that is not closed before the counter")]
     OpenBracket(String),
-    /// The path is longer than Windows allows.
+    /// The counter path is longer than Windows allows.
     #[error("the path has {0} characters, more than {max}", max = CounterPath::MAX_LEN)]
     TooLong(usize),
-    /// The text made of the parts is parsed as other parts, because the grammar has no escape character.
+    /// The path made of these parts is parsed as other parts, because the grammar has no escape character.
     #[error("these names form no counter path: \"{0}\" has another meaning")]
     Ambiguous(String),
 }
@@ -76,11 +76,12 @@ impl From<&PathError> for PdhStatus {
 }
 
 impl CounterPath {
-    /// PDH_MAX_COUNTER_PATH: maximum number of characters of a path.
+    /// PDH_MAX_COUNTER_PATH: maximum number of characters of a counter path.
     #[doc(alias = "PDH_MAX_COUNTER_PATH")]
     pub const MAX_LEN: usize = 2048;
 
-    /// Formats the path, and checks that it is parsed as the same parts. [`Display`](fmt::Display) does not check.
+    /// Formats the counter path, and checks that the text is parsed as the same parts. [`Display`](fmt::Display) does
+    /// not check.
     ///
     /// # Errors
     /// If a part is missing, if the path is too long, or if characters in a name make the text a different path.
@@ -92,7 +93,7 @@ impl CounterPath {
         if read == *self { Ok(text) } else { Err(PathError::Ambiguous(text)) }
     }
 
-    /// Parses the name between the brackets: parent, name and index.
+    /// Parses the instance name between the brackets of the path: parent, name and index.
     ///
     /// # Errors
     /// [`PDH_INVALID_INSTANCE`](PdhStatus::PDH_INVALID_INSTANCE) if the name cannot be parsed.
@@ -148,15 +149,15 @@ enum Missing {
 
 type Parts<'a> = (&'a str, Option<&'a str>, &'a str);
 
-/// Splits a path with backslashes, such as `\Process(sh)\Thread Count`, into its parts. Instance names can contain
-/// brackets: if brackets are unpaired, the last `)\` ends the instance.
+/// Splits a counter path with backslashes, such as `\Process(sh)\Thread Count`, into its parts. Instance names can
+/// contain brackets: if brackets are unpaired, the last `)\` ends the instance.
 fn split(rest: &str) -> Result<Parts<'_>, Missing> {
     // MS Learn forbids brackets in names, but real names of network adapters contain them (P-2).
     split_at(rest, '\\', |behind| behind.rsplit_once(")\\"))
 }
 
-/// Splits a path with slashes: the counter is the whole rest, slashes included. A slash in the name of a built-in
-/// counterset, such as Block I/O, does not end the counterset.
+/// Splits a counter path with slashes: the counter is the whole rest, slashes included. A slash in the name of a
+/// built-in counterset, such as Block I/O, does not end the counterset.
 fn split_slashed(rest: &str) -> Result<Parts<'_>, Missing> {
     let unpaired = |behind| str::split_once(behind, ")/");
     let slash_of = |name: &str| {
@@ -173,8 +174,8 @@ fn split_slashed(rest: &str) -> Result<Parts<'_>, Missing> {
     Ok((rest.get(..len).unwrap_or_default(), instance, counter))
 }
 
-/// Splits at a separator. The instance is in the first brackets that end right before a separator; other brackets are
-/// part of the counterset's name.
+/// Splits a counter path at a separator into counterset, instance and counter. The instance is in the first brackets
+/// that end right before a separator; other brackets are part of the counterset's name.
 fn split_at<'a>(
     rest: &'a str,
     separator: char,
@@ -220,7 +221,7 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// Writes the path as PDH does, with backslashes.
+/// Writes the counter path as PDH does, with backslashes.
 impl fmt::Display for CounterPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(machine) = &self.machine {

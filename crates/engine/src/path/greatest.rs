@@ -1,4 +1,4 @@
-//! Selection of the greatest values.
+//! Selects the greatest values of each counter of a path.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;

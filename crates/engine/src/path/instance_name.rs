@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use perfset_core::pdh::PdhStatus;
 
-/// Instance name, parsed: `name`, `name#index`, `parent/name` or `parent/name#index`.
+/// Parsed instance name: `name`, `name#index`, `parent/name` or `parent/name#index`.
 ///
 /// ```
 /// use perfset::path::InstanceName;
@@ -17,21 +17,21 @@ use perfset_core::pdh::PdhStatus;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[doc(alias = "PdhParseInstanceName")]
 pub struct InstanceName {
-    /// Name of the parent: the text before the first slash.
+    /// Name of the instance's parent: the text before the first slash.
     pub parent: Option<String>,
-    /// Name without parent and index.
+    /// Name of the instance without parent and index.
     pub name: String,
-    /// Index among instances of that name in one sample: 0 is the first. Not an identity.
+    /// Index among the instances of that name in one sample: 0 is the first. Not an identity.
     pub index: u32,
 }
 
 impl InstanceName {
-    /// MAX_PATH: names of this many characters or more cannot be parsed.
+    /// MAX_PATH: instance names of this many characters or more cannot be parsed.
     pub const MAX_LEN: usize = 260;
 }
 
-/// Fails with [`PDH_INVALID_INSTANCE`](PdhStatus::PDH_INVALID_INSTANCE) if the name or parent is empty, the index is
-/// too large, or the text is too long.
+/// Parses an instance name; fails with [`PDH_INVALID_INSTANCE`](PdhStatus::PDH_INVALID_INSTANCE) if the name or parent
+/// is empty, the index is too large, or the text is too long.
 impl FromStr for InstanceName {
     type Err = PdhStatus;
 
@@ -55,7 +55,8 @@ impl FromStr for InstanceName {
     }
 }
 
-/// Writes no index for the first instance of a name, nor for index `u32::MAX`, which means no index in C.
+/// Writes the instance name, without an index for the first instance of a name and for `u32::MAX`, which means no
+/// index in C.
 impl fmt::Display for InstanceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(parent) = &self.parent {
@@ -69,14 +70,14 @@ impl fmt::Display for InstanceName {
     }
 }
 
-/// Splits a name from the index after its last `#`: digits, or a pattern of them.
+/// Splits an instance name from the index after its last `#`: digits, or a pattern of them.
 pub(super) fn numbered(text: &str) -> Option<(&str, &str)> {
     let is_digits = |digits: &str| digits.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'*' | b'?'));
     text.rsplit_once('#').filter(|(_, digits)| !digits.is_empty() && is_digits(digits))
 }
 
-/// Replaces the characters that have a meaning in PDH's paths: `(` and `)` become square brackets, `#`, `\` and `/`
-/// become underscores.
+/// Replaces characters of an instance name that have a meaning in PDH's paths: `(` and `)` become square brackets,
+/// `#`, `\` and `/` become underscores.
 ///
 /// Used in output for readers of PDH's paths. This project's own paths take names unchanged.
 ///

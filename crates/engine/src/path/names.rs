@@ -1,4 +1,4 @@
-//! Suggestions for mistyped names.
+//! Suggestions for mistyped names of counters and countersets.
 
 use perfset_core::utf16::upper;
 

@@ -1,4 +1,4 @@
-//! Paths bound to a source: a query with as few entries as possible, and its values by path.
+//! Query by counter paths: as few query entries as possible, and their values by path.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::{HashMap, HashSet};
@@ -41,29 +41,30 @@ use crate::values::{SampleIndex, SamplePair, SampleReader, Value};
 pub struct PathQuery {
     query: Box<dyn QueryHandle>,
     pub(super) paths: Vec<BoundPath>,
-    /// Entries of the last sample in the order of its results, then the entries added later. Some may be in `deleted`.
+    /// Query entries of the last sample in the order of its results, then the entries added later. Some may be in
+    /// `deleted`.
     entries: Vec<Entry>,
-    /// Positions of entries that are no longer in the query. They are removed with the next sample, because the last
-    /// one still contains them.
+    /// Positions of deleted entries, which are no longer in the query. They are removed with the next sample, because
+    /// the last one still contains them.
     deleted: HashSet<usize>,
-    /// Each replaced entry and the later entry that replaced it, in the order of replacement.
+    /// Positions of each replaced query entry and of the later entry that replaced it, in the order of replacement.
     moved: Vec<(usize, usize)>,
-    /// Positions of the entries with the same instance selection, ascending; empty if it must be rebuilt.
+    /// Positions of the query entries with the same instance selection, ascending; empty if the map must be rebuilt.
     positions: HashMap<Instances, Vec<usize>>,
     pub(super) new: Snapshot,
     old: Snapshot,
     pub(super) samples: u64,
-    /// Index of the last two samples, made when a value of them is first read.
+    /// Index of the rows of the last two samples, made when a value of them is first read.
     pub(super) index: OnceCell<Box<SampleIndex>>,
-    /// Earlier index, which is reused if the next two samples have the same block structures.
+    /// Earlier index of rows, which is reused if the next two samples have the same block structures.
     spare: Option<Box<SampleIndex>>,
-    /// Number of values that were read last time, as the capacity for the next reading.
+    /// Number of values in the last reading, as the capacity for the next one.
     pub(super) len: Cell<usize>,
-    /// `true` if there might be entries that no path needs.
+    /// `true` if there might be query entries that no path needs.
     has_unused: bool,
-    /// Cost class above which counters are left out if only a pattern selects them.
+    /// Highest cost class of counters that a pattern selects; more costly ones are left out.
     most_costly: CostClass,
-    /// Counters that were left out, with their countersets.
+    /// Costly counters that were left out, with their countersets.
     left_out: Vec<(Arc<Counterset>, CounterId)>,
 }
 
@@ -74,20 +75,21 @@ impl std::fmt::Debug for PathQuery {
 }
 
 impl PathValue<'_> {
-    /// Returns the path of this value in the grammar of PDH. Special characters of the instance name are
+    /// Returns the counter path of this value in the grammar of PDH. Special characters of the instance name are
     /// [`substituted`], and the second and later instances of a name are numbered.
     #[must_use]
     pub fn pdh_path(&self, machine: Option<&str>) -> CounterPath {
         self.named(machine, &substituted(&self.value.instance.to_string()))
     }
 
-    /// Returns the path of this value with unchanged names: names in a log already have PDH's syntax.
+    /// Returns the counter path of this value with unchanged names: names in a log already have PDH's syntax.
     #[must_use]
     pub fn own_path(&self, machine: Option<&str>) -> CounterPath {
         self.named(machine, &self.value.instance.to_string())
     }
 
-    /// Returns `true` if the instance is a sum of others, or idle time: `_Total`, `0,_Total`, `Idle`, `Idle:0`.
+    /// Returns `true` if the value's instance is a sum of others, or idle time: `_Total`, `0,_Total`, `Idle`,
+    /// `Idle:0`.
     #[must_use]
     pub fn sums_up(&self) -> bool {
         sums_up(self.value.instance, self.value.instance_id)
@@ -119,7 +121,7 @@ pub fn sums_up(name: Name<'_>, id: Option<InstanceId>) -> bool {
             && id.is_some_and(|id| id.0 == 0)
 }
 
-/// Instance selection of an entry: counterset, name in capitals, and id filter.
+/// Instance selection of a query entry: counterset, name in capitals, and id filter.
 type Instances = (Guid, Option<Vec<u16>>, InstanceIdFilter);
 
 fn instances_of(entry: &Entry) -> Instances {
@@ -127,43 +129,44 @@ fn instances_of(entry: &Entry) -> Instances {
     (entry.counterset, name, entry.instance_id)
 }
 
-/// Path with the counterset, counters and entries that it is bound to.
+/// Counter path with the counterset, counters and query entries to which it is bound.
 #[derive(Debug)]
 pub(super) struct BoundPath {
-    /// Path with the counterset's own name.
+    /// Counter path with the name that the counterset itself has.
     pub path: CounterPath,
     pub set: Arc<Counterset>,
-    /// Factor for formatted values.
+    /// Scale factor of the path's formatted values.
     pub scale: Scale,
-    /// `true` if the formatted values of the last sample were read.
+    /// `true` if the path's formatted values of the last sample were read.
     pub is_read: Cell<bool>,
-    /// `true` if a wildcard selects all counters of the counterset.
+    /// `true` if a wildcard in the path selects all counters of the counterset.
     pub all_counters: bool,
     /// `true` if the path can have several values.
     pub is_several: bool,
-    /// Counters of the path, each with the position of its entry in the query.
+    /// Counters of the path, each with the position of its query entry.
     pub counters: Vec<(CounterId, usize)>,
-    /// Instance selection, if the pattern of the entry cannot express it: alternatives, exclusions or numbers.
+    /// Instance selection of the path, if a pattern cannot express it: alternatives, exclusions or numbers.
     pub selector: Option<Selector>,
-    /// Instance selection as written, encoded as in a block.
+    /// Instance selection as written in the path, encoded as in a block.
     pub instance: Vec<u8>,
 }
 
-/// Value of a path: one counter of one instance.
+/// Value of a counter path: one counter of one instance.
 #[derive(Clone, Debug)]
 pub struct PathValue<'a> {
-    /// Position of the path in the query, in the order of addition.
+    /// Position of the counter path in the query, in the order of addition.
     pub path: usize,
     /// Value with its counter and instance.
     pub value: Value<'a>,
-    /// Index among the instances of the same name in this sample, from 0, ignoring case. It is not an identity.
+    /// Index of the value's instance among those of the same name in this sample, from 0, ignoring case. It is not an
+    /// identity.
     pub occurrence: usize,
-    /// Row and column of the value in the result of its entry.
+    /// Row and column of the value in the result of its query entry.
     pub(super) cell: (usize, usize),
 }
 
 impl<'a> PathValue<'a> {
-    /// Returns a copy for the same counter and instance, with a value of another sample.
+    /// Returns a copy for the same path, counter and instance, with a value of another sample.
     #[must_use]
     pub fn with(&self, value: Value<'a>) -> Self {
         Self { value, ..*self }
@@ -171,7 +174,7 @@ impl<'a> PathValue<'a> {
 }
 
 impl PathQuery {
-    /// Creates a query without paths.
+    /// Creates a query of a source, without paths.
     ///
     /// # Errors
     /// If the source cannot be read.
@@ -179,7 +182,7 @@ impl PathQuery {
         Ok(Self::from_handle(source.open()?))
     }
 
-    /// Creates a query without paths from an empty query of a source.
+    /// Creates a query by counter paths from an empty query of a source.
     #[must_use]
     pub fn from_handle(query: Box<dyn QueryHandle>) -> Self {
         Self {
@@ -228,7 +231,7 @@ impl PathQuery {
         }
     }
 
-    /// Binds a path to the source that this query was opened on, and adds it. Returns its position.
+    /// Binds a counter path to the source on which this query was opened, and adds the path. Returns its position.
     ///
     /// The machine in the path is ignored: the caller uses it to choose the source.
     ///
@@ -273,8 +276,8 @@ impl PathQuery {
         Ok(self.paths.len().saturating_sub(1))
     }
 
-    /// Returns the position of a query entry with these counters of these instances: an existing entry, or one extended
-    /// by the counters. After a sample it is a new entry, because a changed entry loses its older sample.
+    /// Returns the position of a query entry with these counters of these instances: an existing entry, or one
+    /// extended by the counters. After a sample it is a new entry, because a changed entry loses its older sample.
     fn entry(&mut self, wanted: Entry) -> Result<usize, BindError> {
         let union =
             |known: &Entry| Entry { counters: known.counters.union(&wanted.counters), ..known.clone() };
@@ -317,7 +320,7 @@ impl PathQuery {
         Ok(last)
     }
 
-    /// Removes the deleted entries, and gives the paths the new positions of the others.
+    /// Removes the deleted query entries, and gives the paths the new positions of the others.
     fn drop_deleted(&mut self) {
         if self.deleted.is_empty() {
             return;
@@ -347,7 +350,8 @@ impl PathQuery {
         }
     }
 
-    /// Removes a path. Later paths move up. Entries that no other path needs are not collected any more.
+    /// Removes a counter path from the query. Later paths move up. Entries that no other path needs are not collected
+    /// any more.
     pub fn remove(&mut self, path: usize) {
         if path < self.paths.len() {
             self.paths.remove(path);
@@ -355,8 +359,8 @@ impl PathQuery {
         }
     }
 
-    /// Deletes the entries that no path needs from the query. Runs at the next sample, so that several removed paths
-    /// cost one pass.
+    /// Deletes the query entries that no path needs. Runs at the next sample, so that several removed paths cost one
+    /// pass.
     fn delete_unused(&mut self) {
         if !std::mem::take(&mut self.has_unused) {
             return;
@@ -415,7 +419,7 @@ impl PathQuery {
         next
     }
 
-    /// Returns `true` if the last sample has the rows of the one before; see [`Snapshot::has_rows_of`]. Paths that
+    /// Returns `true` if the last sample has the rows of the sample before; see [`Snapshot::has_rows_of`]. Paths that
     /// were added or removed in between are ignored.
     #[must_use]
     pub fn has_same_rows(&self) -> bool {
@@ -423,19 +427,19 @@ impl PathQuery {
         self.index.get_or_init(|| Box::new(SampleIndex::new(pair))).has_same_rows(pair)
     }
 
-    /// Returns the number of entries that the paths need, including bases.
+    /// Returns the number of query entries that the paths need, including bases.
     #[must_use]
     pub fn entries_len(&self) -> usize {
         self.entries.len().saturating_sub(self.deleted.len())
     }
 
-    /// Returns the last sample.
+    /// Returns the snapshot of the last sample.
     #[must_use]
     pub fn snapshot(&self) -> &Snapshot {
         &self.new
     }
 
-    /// Returns the sample before the last one.
+    /// Returns the snapshot of the sample before the last one.
     fn older(&self) -> Option<&Snapshot> {
         (self.samples > 1).then_some(&self.old)
     }

@@ -13,45 +13,45 @@ const MOST: usize = 1 << 20;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryFileError {
-    /// The file cannot be opened or read.
+    /// The file with counter paths cannot be opened or read.
     #[error("cannot read {file}")]
     File {
-        /// Name of the file, as the caller gave it.
+        /// Name of the unreadable file, as the caller gave it.
         file: String,
-        /// Reason for the failure.
+        /// Reason why the file cannot be opened or read.
         #[source]
         error: std::io::Error,
     },
-    /// A line of the file is not UTF-8.
+    /// A line of the file with counter paths is not UTF-8.
     #[error("{file}:{line}: the line is not UTF-8")]
     Text {
-        /// Name of the file, as the caller gave it.
+        /// Name of the file with the faulty line, as the caller gave it.
         file: String,
-        /// Line number, from 1.
+        /// Number of the faulty line, from 1.
         line: usize,
     },
-    /// A line is not a counter path.
+    /// A line of the file is not a counter path.
     #[error("{file}:{line}: {error}")]
     Path {
-        /// Name of the file, as the caller gave it.
+        /// Name of the file with the faulty line, as the caller gave it.
         file: String,
-        /// Line number, from 1.
+        /// Number of the faulty line, from 1.
         line: usize,
-        /// Reason for the failure.
+        /// Reason why the line is not a counter path.
         error: PathError,
     },
-    /// The file contains no path.
+    /// The file contains no counter path.
     #[error("{file}: the file contains no counter path")]
     Empty {
-        /// Name of the file, as the caller gave it.
+        /// Name of the empty file, as the caller gave it.
         file: String,
     },
     /// The file is larger than a file of counter paths can sensibly be.
     #[error("{file}: the file has more than {most} bytes")]
     TooLarge {
-        /// Name of the file, as the caller gave it.
+        /// Name of the file that is too large, as the caller gave it.
         file: String,
-        /// Maximum number of bytes that are read.
+        /// Maximum number of bytes of a file that are read.
         most: usize,
     },
 }

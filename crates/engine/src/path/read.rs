@@ -1,4 +1,4 @@
-//! Last sample in PDH's terms: raw counters, formatted values with statuses, and counter information.
+//! Last sample of a query in PDH's terms: raw counters, formatted values with statuses, and counter information.
 
 use perfset_core::pdh::{CounterValue, Format, PdhStatus, RawCounter, Scale, time_base};
 use perfset_core::sample::{Clocks, SampleValues};
@@ -13,23 +13,24 @@ use crate::values::SampleReader;
 #[derive(Clone, Debug, PartialEq)]
 #[doc(alias = "PDH_COUNTER_INFO")]
 pub struct CounterInfo<'a> {
-    /// Id of the counter.
+    /// Id of the counter in its counterset.
     pub counter: CounterId,
-    /// Type of the counter.
+    /// Type of the counter, which selects its formula.
     pub counter_type: CounterType,
     /// Status of the counter's first value in the last sample: valid, or the reason for having no valid value.
     #[doc(alias = "CStatus")]
     pub c_status: PdhStatus,
-    /// Factor for formatted values.
+    /// Scale factor of the counter's formatted values.
     #[doc(alias = "lScale")]
     pub scale: Scale,
-    /// Power of ten for charts, from the registration. Values are not scaled by it.
+    /// Power of ten by which charts multiply the counter's values, from the registration. Values are not scaled by it.
     #[doc(alias = "lDefaultScale")]
     pub default_scale: i32,
-    /// Path with the names of the registration; [`instance_name`](CounterPath::instance_name) parses its instance.
+    /// Counter path with the names of the registration; [`instance_name`](CounterPath::instance_name) parses its
+    /// instance.
     #[doc(alias = "szFullPath")]
     pub path: CounterPath,
-    /// Help text; empty if there is none.
+    /// Help text of the counter; empty if there is none.
     #[doc(alias = "szExplainText")]
     pub help: &'a str,
     /// Ticks per second of the clock that the counter's type names, if known.
@@ -37,7 +38,7 @@ pub struct CounterInfo<'a> {
     pub time_base: Option<i64>,
 }
 
-/// Reading of the last sample in the terms of PDH.
+/// Readings of a query's last sample in the terms of PDH.
 ///
 /// Reading many paths one by one costs about as much as reading all at once, which [`values`](Self::values) does:
 /// [`raw_counters`](Self::raw_counters) and [`formatted`](Self::formatted) convert its results.
@@ -62,8 +63,8 @@ pub struct CounterInfo<'a> {
 /// # Ok::<_, Box<dyn std::error::Error>>(())
 /// ```
 impl PathQuery {
-    /// Calls [`collect`](Self::collect) and returns PDH's code for the outcome. It is PDH_NO_DATA if there are no
-    /// paths or none of the instances exists, PDH_NO_MORE_DATA at the end of a log.
+    /// Collects a sample like [`collect`](Self::collect) and returns PDH's code for the outcome. It is PDH_NO_DATA if
+    /// there are no paths or none of the instances exists, PDH_NO_MORE_DATA at the end of a log.
     #[doc(alias = "PdhCollectQueryData")]
     pub fn collect_status(&mut self) -> PdhStatus {
         if self.paths.is_empty() {
@@ -156,8 +157,8 @@ impl PathQuery {
         Ok(values.into_iter().zip(raw).collect())
     }
 
-    /// Formats the value of a path that selects one value. If there is no value, the status gives the reason, and a C
-    /// function returns [`PDH_INVALID_DATA`](PdhStatus::PDH_INVALID_DATA).
+    /// Formats the value of a counter path that selects one value. If there is no value, the status gives the reason,
+    /// and a C function returns [`PDH_INVALID_DATA`](PdhStatus::PDH_INVALID_DATA).
     ///
     /// # Errors
     /// As [`raw_value`](Self::raw_value).
@@ -171,7 +172,7 @@ impl PathQuery {
         Ok(value.unwrap_or(CounterValue::without_value(PdhStatus::PDH_CSTATUS_ITEM_NOT_VALIDATED)))
     }
 
-    /// Formats the values of a path. Instances with equal names are distinguished by their occurrence.
+    /// Formats the values of a counter path. Instances with equal names are distinguished by their occurrence.
     ///
     /// # Errors
     /// Errors of [`raw_array`](Self::raw_array), and the status of the first value if no value has a number.
@@ -203,7 +204,7 @@ impl PathQuery {
         Ok(())
     }
 
-    /// Returns information about each counter of a path.
+    /// Returns information about each counter that a path selects.
     ///
     /// # Errors
     /// [`PDH_INVALID_HANDLE`](PdhStatus::PDH_INVALID_HANDLE) if there is no such path.
@@ -294,7 +295,7 @@ impl PathQuery {
         values
     }
 
-    /// Returns the `CStatus` of each formatted value.
+    /// Returns the PDH status (`CStatus`) of each formatted value.
     fn statuses(&self, values: &[PathValue<'_>]) -> Vec<PdhStatus> {
         let mut reader = self.reader();
         values.iter().map(|v| self.status(v, &mut reader)).collect()
@@ -304,7 +305,7 @@ impl PathQuery {
         good_or(v).err().unwrap_or_else(|| self.good(v, reader))
     }
 
-    /// Returns the status of an existing value: new if the value changed and was not read since then, else valid.
+    /// Returns the PDH status of an existing value: new if the value changed and was not read since then, else valid.
     fn good<'a>(&'a self, v: &PathValue<'_>, reader: &mut SampleReader<'a>) -> PdhStatus {
         let is_read = self.paths.get(v.path).is_some_and(|bound| bound.is_read.get());
         let (row, column) = v.cell;
@@ -321,7 +322,7 @@ impl PathQuery {
     }
 }
 
-/// Returns `Ok` if a value exists, and otherwise the status of the missing value as the error.
+/// Returns `Ok` if a value exists, and otherwise the PDH status of the missing value as the error.
 fn good_or(v: &PathValue<'_>) -> Result<(), PdhStatus> {
     v.value.value.as_ref().map(drop).map_err(PdhStatus::from)
 }

@@ -1,11 +1,11 @@
-//! Selection of names by a part of a path: `*`, `?`, `{a,b}`, `!name`, `name#n`.
+//! Selects names by a part of a counter path: `*`, `?`, `{a,b}`, `!name`, `name#n`.
 
 use perfset_core::Utf16;
 
 use super::instance_name::numbered;
 use crate::pattern::Pattern;
 
-/// Instance or counter part of a path, as a test for names.
+/// Instance or counter part of a counter path, as a test for names.
 ///
 /// ```
 /// use perfset::path::Selector;
@@ -16,23 +16,23 @@ use crate::pattern::Pattern;
 /// A text without alternatives, exclusion and number is only a name or pattern.
 #[derive(Clone, Debug)]
 pub struct Selector {
-    /// Alternatives; a name must match one of them.
+    /// Alternatives of the selector; a name must match one of them.
     wanted: Vec<Choice>,
-    /// Exclusions; a name must match none of them.
+    /// Exclusions of the selector; a name must match none of them.
     unwanted: Vec<Pattern>,
 }
 
 #[derive(Clone, Debug)]
 struct Choice {
-    /// Whole text, because names can end in `#` and digits themselves.
+    /// Whole text of the alternative as a pattern, because names can end in `#` and digits themselves.
     whole: Pattern,
-    /// Name and number of `name#n`; the number can be a pattern too.
+    /// Name and number of an alternative `name#n`; the number can be a pattern too.
     nth: Option<(Pattern, Pattern)>,
 }
 
 impl Selector {
-    /// Parses the selector of a text. Braces contain alternatives; those that begin with `!` are excluded. If there
-    /// are only exclusions, all other names are selected.
+    /// Parses a selector from the text of an instance or counter in a path. Braces contain alternatives; those that
+    /// begin with `!` are excluded. If there are only exclusions, all other names are selected.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let inner = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
@@ -50,8 +50,8 @@ impl Selector {
         selector
     }
 
-    /// Returns `true` if the engine's own pattern for this text selects the same names: the text is one name or
-    /// pattern, without a number.
+    /// Returns `true` if a plain pattern for this text selects the same names: the text is one name or pattern,
+    /// without a number.
     #[must_use]
     pub fn is_plain(text: &str) -> bool {
         let selector = Self::new(text);

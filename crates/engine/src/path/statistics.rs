@@ -1,4 +1,4 @@
-//! Statistics over a run: minimum, maximum and mean of each counter of each instance.
+//! Statistics over many samples: minimum, maximum and mean of each counter of each instance.
 
 use std::collections::HashMap;
 
@@ -7,17 +7,17 @@ use perfset_core::{CounterId, InstanceId, Utf16};
 
 use super::query::PathValue;
 
-/// Statistics of the values of one counter of one instance over a run.
+/// Statistics of one counter of one instance over a run of samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[doc(alias = "PDH_STATISTICS")]
 pub struct Statistics {
-    /// Number of values in the run.
+    /// Number of values in the run of samples.
     pub count: u64,
-    /// Minimum of the values.
+    /// Minimum of the values in the run.
     pub min: f64,
-    /// Maximum of the values.
+    /// Maximum of the values in the run.
     pub max: f64,
-    /// Sum of all values.
+    /// Sum of all values in the run.
     sum: f64,
 }
 
@@ -76,7 +76,7 @@ impl Statistics {
         self.sum += value;
     }
 
-    /// Returns the mean of the samples that had a value.
+    /// Returns the mean of the values in the run; samples without a value do not count.
     #[must_use]
     pub fn mean(&self) -> f64 {
         #[expect(clippy::as_conversions, reason = "no run has 2^53 samples")]
@@ -85,20 +85,20 @@ impl Statistics {
     }
 }
 
-/// Identity of a series in a run: path, counter and instance.
+/// Identity of a series of values: counter path, counter and instance.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SeriesKey {
-    /// Position of the path in the query.
+    /// Position of the series' counter path in the query.
     pub path: usize,
-    /// Id of the counter.
+    /// Id of the counter of the series.
     pub counter: CounterId,
-    /// Name of the instance.
+    /// Name of the instance of the series.
     pub instance: Utf16,
-    /// Id of the instance, if results contain it.
+    /// Id of the instance of the series, if results contain it.
     pub instance_id: Option<InstanceId>,
 }
 
-/// Collects the statistics of a run.
+/// Collector of the statistics of all series over a run of samples.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
     indexes: HashMap<SeriesKey, usize>,
@@ -106,7 +106,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Adds every existing value of a sample; a missing value is not counted.
+    /// Adds every existing value of a sample to the statistics; a missing value is not counted.
     pub fn add(&mut self, values: &[PathValue<'_>]) {
         for PathValue { path, value, .. } in values {
             let Ok(formatted) = &value.value else { continue };
@@ -128,7 +128,7 @@ impl Run {
         }
     }
 
-    /// Returns all series, in the order in which they first had a value.
+    /// Returns all series with their statistics, in the order in which they first had a value.
     #[must_use]
     pub fn series(&self) -> &[(SeriesKey, Statistics)] {
         &self.all

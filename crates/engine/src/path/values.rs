@@ -1,4 +1,4 @@
-//! Values of the paths of the last sample.
+//! Values of a query's counter paths in the last sample.
 
 use perfset_core::{Attributes, Counter, Name};
 
@@ -62,7 +62,7 @@ impl PathQuery {
         bound.selects(entry).then(|| entry.value(at, &column, with))
     }
 
-    /// Passes the values of a path to `each`; passes none before the first sample.
+    /// Passes the values of a counter path to `each`; passes none before the first sample.
     pub(super) fn each_value<'a>(
         &'a self,
         path: usize,

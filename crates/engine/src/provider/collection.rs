@@ -19,7 +19,7 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// Creates a collection with the number of a request, beginning at `elapsed_ns` on a monotonic clock.
+    /// Creates a collection with its number, beginning at `elapsed_ns` on a monotonic clock.
     #[must_use]
     pub fn new(number: u64, elapsed_ns: u64) -> Self {
         Self { number, elapsed_ns, bytes_read: 0 }
@@ -49,8 +49,8 @@ impl Collection {
         self.elapsed_ns
     }
 
-    /// Returns `true` if a periodic check is due: `interval_ns` after `checked_at_ns`, or at first. If so, sets
-    /// `checked_at_ns` to the time of this collection.
+    /// Returns `true` if a periodic check of a source is due: `interval_ns` after `checked_at_ns`, or at first. If so,
+    /// sets `checked_at_ns` to the time of this collection.
     pub fn is_due(&self, checked_at_ns: &mut Option<u64>, interval_ns: u64) -> bool {
         let due = checked_at_ns.is_none_or(|at| self.elapsed_ns.saturating_sub(at) >= interval_ns);
         if due {
@@ -59,13 +59,13 @@ impl Collection {
         due
     }
 
-    /// Adds to the number of bytes that were read from the source, which the engine's own counters report.
+    /// Adds to the number of bytes that this collection read from the source, which the engine's own counters report.
     #[inline]
     pub fn count_bytes_read(&mut self, bytes: usize) {
         self.bytes_read = self.bytes_read.saturating_add(bytes);
     }
 
-    /// Returns the number of bytes that were read from the source so far.
+    /// Returns the number of bytes that this collection has read from the source so far.
     #[must_use]
     #[inline]
     pub fn bytes_read(&self) -> usize {
@@ -73,7 +73,7 @@ impl Collection {
     }
 }
 
-/// Number and time of a collection, the same for all its countersets.
+/// Number and start time of a collection, the same for all its countersets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CollectionStart {
     pub number: u64,
@@ -81,7 +81,7 @@ pub(crate) struct CollectionStart {
     pub time_100ns: u64,
 }
 
-/// Returns a number that neither a layout nor a collection of this process has had.
+/// Returns a number that no block layout and no collection of this process has had.
 pub(crate) fn next_number() -> u64 {
     // One sequence for the process, because a snapshot can be passed from one query to another. Only
     // uniqueness matters, so `Relaxed` is enough.
@@ -89,8 +89,7 @@ pub(crate) fn next_number() -> u64 {
     NEXT.fetch_add(1, Relaxed)
 }
 
-/// Returns the time in ns since this process first called this function: the clock of the providers in this module
-/// unless they get another one.
+/// Returns the time in ns since this process first called this function: the default clock of providers' collections.
 #[must_use]
 pub fn elapsed_ns() -> u64 {
     // Without a lock, which a forked process might wait for. It goes on with the time of its parent.
@@ -98,7 +97,7 @@ pub fn elapsed_ns() -> u64 {
     u64::try_from(START.get_or_init(|| Box::new(Instant::now())).elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Result of a source, from the last collection that requested it.
+/// Cached result of a source, from the last collection that requested it.
 ///
 /// A source that several counters or countersets use is read once per collection. An error is stored like a value: a
 /// file that cannot be read is not read again for each counter.
@@ -133,7 +132,8 @@ impl<T> Default for CollectionCache<T> {
 }
 
 impl<T> CollectionCache<T> {
-    /// Returns the result of a source in this collection. Only the first call in a collection calls `read`.
+    /// Returns the result of a source in this collection, which reads the source only once. Only the first call in a
+    /// collection calls `read`.
     ///
     /// # Errors
     /// The reason that `read` returned in this collection.
@@ -149,14 +149,14 @@ impl<T> CollectionCache<T> {
         self.last()
     }
 
-    /// Returns `true` if the stored result is from this collection.
+    /// Returns `true` if the cached result is from this collection.
     #[must_use]
     #[inline]
     pub fn is_of(&self, collection: &Collection) -> bool {
         self.collection == collection.number
     }
 
-    /// Returns the stored result, from whichever collection it is.
+    /// Returns the cached result, from whichever collection it is.
     ///
     /// # Errors
     /// The reason that the last reading returned; [`NoValue::NotGiven`] if there was none.

@@ -30,14 +30,15 @@ impl fmt::Debug for ProviderGroup {
 }
 
 impl ProviderGroup {
-    /// Creates a group without providers. `origin` is the origin of the values, for users.
+    /// Creates a group without providers, with the origin of their values. `origin` is the origin of the values, for
+    /// users.
     #[must_use]
     pub fn new(origin: impl Into<Text>) -> Self {
         let catalogue = Catalogue::new(origin, Vec::new());
         Self { catalogue: Arc::new(catalogue), providers: Vec::new() }
     }
 
-    /// Adds a provider with its present countersets. A provider without a catalogue adds none.
+    /// Adds a provider to the group, with its present countersets. A provider without a catalogue adds none.
     #[must_use]
     pub fn with(mut self, mut provider: impl Provider + 'static) -> Self {
         if let Ok(catalogue) = provider.catalogue() {
@@ -90,7 +91,8 @@ impl Provider for ProviderGroup {
         self.provider(instance.counterset)?.facts(instance, options)
     }
 
-    /// Returns the origin that the provider of a counterset returns; if there is none, the origin of the group applies.
+    /// Returns the origin of a counterset's values that its provider returns; if there is none, the origin of the
+    /// group applies.
     fn origin(&mut self, counterset: &Guid) -> Option<Text> {
         self.provider(*counterset).ok()?.origin(counterset)
     }

@@ -1,4 +1,4 @@
-//! Interface of providers, and a kit for writing them.
+//! Interface of providers of countersets, and a kit for writing them.
 //!
 //! A [`Provider`] supplies the rows of one or more countersets to a [`Machine`](crate::Machine), where it is
 //! [registered](crate::Machine::register). The providers of Linux' own counters are written with this kit, too.
@@ -50,12 +50,13 @@ pub use several::{
 pub use single::{SingleInstanceProvider, ValueSource};
 pub use value::{MarkedRaw, fill, instance_name, reading};
 
-/// Source of the values of some countersets.
+/// Provider of some countersets: the code that supplies their rows.
 ///
 /// Stores file descriptors, buffers and marked last readings, shared by all queries. It has no state that one query
 /// could leave for another.
 pub trait Provider: Send {
-    /// Returns the countersets of this provider. The same `Arc` as last time means that nothing changed.
+    /// Returns the catalogue of this provider: its countersets. The same `Arc` as last time means that nothing
+    /// changed.
     ///
     /// # Errors
     /// The countersets are then treated as not registered.
@@ -67,8 +68,8 @@ pub trait Provider: Send {
     /// The enumeration fails with this error.
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError>;
 
-    /// Notifies the provider that an entry was added to a query or removed from one. A status other than success
-    /// refuses the addition.
+    /// Notifies the provider that a query entry was added or removed. A status other than success refuses the
+    /// addition.
     fn entry(&mut self, change: Change, entry: &Entry) -> Status {
         let _ = (change, entry);
         Status::ERROR_SUCCESS
@@ -139,7 +140,7 @@ pub trait Provider: Send {
     }
 }
 
-/// Calls a provider. A panic of the provider fails that call only.
+/// Calls a function of a provider, and converts a panic to an error. A panic of the provider fails that call only.
 pub(crate) fn guarded<T>(
     provider: &mut dyn Provider,
     call: impl FnOnce(&mut dyn Provider) -> Result<T, SourceError>,
@@ -149,7 +150,7 @@ pub(crate) fn guarded<T>(
         .unwrap_or_else(|_| Err(SourceError::Failed("the provider panicked".into())))
 }
 
-/// Returns an error unless a requested counterset is the provider's own one.
+/// Returns an error unless the requested counterset is the only one that a provider has.
 fn check_counterset(requested: &Guid, own: &Guid) -> Result<(), SourceError> {
     if requested == own { Ok(()) } else { Err(SourceError::UnknownCounterset(*requested)) }
 }
@@ -158,14 +159,14 @@ fn check_counterset(requested: &Guid, own: &Guid) -> Result<(), SourceError> {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Catalogue {
-    /// Origin of the values, for users: an operating system, a program.
+    /// Origin of the countersets' values, for users: an operating system, a program.
     pub origin: Text,
-    /// Countersets of the provider.
+    /// Countersets of the provider, with their counters.
     pub countersets: Vec<Arc<Counterset>>,
 }
 
 impl Catalogue {
-    /// Creates the catalogue of these countersets.
+    /// Creates the catalogue of these countersets, with the origin of their values.
     #[must_use]
     pub fn new(origin: impl Into<Text>, countersets: Vec<Arc<Counterset>>) -> Self {
         Self { origin: origin.into(), countersets }
@@ -177,13 +178,13 @@ impl Catalogue {
     }
 }
 
-/// Kind of change to a query's entry.
+/// Kind of change to a query's entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The entry was added to a query.
+    /// An entry was added to a query.
     #[doc(alias = "PERF_ADD_COUNTER")]
     Added,
-    /// The entry was removed, or its query was closed.
+    /// An entry was removed from a query, or its query was closed.
     #[doc(alias = "PERF_REMOVE_COUNTER")]
     Removed,
 }
@@ -206,7 +207,7 @@ pub enum Change {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct CollectRequest<'a> {
-    /// Counterset that is collected.
+    /// Counterset whose rows are requested.
     pub counterset: &'a Counterset,
     /// Requested counters, in registration order: the columns of the rows.
     pub counters: &'a [CounterId],
@@ -220,7 +221,7 @@ pub struct CollectRequest<'a> {
 }
 
 impl<'a> CollectRequest<'a> {
-    /// Creates a request for a separate collection, at the beginning of 1970.
+    /// Creates a collection request by itself, at the beginning of 1970.
     #[must_use]
     pub fn new(
         counterset: &'a Counterset,
@@ -242,7 +243,7 @@ impl<'a> CollectRequest<'a> {
         Self { collection, ..self }
     }
 
-    /// Sets the start of the collection.
+    /// Sets the start time of the requested collection.
     #[must_use]
     pub fn at(self, time_100ns: u64) -> Self {
         Self { time_100ns, ..self }
@@ -250,7 +251,7 @@ impl<'a> CollectRequest<'a> {
 }
 
 impl CollectRequest<'_> {
-    /// Returns empty rows for the response, with the requested counters as columns.
+    /// Returns empty rows for the response to this request, with the requested counters as columns.
     #[must_use]
     pub fn rows(&self) -> Rows {
         let mut rows = Rows::new(self.counters.iter().filter_map(|id| self.counterset.counter(*id)));
@@ -258,13 +259,13 @@ impl CollectRequest<'_> {
         rows
     }
 
-    /// Returns `true` if an instance is requested. A hint: the engine filters again.
+    /// Returns `true` if the request includes an instance. A hint: the engine filters again.
     #[must_use]
     pub fn wants(&self, name: &str, id: InstanceId) -> bool {
         self.instances.wants(name.encode_utf16(), id)
     }
 
-    /// Returns `true` if a counter is requested.
+    /// Returns `true` if the request includes a counter.
     #[must_use]
     pub fn has(&self, counter: CounterId) -> bool {
         self.counters.contains(&counter)

@@ -1,4 +1,4 @@
-//! Countersets with one instance.
+//! Providers of countersets with one instance.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use super::{Catalogue, CollectRequest, Provider, check_counterset};
 use crate::error::SourceError;
 use crate::rows::{RowWriter, Rows};
 
-/// Values of the only instance of a counterset, with their sources.
+/// Source of the values of a counterset's only instance.
 ///
 /// One of [`value`](Self::value), [`marked_value`](Self::marked_value) and [`fill`](Self::fill) must be implemented;
 /// the others have defaults.
 pub trait ValueSource: Debug + Send {
-    /// Returns the counterset that the instance belongs to. [`SingleInstanceProvider::new`] calls this once.
+    /// Returns the counterset to which the only instance belongs. [`SingleInstanceProvider::new`] calls this once.
     fn counterset(&self) -> Counterset;
 
-    /// Returns the raw value of a counter, in the unit that the counter's type requires. Reads only the sources that
-    /// the counter needs.
+    /// Returns the raw value of a counter of the only instance, in the unit that the counter's type requires. Reads
+    /// only the sources that the counter needs.
     ///
     /// # Errors
     /// The reason for having no value. It affects only this counter.
@@ -41,7 +41,7 @@ pub trait ValueSource: Debug + Send {
         self.value(counter, collection).map(MarkedRaw::from)
     }
 
-    /// Fills the columns of these counters, for a counterset that has many similar counters.
+    /// Fills the columns of these counters in the only row, for a counterset that has many similar counters.
     fn fill(&mut self, counters: &[CounterId], cells: &mut RowWriter<'_>, collection: &mut Collection) {
         for (column, counter) in counters.iter().enumerate() {
             fill(cells, column, self.marked_value(*counter, collection));
@@ -84,7 +84,8 @@ pub struct SingleInstanceProvider<V> {
 }
 
 impl<V: ValueSource> SingleInstanceProvider<V> {
-    /// Creates a provider of these values. Their origin is the name of the counterset's provider.
+    /// Creates a provider for the values of a counterset's only instance. Their origin is the name of the counterset's
+    /// provider.
     #[must_use]
     pub fn new(values: V) -> Self {
         let counterset = values.counterset();
@@ -93,20 +94,20 @@ impl<V: ValueSource> SingleInstanceProvider<V> {
         Self { catalogue, counterset: guid, values, elapsed_ns }
     }
 
-    /// Sets the origin of the values, a text for users: an operating system, a program.
+    /// Sets the origin of the counterset's values, a text for users: an operating system, a program.
     #[must_use]
     pub fn origin(mut self, origin: impl Into<Text>) -> Self {
         Arc::make_mut(&mut self.catalogue).origin = origin.into();
         self
     }
 
-    /// Sets the monotonic clock of [`Collection::elapsed_ns`].
+    /// Sets the monotonic clock from which [`Collection::elapsed_ns`] is read.
     #[must_use]
     pub fn clock(self, elapsed_ns: fn() -> u64) -> Self {
         Self { elapsed_ns, ..self }
     }
 
-    /// Returns the values, for tests that change their sources.
+    /// Returns the source of the values, for tests that change it.
     #[must_use]
     pub fn source_mut(&mut self) -> &mut V {
         &mut self.values

@@ -5,7 +5,7 @@ use perfset_core::{Mark, NoValue};
 use crate::rows::RowWriter;
 use crate::total::Reading;
 
-/// A raw value, with its mark.
+/// Raw value of a counter, with its mark.
 ///
 /// ```
 /// use perfset::Mark;
@@ -22,9 +22,9 @@ use crate::total::Reading;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MarkedRaw {
-    /// Raw value, in the unit that the counter's type requires.
+    /// Number that is the raw value, in the unit that the counter's type requires.
     pub raw: u64,
-    /// Mark of a special value; `None` if it is ordinary.
+    /// Mark of a special raw value; `None` if the value is ordinary.
     pub mark: Option<Mark>,
 }
 
@@ -36,7 +36,7 @@ impl MarkedRaw {
         Self { raw, mark }
     }
 
-    /// Returns the current value, or the highest value so far if the value has fallen by less than `limit`. In the
+    /// Returns the current raw value, or the highest one so far if the value has fallen by less than `limit`. In the
     /// second case the value is marked [`Held`](Mark::Held).
     ///
     /// For counts that a source can correct downwards a little. A larger fall is a restart of the source.
@@ -58,7 +58,7 @@ impl From<u64> for MarkedRaw {
     }
 }
 
-/// Fills a cell of a row with a value, or with the reason for having none.
+/// Fills a cell of a row with a raw value, or with the reason for having none.
 #[inline]
 pub fn fill(cells: &mut RowWriter<'_>, column: usize, value: Result<MarkedRaw, NoValue>) {
     match value {
@@ -68,7 +68,7 @@ pub fn fill(cells: &mut RowWriter<'_>, column: usize, value: Result<MarkedRaw, N
     }
 }
 
-/// Converts a value to its contribution to a total.
+/// Converts a raw value, or the reason for having none, to its contribution to a total.
 #[inline]
 pub fn reading(value: &Result<MarkedRaw, NoValue>) -> Reading<'_> {
     match value {

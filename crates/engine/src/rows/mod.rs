@@ -9,21 +9,21 @@ use perfset_core::{Birth, Counter, CounterId, Instance, InstanceId, Mark, Name, 
 
 use crate::runs::Runs;
 
-/// Values of one counterset at one time, encoded as in a block, with metadata that a block cannot contain.
+/// Rows of one counterset at one time: values encoded as in a block, with metadata that a block cannot contain.
 ///
 /// Reused from collection to collection. While the same instances come in the same order, nothing is allocated, and
 /// [`changed`](Self::changed) is false.
 #[derive(Debug, Default)]
 pub struct Rows {
     columns: Vec<RowColumn>,
-    /// Names, ids and values.
+    /// Names, ids and values of the rows.
     table: TableRows,
-    /// Position of each row in `table`.
+    /// Offset of each row in the table of rows.
     positions: Vec<usize>,
     about: RowMetadata,
     /// Start of the collection in terms of PerfTime100NSec, if totals are made of the rows.
     totals_at_100ns: Option<u64>,
-    /// Earliest possible start of each instance, where it is known.
+    /// Earliest possible start of each row's instance, where it is known.
     began: Runs<Option<u64>>,
     notes: Vec<CellNote>,
     /// Reason of each column for its missing values, for cells without a note. Empty if no column has a reason.
@@ -34,7 +34,7 @@ pub struct Rows {
     clocks: Option<Clocks>,
     /// Number of the collection method that the source used; 0 if the source has only one method.
     layer: u32,
-    /// Number of cells that have a value.
+    /// Number of cells of the rows that have a value.
     delivered: u64,
 }
 
@@ -66,12 +66,12 @@ impl RowColumn {
 pub(crate) struct RowMetadata {
     births: Vec<Birth>,
     owners: Runs<Owner>,
-    /// Marks of the values that have no note.
+    /// Mark of each row's values that have no note.
     marks: Runs<Option<Mark>>,
 }
 
 impl RowMetadata {
-    /// Removes the metadata of all rows.
+    /// Removes the births, owners and marks of all rows.
     pub fn clear(&mut self) {
         self.births.clear();
         self.owners.clear();
@@ -83,7 +83,7 @@ impl RowMetadata {
         self.births == other.births && self.owners == other.owners
     }
 
-    /// Appends the metadata of a row.
+    /// Appends the birth, owner and mark of a row.
     pub fn push(&mut self, birth: Birth, owner: Owner, mark: Option<Mark>) {
         let row = self.births.len();
         self.births.push(birth);
@@ -91,7 +91,7 @@ impl RowMetadata {
         self.marks.set(row, mark);
     }
 
-    /// Replaces this metadata by that of the given rows of `from`; the rows ascend.
+    /// Replaces the metadata of all rows by that of the given rows of `from`; the rows ascend.
     pub fn select(&mut self, from: &Self, rows: &[usize]) {
         // The rows are ascending and distinct, so if there are as many, they are all rows.
         if rows.len() == from.births.len() {
@@ -106,12 +106,12 @@ impl RowMetadata {
         }
     }
 
-    /// Returns the birth of a row.
+    /// Returns the birth of a row's instance.
     pub fn birth(&self, row: usize) -> Birth {
         self.births.get(row).copied().flatten()
     }
 
-    /// Returns the owner of a row; the system if there is no such row.
+    /// Returns the owner of a row's instance; the system if there is no such row.
     pub fn owner(&self, row: usize) -> Owner {
         if row < self.births.len() { self.owners.get(row) } else { Owner::System }
     }
@@ -136,7 +136,7 @@ pub enum CellState {
 }
 
 impl CellState {
-    /// Returns the mark of the value, if it has one.
+    /// Returns the mark of the cell's value, if it has one.
     #[must_use]
     pub fn mark(&self) -> Option<Mark> {
         match self {
@@ -146,12 +146,12 @@ impl CellState {
         }
     }
 
-    /// Returns `true` if the value is a total: its count began at its own start time, or it lacks instances.
+    /// Returns `true` if the cell's value is a total: its count began at its own start time, or it lacks instances.
     pub(crate) fn is_of_total(&self) -> bool {
         matches!(self, Self::Counted(..)) || matches!(self, Self::Marked(Mark::Partial(_)))
     }
 
-    /// Returns the start of counting in terms of PerfTime100NSec, if it is not the birth of the row.
+    /// Returns the start of the cell's count in terms of PerfTime100NSec, if it is not the birth of the row.
     #[must_use]
     pub fn counted_since(&self) -> Option<NonZeroU64> {
         match self {
@@ -163,7 +163,7 @@ impl CellState {
 
 #[derive(Clone, Debug)]
 struct CellNote {
-    /// Row and column of the cell; notes are sorted by this position in ascending order.
+    /// Row and column of the cell that has the note; notes are sorted by this position in ascending order.
     position: (usize, usize),
     note: CellState,
 }
@@ -175,7 +175,7 @@ impl Rows {
         Self { table: TableRows::new(columns.len()), columns, ..Self::default() }
     }
 
-    /// Begins a collection: all rows must be filled again.
+    /// Begins a collection of rows: all rows must be filled again.
     pub fn start(&mut self) {
         self.positions.clear();
         self.about.clear();
@@ -191,7 +191,7 @@ impl Rows {
         self.delivered = 0;
     }
 
-    /// Ends a collection: rows that were not pushed again are removed.
+    /// Ends a collection of rows: rows that were not pushed again are removed.
     pub fn end(&mut self) {
         self.table.end();
         self.sort_notes();
@@ -205,8 +205,8 @@ impl Rows {
         self.table = table;
     }
 
-    /// Ends a collection like [`end`](Self::end), after [`start_in`](Self::start_in). Names, ids and values are then
-    /// only in the block.
+    /// Ends a collection like [`end`](Self::end), after [`start_in`](Self::start_in), and returns the block's table.
+    /// Names, ids and values are then only in the block.
     pub(crate) fn end_in(&mut self) -> TableRows {
         // Not `TableRows::end`, which drops the bytes after the rows: here they are the next results.
         let table = std::mem::replace(&mut self.table, TableRows::new(self.columns.len()));
@@ -214,12 +214,12 @@ impl Rows {
         table
     }
 
-    /// Sorts the notes about single cells. Lookups need that order.
+    /// Sorts the notes about single cells by row and column. Lookups need that order.
     pub(crate) fn sort_notes(&mut self) {
         self.notes.sort_unstable_by_key(|note| note.position); // as good as sorted; and it allocates nothing
     }
 
-    /// Returns the counters of the columns.
+    /// Returns the counters that are the columns of the rows.
     pub fn columns(&self) -> impl ExactSizeIterator<Item = CounterId> + '_ {
         self.columns.iter().map(|column| column.counter)
     }
@@ -379,7 +379,7 @@ impl Rows {
         self.late = true;
     }
 
-    /// Returns `true` if the source did not respond in time.
+    /// Returns `true` if the source of the rows did not respond in time.
     #[must_use]
     pub fn is_late(&self) -> bool {
         self.late
@@ -392,7 +392,7 @@ impl Rows {
         !self.table.is_kept()
     }
 
-    /// Returns the number of cells that have no value.
+    /// Returns the number of cells of the rows that have no value.
     #[must_use]
     pub fn missing(&self) -> u64 {
         let cells = self.len().saturating_mul(self.columns.len());
@@ -415,25 +415,25 @@ impl Rows {
         self.table.instance(*self.positions.get(row)?)
     }
 
-    /// Returns the name of a row; empty if there is no such row.
+    /// Returns the instance name of a row; empty if there is no such row.
     #[must_use]
     pub fn name(&self, row: usize) -> Name<'_> {
         self.instance(row).map_or(Name::until_nul(&[]), |(name, _)| name)
     }
 
-    /// Returns the id of a row.
+    /// Returns the instance id of a row.
     #[must_use]
     pub fn id(&self, row: usize) -> Option<InstanceId> {
         self.instance(row).map(|(_, id)| id)
     }
 
-    /// Returns the birth of a row.
+    /// Returns the birth of a row's instance.
     #[must_use]
     pub fn birth(&self, row: usize) -> Birth {
         self.about.birth(row)
     }
 
-    /// Returns the owner of a row.
+    /// Returns the owner of a row's instance.
     #[must_use]
     pub fn owner(&self, row: usize) -> Owner {
         self.about.owner(row)
@@ -445,7 +445,7 @@ impl Rows {
         if row < self.len() { self.began.get(row) } else { None }
     }
 
-    /// Returns the metadata of the rows.
+    /// Returns the births, owners and marks of the rows.
     pub(crate) fn metadata(&self) -> &RowMetadata {
         &self.about
     }
@@ -481,7 +481,7 @@ impl Rows {
         rest.iter().take_while(move |note| note.position.0 == row).map(|note| (note.position.1, &note.note))
     }
 
-    /// Returns the reason for a missing value, from the cell's note or its column.
+    /// Returns the reason for a cell's missing value, from the cell's note or its column.
     #[must_use]
     pub fn reason(&self, row: usize, column: usize) -> Option<&NoValue> {
         match self.note(row, column) {
@@ -501,13 +501,14 @@ impl Rows {
         !self.reasons.is_empty()
     }
 
-    /// Returns the mark of a value, from the cell's note or its row.
+    /// Returns the mark of a cell's value, from the cell's note or its row.
     #[must_use]
     pub fn mark(&self, row: usize, column: usize) -> Option<Mark> {
         self.note(row, column).and_then(CellState::mark).or_else(|| self.row_mark(row))
     }
 
-    /// Returns the time at which counting of a value began in terms of PerfTime100NSec, if it is not the row's birth.
+    /// Returns the time at which counting of a cell's value began in terms of PerfTime100NSec, if it is not the row's
+    /// birth.
     #[must_use]
     pub fn counted_since(&self, row: usize, column: usize) -> Option<NonZeroU64> {
         self.note(row, column).and_then(CellState::counted_since)
@@ -529,7 +530,7 @@ impl Rows {
         self.notes.iter().map(|CellNote { position: (row, column), note }| (*row, *column, note))
     }
 
-    /// Returns names and ids of all rows.
+    /// Returns instance names and ids of all rows.
     #[must_use]
     pub fn to_instances(&self) -> Vec<Instance> {
         let rows = (0..self.len()).filter_map(|row| self.instance(row));
@@ -537,7 +538,7 @@ impl Rows {
     }
 }
 
-/// Row to be filled. An unset cell has no value, and the reason of its column if there is one.
+/// Writer of the cells of one row. An unset cell has no value, and the reason of its column if there is one.
 #[derive(Debug)]
 pub struct RowWriter<'a> {
     row: usize,
@@ -549,7 +550,7 @@ pub struct RowWriter<'a> {
 }
 
 impl RowWriter<'_> {
-    /// Sets the value of a column. Counters of 4 bytes store its low 32 bits.
+    /// Sets the value of a column in this row. Counters of 4 bytes store its low 32 bits.
     #[inline]
     pub fn set(&mut self, column: usize, value: u64) {
         let Some(kind) = self.columns.get(column) else { return };
@@ -565,7 +566,7 @@ impl RowWriter<'_> {
         }
     }
 
-    /// Sets the value of a column in the width that its source has, regardless of the counter's type.
+    /// Sets the value of a column in this row in the width that its source has, regardless of the counter's type.
     pub fn set_raw(&mut self, column: usize, value: RawValue) {
         match value {
             RawValue::U32(value) => self.put(column, Cell::from_u32(value)),
@@ -573,13 +574,14 @@ impl RowWriter<'_> {
         }
     }
 
-    /// Sets the value of a column, and its mark.
+    /// Sets the value of a column in this row, and its mark.
     pub fn set_marked(&mut self, column: usize, value: u64, mark: Mark) {
         self.set(column, value);
         self.notes.push(CellNote { position: (self.row, column), note: CellState::Marked(mark) });
     }
 
-    /// Sets the value of a column that has been counted since a time in terms of PerfTime100NSec, with its mark.
+    /// Sets the value of a column in this row that has been counted since a time in terms of PerfTime100NSec, with its
+    /// mark.
     ///
     /// That time replaces the row's birth for this value.
     pub fn set_counted(&mut self, column: usize, value: u64, mark: Option<Mark>, since_100ns: NonZeroU64) {

@@ -6,7 +6,7 @@ use crate::tests::counter;
 const OWNER: Owner = Owner::Process { pid: 7, user: 5 };
 const MARK: Mark = Mark::Reused;
 
-/// Columns of 8, 4 and 8 bytes.
+/// Returns counters for columns of 8, 4 and 8 bytes.
 fn counters() -> Vec<Counter> {
     [
         CounterType::PERF_COUNTER_BULK_COUNT,
@@ -23,7 +23,7 @@ fn missing(why: &'static str) -> NoValue {
     NoValue::Unavailable(Text::from(why))
 }
 
-/// Everything that rows say.
+/// Returns everything that rows contain as text: a line for all rows, then a line for each row.
 fn said(rows: &Rows) -> Vec<String> {
     let columns = rows.columns().len();
     let row = |row: usize| {
@@ -39,7 +39,7 @@ fn said(rows: &Rows) -> Vec<String> {
     std::iter::once(whole).chain((0..rows.len()).map(row)).collect()
 }
 
-/// A row that is taken over from a table of names, with all its values at once, is one that is pushed and set.
+/// A row copied from a table of names with all its values equals one that is pushed and set value by value.
 #[test]
 fn rows_at_once() {
     const WIDE: u64 = 0x1_0000_0003;
@@ -74,7 +74,7 @@ fn rows_at_once() {
     assert!(!other.changed());
 }
 
-/// Rows that were taken back leave nothing behind.
+/// Removed rows leave no owner, mark or note behind.
 #[test]
 fn rows_that_are_taken_back() {
     let counters = counters();
@@ -113,7 +113,7 @@ fn rows_that_are_taken_back() {
     Rows::default().pop();
 }
 
-/// An owner is of all rows that follow, a mark of one.
+/// An owner applies to all rows that follow, a mark to one row.
 #[test]
 fn owners_and_marks() {
     let counters = counters();

@@ -1,4 +1,4 @@
-//! Blocks of a collection: kinds, rows and selection, and the cost of collecting.
+//! Tests of collections: kinds of results, rows and their selection, and the cost of collecting.
 
 use proptest::prelude::*;
 
@@ -87,7 +87,7 @@ fn instances_come_and_go() {
 }
 
 proptest! {
-    /// However many entries there are and whatever came before, each selects the rows that a plain search finds.
+    /// Each query entry selects the rows that a plain search finds, whatever was collected before.
     #[test]
     fn selection_is_a_plain_search(
         asked in prop::collection::btree_set(("[ABÉ*]{1,2}", prop::option::of(0..3_u32)), 0..30),
@@ -138,7 +138,7 @@ proptest! {
 }
 
 proptest! {
-    /// A snapshot that is written over equals one that is laid out from scratch, for any earlier content.
+    /// A snapshot that is overwritten equals one that is laid out from scratch, for any earlier content.
     #[test]
     fn writing_over_is_laying_out(
         steps in prop::collection::vec(
@@ -226,7 +226,7 @@ fn samples_are_pumped_until_told() {
     assert_eq!(sink.0, ["begin 1", " 0=needs_two_samples", " 0=1", " 0=1", "finish"]);
 }
 
-/// A sink that remembers.
+/// Sink that stores every value as text.
 #[derive(Default)]
 struct Remember(Vec<String>);
 
@@ -282,7 +282,7 @@ fn a_warm_collection_allocates_nothing() {
     assert_eq!(shapes(&old)[1], "single U32(3)");
 }
 
-/// A provider that allocates nothing itself.
+/// Provider that allocates no memory itself.
 #[derive(Debug)]
 struct Quiet(Vec<(&'static str, u32)>, Arc<Catalogue>);
 

@@ -1,4 +1,4 @@
-//! The registry, queries and collection, rule by rule, over a scripted provider.
+//! Tests of the registry, queries and collection, rule by rule, over a scripted provider.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub fn counter(id: u32, name: &'static str, counter_type: CounterType, base: Opt
         .wraps(counter_type.value_len() == 4)
 }
 
-/// Counters 7 (8 bytes), 3 (4 bytes), 5 with its base 9, in this order.
+/// Returns a counterset with the counters 7 (8 bytes), 3 (4 bytes), and 5 with its base 9, in this order.
 pub fn set(guid: Guid, instance_type: InstanceType) -> Counterset {
     Counterset::new(guid, "Set", instance_type).provider(Guid::from_u128(11), "Scripted").counters([
         counter(7, "Total", CounterType::PERF_COUNTER_LARGE_RAWCOUNT, None),
@@ -48,7 +48,8 @@ fn machine_with(sets: Vec<Counterset>) -> (Machine, Scripted) {
     (machine, provider)
 }
 
-/// A multi-instance set with rows a/1 and b/2, and a single-instance one; all counters asked.
+/// Returns a machine with a multi-instance counterset of the rows a/1 and b/2, and a single-instance one, all
+/// scripted.
 fn machine() -> (Machine, Scripted) {
     let (machine, provider) =
         machine_with(vec![set(MULTI, InstanceType::Multiple), set(SINGLE, InstanceType::Single)]);
@@ -68,7 +69,7 @@ pub fn collected(query: &mut Query) -> Snapshot {
     snapshot
 }
 
-/// The kinds and rows of a block in one line each.
+/// Returns the results of a snapshot's block, one line each: type, instances and values.
 pub fn shapes(snapshot: &Snapshot) -> Vec<String> {
     let block = Block::parse(snapshot.block()).unwrap();
     let values = |values: v2::Values<'_>| values.iter().map(|v| format!(" {v:?}")).collect::<String>();

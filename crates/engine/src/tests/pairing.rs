@@ -1,4 +1,4 @@
-//! Rows of two collections, paired by identity.
+//! Tests of the rows of two collections, paired by identity.
 
 use proptest::prelude::*;
 
@@ -38,8 +38,7 @@ fn values_pair_by_identity() {
     );
 }
 
-/// A counterset that is registered with fewer counters, as when one of the programs that publish it ends, keeps the
-/// values of those that stay.
+/// A counterset that is registered with fewer counters keeps the older values of the remaining counters.
 #[test]
 fn counters_that_come_and_go() {
     let (machine, provider) = machine();
@@ -70,8 +69,8 @@ fn counters_that_come_and_go() {
     assert_eq!(lines(&collected(&mut query), None).len(), 4);
 }
 
-/// A registration by another provider changes the layout of the block. Earlier snapshots still pair with later
-/// ones.
+/// A registration by another provider changes the layout of the block, and no value is missing in that interval.
+/// Earlier snapshots still pair with later ones.
 #[test]
 fn a_new_registration_costs_no_interval() {
     let (machine, provider) = machine();
@@ -107,7 +106,7 @@ fn owners_and_births_travel_beside_the_block() {
     assert_eq!((annex.owner(1), annex.birth(1)), (Owner::System, None), "no such row");
 }
 
-/// A row of the system, then one of a program, born at 5.
+/// Provider of two rows: one of the system, then one of a program, with the birth 5.
 #[derive(Debug)]
 struct Owned(Owner, Arc<Catalogue>);
 
@@ -128,7 +127,7 @@ impl Provider for Owned {
     }
 }
 
-/// A count with a birth of its own is compared only with what was counted since then, and so is its base.
+/// A count with its own birth is compared only with a count since the same birth, and so is its base.
 #[test]
 fn counts_pair_by_their_own_birth() {
     let (machine, provider) = machine();
@@ -169,7 +168,7 @@ fn counts_pair_by_their_own_birth() {
     assert_eq!(of(values(&again, &whole)), 0);
 }
 
-/// A name without wildcards finds the next instance of that name when the first is gone: another thing.
+/// A name without wildcards selects the next instance of that name when the first is gone: the two are not compared.
 #[test]
 fn a_fixed_name_is_no_identity() {
     let (machine, provider) = machine();
@@ -187,7 +186,7 @@ fn a_fixed_name_is_no_identity() {
     assert_eq!(new.values(None).next().unwrap().instance_id, Some(InstanceId(2)));
 }
 
-/// A 4-byte base wraps under an 8-byte value that does not.
+/// A 4-byte base wraps around zero under an 8-byte value that does not.
 #[test]
 fn a_base_wraps_by_itself() {
     let (machine, provider) = machine();

@@ -1,4 +1,4 @@
-//! Providers that fail, panic, are late or hang, and descriptions of providers.
+//! Tests of providers that fail, panic, are late or hang, and of descriptions of providers.
 
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ fn a_late_provider_is_stale_or_late() {
     while value(&collected(&mut query)) != (Ok(2.0), None) {}
 }
 
-/// All are asked before the first one is waited for, and they share one deadline.
+/// All providers receive their requests before the first one is waited for, and share one deadline.
 #[test]
 fn providers_that_hang_cost_one_deadline_together() {
     const COUNT: u128 = 10;
@@ -112,7 +112,7 @@ fn providers_speak_of_themselves() {
     assert_eq!(machine.describe(), [("process source".into(), "files".into())]);
 }
 
-/// A provider that panics when it is asked about itself.
+/// Provider that panics when it must describe itself.
 struct Mute;
 
 impl Provider for Mute {

@@ -1,4 +1,4 @@
-//! Entries of a query: additions, deletions, and the same over bytes.
+//! Tests of query entries: additions, deletions, and the same over PerfLib's bytes.
 
 use perfset_core::v2::CounterDataType;
 

@@ -1,4 +1,4 @@
-//! Reasons of missing values, and marks of values.
+//! Tests of the reasons of missing values, and of marks of values.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ fn missing_values_carry_their_reasons() {
     assert_eq!(lines(&new, None)[4..6], ["b 7=200", "b 3=needs_two_samples"]);
 }
 
-/// A reason given once for a column applies to every cell without a value and without its own reason.
+/// A reason set once for a column applies to every cell without a value and without its own reason.
 #[test]
 fn a_column_has_a_reason() {
     let (machine, provider) = machine();
@@ -84,7 +84,7 @@ fn a_column_has_a_reason() {
     assert_eq!(lines(&collected(&mut query), None)[2], "a 5=not_given", "said anew each time");
 }
 
-/// A share of one thing above 100 is cut and says so; a mark that people see already stays.
+/// A share of one resource above 100 is capped and marked; a mark that users already see stays.
 #[test]
 fn value_over_maximum_is_capped_and_marked() {
     let share = CounterType::PERF_LARGE_RAW_FRACTION;
@@ -116,7 +116,7 @@ fn value_over_maximum_is_capped_and_marked() {
     }
 }
 
-/// A sum over instances has 100 for each processor: it is no share, and is not cut. A mean is cut.
+/// A sum of shares over instances is not capped at 100, and a mean of them is. A mean is cut.
 #[test]
 fn a_sum_of_shares_is_not_cut() {
     use perfset_catalogue::{processor_information, thread};
@@ -155,7 +155,7 @@ fn a_sum_of_shares_is_not_cut() {
     }
 }
 
-/// Said once for a row: its values are marked unless they are themselves.
+/// A mark set once for a row applies to its values that have no mark of their own.
 #[test]
 fn a_row_is_marked() {
     let (machine, provider) = machine();

@@ -1,4 +1,4 @@
-//! Registered countersets: enumeration, registration requests, instances, names of machines.
+//! Tests of registered countersets: enumeration, registration requests, instances, names of machines.
 
 use super::*;
 use crate::perflib;

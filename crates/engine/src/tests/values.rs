@@ -1,11 +1,11 @@
-//! Values of formulas, and clocks of countersets.
+//! Tests of values by their formulas, and of the clocks of countersets.
 
 use perfset_core::sample::Clocks;
 use proptest::prelude::*;
 
 use super::*;
 
-/// A counterset with a clock of its own divides by that.
+/// Formulas of a counterset with its own clock divide by that clock.
 #[test]
 fn object_clocks_are_used() {
     let mut timed = set(OTHER, InstanceType::Multiple);
@@ -28,7 +28,7 @@ fn object_clocks_are_used() {
     assert_eq!(lines(&new, Some(&old))[0], "a 1=negative_denominator", "without its clock it has no value");
 }
 
-/// Whichever clock a type names, a counter that has one of its own divides by that.
+/// Formulas of a counter with its own clock divide by that clock, whichever clock the counter type names.
 #[test]
 fn own_clocks_of_every_kind() {
     let raw = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
@@ -77,7 +77,7 @@ fn multi_timers_take_their_items_from_another_counter() {
     assert_eq!(bases, [Some(RawValue::U32(6)), None]);
 }
 
-/// A set of many types; the last five are bases, and a clock with its frequency.
+/// Returns a counterset with counters of many types; the last five are bases, and a clock with its frequency.
 fn many_types() -> Counterset {
     type T = CounterType;
     let mut all = set(SINGLE, InstanceType::Single);
@@ -118,7 +118,7 @@ fn many_types() -> Counterset {
 }
 
 proptest! {
-    /// The values of a snapshot are those of the formulas for one sample after the other, however they are taken.
+    /// Values of a snapshot equal those of the formulas for single samples, in whichever way they are iterated.
     #[test]
     fn values_are_those_of_the_formulas(
         old in proptest::collection::vec(prop_oneof![0..9_u64, any::<u64>()], 27),

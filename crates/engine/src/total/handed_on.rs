@@ -1,4 +1,4 @@
-//! Counts that another row takes over when an instance ends: what its parent rose by is taken back.
+//! Counts that a parent takes over when its child ends, and that must not be added to a total twice.
 
 use std::cmp::Reverse;
 
@@ -10,7 +10,7 @@ use super::roster::{Finder, Member};
 pub(super) struct Ended {
     parent: u32,
     count: u64,
-    /// `true` if the previous collection already searched for the parent of this count.
+    /// `true` if the previous collection already searched for the parent that took over this count.
     is_late: bool,
 }
 
@@ -69,8 +69,8 @@ impl<K> TotalColumn<K> {
     }
 }
 
-/// Returns the nearest ancestor that has not ended. `ended` contains the ids of ended instances and of their parents,
-/// in order of id.
+/// Returns the nearest ancestor of an ended process that has not ended. `ended` contains the ids of ended instances
+/// and of their parents, in order of id.
 fn surviving(mut parent: u32, ended: &[(u32, u32)]) -> u32 {
     /// Maximum number of generations of ended ancestors that are followed.
     const GENERATIONS: usize = 64;
@@ -84,10 +84,10 @@ fn surviving(mut parent: u32, ended: &[(u32, u32)]) -> u32 {
     parent
 }
 
-/// Indexes of some members of a collection, by their ids.
+/// Indexes of some members of a total's collection, by their ids.
 struct MemberIndexes {
     ids: Vec<u32>,
-    /// Index of the member of each id, or `None` if the collection has no member with that id.
+    /// Index of the member with each id, or `None` if the collection has no member with that id.
     indexes: Vec<Option<usize>>,
 }
 

@@ -50,12 +50,12 @@ pub use sum::{Sum, Width};
 #[cfg(test)]
 mod tests;
 
-/// Value of a row in a column, or the reason for having none.
+/// Contribution of a row to a total: its value in a column, or the reason for having none.
 #[derive(Clone, Copy, Debug)]
 pub enum Reading<'a> {
-    /// Value with its mark.
+    /// Value of the row, with its mark.
     Value(u64, Option<Mark>),
-    /// No value, for this reason.
+    /// Missing value of the row, with the reason.
     None(&'a NoValue),
 }
 
@@ -64,15 +64,16 @@ pub enum Reading<'a> {
 pub struct Totals<K> {
     /// Counts of columns that are stored from one collection to the next.
     kept: Vec<TotalColumn<K>>,
-    /// Columns requested in this collection, in the order of the requests.
+    /// Columns whose totals are requested in this collection, in the order of the requests.
     wanted: Vec<RequestedColumn>,
-    /// Finders, one for each distinct roster of the columns. Their memory is reused.
+    /// Searches for the rows of this collection in earlier ones, one for each distinct roster of the columns. Their
+    /// memory is reused.
     finders: Vec<Finder>,
-    /// Number of finders in use.
+    /// Number of searches (`finders`) in use.
     found_in: usize,
-    /// Members of this collection, one for each row so far.
+    /// Identities of the rows of this collection, one for each row so far.
     now: Vec<Member>,
-    /// Start of the last row in terms of PerfTime100NSec, if it is known.
+    /// Start of the last row's instance in terms of PerfTime100NSec, if it is known.
     began_100ns: Option<u64>,
     now_100ns: u64,
 }
@@ -84,43 +85,43 @@ impl<K> Default for Totals<K> {
     }
 }
 
-/// Count of a column that is stored from collection to collection.
+/// Running count of a column, stored from collection to collection.
 #[derive(Debug)]
 struct TotalColumn<K> {
     key: K,
     since_100ns: NonZeroU64,
-    /// Time of the last collection of this column.
+    /// Time of the last collection of this column, in terms of PerfTime100NSec.
     collected_100ns: u64,
     sum: u64,
-    /// `true` if any value was ever added.
+    /// `true` if any value was ever added to the count.
     has_value: bool,
     roster: Arc<Roster>,
-    /// Last known value of each member of `roster`, by its place there.
+    /// Last known value of each instance of the roster, by the instance's index there.
     last: Vec<Option<u64>>,
-    /// New content of `last`, filled during a collection.
+    /// New last values of the instances, filled during a collection.
     next: Vec<Option<u64>>,
     /// `true` if another row takes over the count of an instance when the instance ends.
     is_handed_on: bool,
-    /// Increase of each row in this collection, by the place of the row; `None` for a row without a value. Empty unless
-    /// counts are handed on.
+    /// Increase of each row's count in this collection, by the index of the row; `None` for a row without a value.
+    /// Empty unless counts are handed on.
     rises: Vec<Option<u64>>,
     /// Counts of ended instances that a parent can still take over.
     ended: Vec<Ended>,
 }
 
-/// Column requested in this collection.
+/// Column whose total is requested in this collection.
 #[derive(Debug)]
 struct RequestedColumn {
-    /// Data of a column that is a count: its index in `kept`, the index of its finder, its width, and `true` if it is
+    /// Data of a column that is a count: the indexes of its count and of its finder, its width, and `true` if it is
     /// collected for the first time. `None` for a level.
     count: Option<(usize, usize, Width, bool)>,
-    /// Sum of the rows so far, for a column that is a level.
+    /// Sum of the rows' values so far, for a column that is a level.
     sum: u64,
     has_value: bool,
     missing: u32,
     mark: Option<Mark>,
-    /// Reason for a missing value: that of the first member whose value exists and is unknown; else that of the first
-    /// member without a value.
+    /// Reason for a missing total: that of the first row whose value exists and is unknown; else that of the first row
+    /// without a value.
     reason: Option<NoValue>,
 }
 
@@ -131,7 +132,7 @@ impl<K: PartialEq> Totals<K> {
     /// Precision of a start time in units of 100 ns: the kernel knows the start of a process to about 10 ms.
     const NEAR_100NS: u64 = 300_000;
 
-    /// Begins a collection at a time in terms of PerfTime100NSec.
+    /// Begins a collection of totals at a time in terms of PerfTime100NSec.
     pub fn start(&mut self, now_100ns: u64) {
         self.wanted.clear();
         self.found_in = 0;
@@ -140,12 +141,12 @@ impl<K: PartialEq> Totals<K> {
         self.kept.retain(|column| now_100ns.saturating_sub(column.collected_100ns) <= Self::KEPT_100NS);
     }
 
-    /// Removes the counts with matching keys, so that the next collection restarts them.
+    /// Removes the running counts with matching keys, so that the next collection restarts them.
     pub fn forget(&mut self, is_one: impl Fn(&K) -> bool) {
         self.kept.retain(|column| !is_one(&column.key));
     }
 
-    /// Adds a column to this collection. Its key identifies it in every collection.
+    /// Adds a column, whose total is wanted, to this collection. Its key identifies it in every collection.
     pub fn want(&mut self, key: K, sum: Sum) {
         let width = match sum {
             Sum::Level => None,
@@ -180,7 +181,7 @@ impl<K: PartialEq> Totals<K> {
         });
     }
 
-    /// Returns the index of the finder for the roster of a column.
+    /// Returns the index of the finder for the instances that a column had in its last collection.
     fn finder(&mut self, column: usize) -> usize {
         let Self { kept, finders, found_in, .. } = self;
         let roster = kept.get(column).map(|column| Arc::clone(&column.roster)).unwrap_or_default();
@@ -202,7 +203,7 @@ impl<K: PartialEq> Totals<K> {
         at
     }
 
-    /// Begins the next row, which belongs to a member.
+    /// Begins the next row of this collection, with the identity of its instance.
     ///
     /// `began_100ns` is the start of the member, if it is known. A member that began before the last collection and was
     /// not in it adds only what it counts from now on.
@@ -214,7 +215,7 @@ impl<K: PartialEq> Totals<K> {
         }
     }
 
-    /// Adds the value of the current row in a column, or the reason for having none.
+    /// Adds the value of the current row in a column to the column's total, or the reason for having none.
     pub fn add(&mut self, at: usize, reading: Reading<'_>) {
         let Self { kept, wanted, finders, now, began_100ns, .. } = self;
         let Some(wanted) = wanted.get_mut(at) else { return };
@@ -295,7 +296,7 @@ impl<K: PartialEq> Totals<K> {
         }
     }
 
-    /// Ends the collection, and stores the counts for the next one.
+    /// Ends the collection of totals, and stores the counts for the next one.
     pub fn end(&mut self) {
         let Self { kept, wanted, finders, now, now_100ns, .. } = self;
         let mut new = None;
@@ -324,8 +325,8 @@ impl<K: PartialEq> Totals<K> {
         }
     }
 
-    /// Fills a cell with the total of one column, or the sum of the totals of several, such as bytes read and bytes
-    /// written.
+    /// Fills a cell with the total of one column, or with the sum of the totals of several, such as bytes read and
+    /// bytes written.
     ///
     /// An index without a column adds nothing.
     pub fn fill(&mut self, columns: &[usize], row: &mut RowWriter<'_>, cell: usize) {
@@ -381,8 +382,8 @@ impl<K> TotalColumn<K> {
     }
 }
 
-/// Returns `true` if a value that is missing for this reason exists and is unknown; `false` if the instance has no such
-/// value.
+/// Returns `true` if a value that is missing for this reason exists and is unknown; `false` if the instance has no
+/// such value.
 pub(crate) fn is_missing(reason: &NoValue) -> bool {
     !matches!(reason, NoValue::Unavailable(_) | NoValue::NotDisplayable)
 }

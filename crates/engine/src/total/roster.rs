@@ -1,4 +1,4 @@
-//! Members of a collection, and the search for each of them in an earlier one.
+//! Instances that contribute to a total, and the search for each of them in an earlier collection.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use perfset_core::Birth;
 /// Identity of an instance that contributes to a total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Member {
-    /// Start of the instance, which distinguishes the instance from earlier ones with the same id. Birth and id
+    /// Start time of the instance, which distinguishes the instance from earlier ones with the same id. Birth and id
     /// together identify the instance, even under another name.
     pub birth: Birth,
-    /// Id of the instance.
+    /// Id of the contributing instance.
     pub id: u32,
     /// Hash of the instance name, for instances without a birth or with equal births.
     pub name: u64,
@@ -19,21 +19,21 @@ pub struct Member {
     pub parent: u32,
 }
 
-/// Members of a collection, which are the instances of its rows, in the order of the rows.
+/// Instances that contribute to a total in one collection, in the order of its rows.
 #[derive(Debug, Default)]
 pub(super) struct Roster {
     pub members: Vec<Member>,
-    /// Indexes of the members in the order of birth, id and name; empty if the rows already have that order.
+    /// Indexes of the instances in the order of birth, id and name; empty if the rows already have that order.
     order: Vec<usize>,
 }
 
-/// Finds the members of this collection among those of an earlier one.
+/// Search for the instances of this collection among those of an earlier one.
 #[derive(Debug, Default)]
 pub(super) struct Finder {
     pub roster: Arc<Roster>,
-    /// Place in the roster of the next expected member, if no instance began or ended.
+    /// Index of the next expected instance in the earlier collection, if no instance began or ended.
     next: usize,
-    /// `true` for each member of the roster that was found in this collection, by its place.
+    /// `true` for each instance of the earlier collection that was found in this collection, by its index.
     pub claimed: Vec<bool>,
     pub found: Option<usize>,
 }
@@ -49,12 +49,12 @@ impl Roster {
         Self { members, order }
     }
 
-    /// Returns the place in the roster of the `nth` member in the order of birth, id and name.
+    /// Returns the index of the `nth` instance in the order of birth, id and name.
     fn place(&self, nth: usize) -> usize {
         self.order.get(nth).copied().unwrap_or(nth)
     }
 
-    /// Returns the places in the roster of all members with this birth and id.
+    /// Returns the indexes of all instances with this birth and id.
     fn alike(&self, birth: Birth, id: u32) -> impl Iterator<Item = usize> {
         let of = move |at: usize| self.members.get(at).map(|member| (member.birth, member.id));
         let (mut low, mut high) = (0, self.members.len());
@@ -72,7 +72,7 @@ impl Roster {
 }
 
 impl Finder {
-    /// Begins a collection that is compared with a roster.
+    /// Begins a collection whose instances are searched in an earlier roster.
     pub fn begin(&mut self, roster: Arc<Roster>) {
         self.claimed.clear();
         self.claimed.resize(roster.members.len(), false);
@@ -80,7 +80,7 @@ impl Finder {
     }
 
     pub fn find(&mut self, member: &Member) {
-        /// Number of next places that are compared one by one before the slower search.
+        /// Number of next instances that are compared one by one before the slower search.
         const NEAR: usize = 8;
         let Self { roster, next, claimed, found } = self;
         let members = &roster.members;

@@ -1,4 +1,4 @@
-//! Rule by which the values of a column add up.
+//! Rule by which the values of a column add up to a total.
 
 use perfset_core::formula::Computation;
 use perfset_core::{Counter, Counterset};
@@ -6,7 +6,7 @@ use perfset_core::{Counter, Counterset};
 /// Rule by which the values of a column are added up over rows and collections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sum {
-    /// Sum of the current values of the rows.
+    /// Sum of the current values of the rows, for a level.
     Level,
     /// Sum of counts, including those of instances that ended.
     Count(Width),
@@ -14,14 +14,14 @@ pub enum Sum {
     HandedOn,
 }
 
-/// Number of bits of a count, and the meaning of a fall.
+/// Width of a count in bits, with the meaning of a decrease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
-    /// Count of 64 bits: a count that falls was reset.
+    /// Count of 64 bits: a decrease means that the count was reset.
     Wide,
-    /// Count of 32 bits: a count that falls was reset.
+    /// Count of 32 bits: a decrease means that the count was reset.
     Narrow,
-    /// Count of 32 bits: a count that falls has passed its maximum and restarted at 0.
+    /// Count of 32 bits: a decrease means that the count passed its maximum and restarted at 0.
     Wrapping,
 }
 
@@ -35,7 +35,7 @@ impl Width {
 }
 
 impl Sum {
-    /// Returns the rule for a counter of a counterset: by the counter's type, and for a base by the type of the counter
+    /// Returns the rule for the total of a counter: by the counter's type, and for a base by the type of the counter
     /// that it divides.
     #[must_use]
     pub fn for_counter(set: &Counterset, counter: &Counter) -> Self {
@@ -53,7 +53,7 @@ impl Sum {
         }
     }
 
-    /// Returns the same rule for values of 64 bits, whatever the width of the counter.
+    /// Returns the same rule of adding up for values of 64 bits, whatever the width of the counter.
     #[must_use]
     pub fn wide(self) -> Self {
         match self {

@@ -1,4 +1,4 @@
-//! Totals compared with a model that knows what happened.
+//! Tests of totals, against a model that knows every event of the counted things.
 
 use std::collections::BTreeMap;
 
@@ -11,26 +11,26 @@ use crate::rows::Rows;
 const WIDTHS: [Option<Width>; 4] = [None, Some(Width::Wide), Some(Width::Narrow), Some(Width::Wrapping)];
 const SECOND: u64 = 10_000_000;
 
-/// Event in the life of the things that are counted.
+/// Event in the life of the counted things.
 #[derive(Clone, Debug)]
 enum Event {
-    /// A thing begins with a count. `is_late`: it began long before the first collection that saw it.
+    /// Begin of a counted thing, with a count. `is_late`: it began long before the first collection that saw it.
     Begin {
         has: u64,
         is_late: bool,
         has_birth: bool,
     },
-    /// A thing counts this much in each column.
+    /// A counted thing counts this much in each column.
     Count(usize, u64),
     End(usize),
     Rename(usize),
-    /// A thing restarts its count at this value.
+    /// A counted thing restarts its count at this value.
     Reset(usize, u64),
-    /// A column of a thing can be read, cannot be read, or does not exist.
+    /// A column of a counted thing can be read, cannot be read, or does not exist.
     Read(usize, usize, Can),
-    /// All things change places.
+    /// All counted things change their order.
     Turn,
-    /// Some columns are collected.
+    /// Some columns of the counted things are collected.
     Collect([bool; WIDTHS.len()]),
 }
 
@@ -41,10 +41,10 @@ enum Can {
     Never,
 }
 
-/// Thing that is counted.
+/// Counted thing in the model: an instance with its counts.
 #[derive(Clone, Debug)]
 struct Thing {
-    /// Number that no other thing ever has.
+    /// Number that no other counted thing ever has.
     number: u32,
     name: u64,
     birth: Birth,
@@ -53,13 +53,13 @@ struct Thing {
     can: [Can; WIDTHS.len()],
 }
 
-/// Expected total of a column.
+/// Expected total of a column, computed by the tests' model.
 #[derive(Clone, Debug, Default)]
 struct Expected {
     sum: u64,
     has_value: bool,
     collected: Option<u64>,
-    /// Last value of each thing of the last collection.
+    /// Last value of each counted thing in the last collection.
     last: BTreeMap<u32, Option<u64>>,
 }
 
@@ -68,7 +68,7 @@ fn mask(width: Option<Width>) -> u64 {
 }
 
 impl Expected {
-    /// Returns the sum and the number of missing things.
+    /// Returns the expected total of a column and the number of things whose value is missing.
     fn collect(&mut self, column: usize, things: &[Thing], now: u64) -> (Option<u64>, u32) {
         let width = WIDTHS[column];
         let mut missing = things.iter().filter(|thing| thing.can[column] == Can::No).count();
@@ -132,7 +132,8 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Collects some columns and returns of each cell the value, the mark and the time since which it is counted.
+/// Collects the totals of some columns and returns for each the value, the mark and the time since which it is
+/// counted.
 fn collect(
     totals: &mut Totals<usize>,
     things: &[Thing],
@@ -178,7 +179,7 @@ fn collect(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// A total is what was counted, whatever happens and whichever columns are collected when.
+    /// A total equals the model's count, whatever happens and whichever columns are collected at which time.
     #[test]
     fn a_total_is_what_was_counted(events in prop::collection::vec(event(), 0..80)) {
         let mut totals = Totals::default();
@@ -251,7 +252,7 @@ proptest! {
     }
 }
 
-/// A count without requests is forgotten after a day and starts again at 0.
+/// A total without requests is forgotten after a day and starts again at 0.
 #[test]
 fn unrequested_total_is_dropped_after_a_day() {
     let mut totals = Totals::default();
@@ -275,7 +276,8 @@ fn unrequested_total_is_dropped_after_a_day() {
     assert_eq!(totals.kept.len(), 1);
 }
 
-/// A count handed on by an instance that ended is not added again. A count that no row took over stays.
+/// A count that an instance handed on when it ended is not added to the total again. A count that no row took over
+/// stays.
 #[test]
 fn handed_on() {
     let mut totals = Totals::default();
@@ -303,8 +305,8 @@ fn handed_on() {
     assert_eq!(collect(6, &[(1, 186)]), 206, "10 of 11 were counted before");
 }
 
-/// Checks that only a parent takes over a count: what other rows rise by is their own. A parent that does not wait for
-/// its children takes over nothing.
+/// Checks that only a parent takes over a count: increases of other rows are their own. A parent that does not wait
+/// for its children takes over nothing.
 #[test]
 fn only_a_parent_takes_over_a_count() {
     let mut totals = Totals::default();
@@ -351,7 +353,7 @@ fn only_a_parent_takes_over_a_count() {
     assert_eq!(collect(19, &[(5, 1, yes(308 + 45))]), 733);
 }
 
-/// An instance that had a count has one still: without a reading the total is partial, whatever the reason.
+/// An instance that had a count still has one: without a reading the total is partial, whatever the reason.
 #[test]
 fn a_lost_count_is_missing() {
     let mut totals = Totals::default();
@@ -372,7 +374,7 @@ fn a_lost_count_is_missing() {
     assert_eq!(collect(3, value(170), none), (170, 0));
 }
 
-/// Collections of the same things allocate nothing.
+/// Collections of totals over the same instances allocate nothing.
 #[test]
 fn the_same_things() {
     let mut totals = Totals::default();

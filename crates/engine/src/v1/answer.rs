@@ -1,4 +1,4 @@
-//! Response of a machine to a value name.
+//! Responses of a machine to V1 value names.
 
 use perfset_catalogue as catalogue;
 use perfset_core::clock::ClockReading;
@@ -16,10 +16,10 @@ use crate::machine::Machine;
 use crate::registration::{RegInfo, RegRequest};
 use crate::snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
 
-/// Response to a value name, which is a request in V1.
+/// Response of a machine to a value name, which is a request in V1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct V1Response {
-    /// PERF_DATA_BLOCK, or a table of names or help texts.
+    /// Bytes of the response: PERF_DATA_BLOCK, or a table of names or help texts.
     pub bytes: Vec<u8>,
     /// Requested objects that are not in the block.
     pub left_out: Vec<OmittedObject>,
@@ -29,13 +29,13 @@ pub struct V1Response {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name}: {reason}")]
 pub struct OmittedObject {
-    /// Name of the object.
+    /// Name of the omitted object.
     pub name: String,
-    /// Reason that the object has no values.
+    /// Reason that the omitted object has no values.
     pub reason: NoValue,
 }
 
-/// Responds to a value name as the performance data key of Windows does.
+/// Returns a machine's response to a value name, as the performance data key of Windows does.
 ///
 /// An object has the counters that have a value in this collection. If only some instances have a value, the others
 /// have 0, because the format cannot express a missing value. A counter that this system never has is not defined,
@@ -105,8 +105,8 @@ fn default_object(name: &ValueName, wanted: &[&Counterset], titles: &Titles) -> 
     }
 }
 
-/// Returns the countersets with names and help texts in a language. Untranslated texts stay English, if at least one
-/// text is translated.
+/// Returns a machine's countersets with names and help texts in a language. Untranslated texts stay English, if at
+/// least one text is translated.
 fn in_language(
     machine: &Machine,
     sets: &[std::sync::Arc<Counterset>],
@@ -152,7 +152,7 @@ struct ObjectWriter<'a> {
     clocks: &'a ClockReading,
 }
 
-/// Row of a result: instance name and cells, in the order of the entry's counters.
+/// Row of a V1 object: instance name and cells, in the order of the entry's counters.
 struct ObjectRow<'a> {
     name: Vec<u16>,
     cells: Vec<BlockValue<'a>>,
@@ -218,7 +218,7 @@ impl ObjectWriter<'_> {
         Ok(())
     }
 
-    /// Returns the rows of a result; none for a counterset whose instances have all ended.
+    /// Returns the rows of a query result; none for a counterset whose instances have all ended.
     fn rows<'b>(&self, body: Body<'b>, is_multiple: bool) -> Result<Vec<ObjectRow<'b>>, NoValue> {
         let single = |cells| vec![ObjectRow { name: Vec::new(), cells }];
         Ok(match body {
@@ -266,7 +266,7 @@ impl ObjectWriter<'_> {
         self.info.counters().position(|other| other.id == counter.id)
     }
 
-    /// Returns the object's clock: that of the counterset, else that in its counters, else 100 ns time.
+    /// Returns the V1 object's clock: that of the counterset, else that in its counters, else 100 ns time.
     fn clock(&self, rows: &[ObjectRow<'_>]) -> (i64, i64) {
         let in_counters = || {
             let (time, freq) = self.set.counters.iter().find_map(|c| Some((c.perf_time?, c.perf_freq?)))?;

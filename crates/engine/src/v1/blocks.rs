@@ -1,4 +1,4 @@
-//! V1 blocks as a log source.
+//! Log source that is made of V1 blocks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -45,7 +45,7 @@ use crate::source::{QueryHandle, Source};
 #[derive(Clone, Debug)]
 pub struct Blocks {
     recorded: Arc<Recorded>,
-    /// Machine that shows the newest block, for requests that do not depend on a query.
+    /// Machine that shows the newest V1 block, for requests that do not depend on a query.
     machine: Machine,
 }
 
@@ -56,19 +56,19 @@ struct Recorded {
     catalogue: Arc<Catalogue>,
 }
 
-/// Problem in a block: data was omitted, or is irregular.
+/// Problem in a V1 block: data was omitted, or is irregular.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct BlockProblem {
-    /// Index of the block, from 0.
+    /// Index of the faulty V1 block, from 0.
     pub block: usize,
-    /// Description of the problem.
+    /// Description of the problem in the V1 block.
     pub what: ObjectProblem,
 }
 
 impl Blocks {
-    /// Creates a source of one machine's blocks, oldest first, with their name table. Without a table, a title index
-    /// gets the name that every Windows has, if the catalogue contains it, and otherwise `#` and the index.
+    /// Creates a log source of one machine's V1 blocks, oldest first, with their name table. Without a table, a title
+    /// index gets the name that every Windows has, if the catalogue contains it, and otherwise `#` and the index.
     ///
     /// # Errors
     /// If a block cannot be read; in strict mode also if it breaks a rule.
@@ -93,7 +93,7 @@ impl Blocks {
         Ok((Self { machine: newest.machine(), recorded }, problems))
     }
 
-    /// Returns the machine with the countersets and their texts.
+    /// Returns the machine with the countersets of the V1 blocks and their texts.
     #[must_use]
     pub fn machine(&self) -> &Machine {
         &self.machine
@@ -109,7 +109,7 @@ impl Source for Blocks {
         self.machine.registration(counterset, request)
     }
 
-    /// Returns the instances of a counterset in the newest block.
+    /// Returns the instances of a counterset in the newest V1 block.
     fn instances(&mut self, counterset: &Guid) -> Result<Vec<Instance>, SourceError> {
         self.machine.instances(counterset)
     }
@@ -119,11 +119,11 @@ impl Source for Blocks {
     }
 }
 
-/// Player of blocks, one at a time.
+/// Player of recorded V1 blocks, one at a time.
 #[derive(Clone, Debug)]
 struct BlockPlayer {
     recorded: Arc<Recorded>,
-    /// Number of steps taken, including the one to the current block.
+    /// Number of steps that the player made, including the one to the current block.
     steps: Arc<AtomicUsize>,
 }
 

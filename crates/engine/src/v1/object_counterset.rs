@@ -12,22 +12,22 @@ use perfset_core::{
 };
 use uuid::Uuid;
 
-/// Counterset made of an object, and the locations of its values.
+/// Counterset made of a V1 object, and the locations of its values.
 #[derive(Debug)]
 pub(super) struct ObjectCounterset {
     pub set: Arc<Counterset>,
-    /// Title index of the object.
+    /// Title index of the V1 object from which the counterset is made.
     pub name_index: u32,
-    /// Locations of the counters' values, by position in the counterset.
+    /// Locations of the counters' values in the V1 object, by position in the counterset.
     pub columns: Vec<CounterLocation>,
     /// Columns that make up an instance's birth: the start time, and an id that must not be 0 for the start time to be
     /// valid.
     pub birth: Option<(usize, usize)>,
-    /// Title index and type of each counter definition of the last object read.
+    /// Title index and type of each counter definition of the last V1 object that was read.
     shape: Vec<(u32, CounterType)>,
 }
 
-/// Location of a counter's value.
+/// Location of a counter's value in a V1 object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CounterLocation {
     pub by_type: TypeKey,
@@ -36,12 +36,13 @@ pub(super) struct CounterLocation {
     pub kind: LocationKind,
 }
 
-/// Key of a counter by type: title index, type, and index among the definitions with equal title index and type.
+/// Key of a V1 counter by type: title index, type, and index among the definitions with equal title index and type.
 pub(super) type TypeKey = (u32, CounterType, u32);
-/// Key of a counter by title index: title index, `true` for a base, and index among the definitions with both equal.
+/// Key of a V1 counter by title index: title index, `true` for a base, and index among the definitions with both
+/// equal.
 pub(super) type IndexKey = (u32, bool, u32);
 
-/// Key generator for the counter definitions of an object.
+/// Generator of keys for the counter definitions of a V1 object.
 #[derive(Default)]
 pub(super) struct DefinitionKeys {
     types: HashMap<(u32, CounterType), u32>,
@@ -63,14 +64,14 @@ impl DefinitionKeys {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum LocationKind {
-    /// Location at the offset that the definition contains.
+    /// Location of a value at the offset that the counter definition contains.
     Value,
-    /// Location after the value of a multi timer, if no definition of its item count follows.
+    /// Location of an item count after the value of a multi timer, if no definition of that count follows.
     ItemsBehind,
 }
 
-/// First id of counters that the catalogue lacks, in a counterset that the catalogue contains; the position is added to
-/// this id. In other countersets the position is the id.
+/// First id of counters that the catalogue lacks, in a counterset that the catalogue contains; the position is added
+/// to this id. In other countersets the position is the id.
 const UNKNOWN_IDS: u32 = 0x1_0000;
 /// First id of the item counts of multi timers that have no definition in the block.
 const ITEMS_IDS: u32 = 0x2_0000;
@@ -109,7 +110,7 @@ impl ObjectCounterset {
     }
 }
 
-/// Returns the instance type of an object: single or multiple.
+/// Returns the instance type of a V1 object's counterset: single or multiple.
 pub(super) fn instance_type(object: &Object<'_>) -> InstanceType {
     match object.contents() {
         Contents::Multiple(_) | Contents::Metadata { is_multiple: true } => InstanceType::Multiple,
@@ -117,7 +118,7 @@ pub(super) fn instance_type(object: &Object<'_>) -> InstanceType {
     }
 }
 
-/// Returns a text of a name table, cut to the maximum length of a name, because a table can use a text many times.
+/// Returns a text of a V1 name table, cut to the maximum length of a name, because a table can use a text many times.
 fn title(text: &str) -> String {
     let mut left = PERF_MAX_INSTANCE_NAME.saturating_sub(1);
     let fits = |c: &char| {
@@ -133,13 +134,14 @@ fn shape(object: &Object<'_>) -> impl Iterator<Item = (u32, CounterType)> {
 }
 
 impl ObjectCounterset {
-    /// Returns `true` if an object has the same counter definitions as the last one read, so that there is nothing to
-    /// add.
+    /// Returns `true` if a V1 object has the same counter definitions as the last one read, so that there is nothing
+    /// to add.
     pub fn is_like(&self, object: &Object<'_>) -> bool {
         shape(object).eq(self.shape.iter().copied())
     }
 
-    /// Adds the counters that exist only in a later block. Returns `false` if there would be more than `most` counters.
+    /// Adds the counters that exist only in a later block to the counterset of the V1 object. Returns `false` if there
+    /// would be more than `most` counters.
     ///
     /// An instance has a birth only if every block has the columns for it.
     pub fn extend(&mut self, later: Self, most: usize) -> bool {
@@ -181,7 +183,7 @@ impl ObjectCounterset {
     }
 }
 
-/// Indexes of columns, by each of the two keys of their counters.
+/// Indexes of a counterset's columns, by each of the two keys of their V1 counters.
 struct CounterLocations {
     by_type: HashMap<(TypeKey, LocationKind), usize>,
     by_index: HashMap<(IndexKey, LocationKind), usize>,
@@ -204,7 +206,7 @@ impl CounterLocations {
     }
 }
 
-/// Returns the GUID of an object that the catalogue does not contain.
+/// Returns the GUID of a V1 object that the catalogue does not contain.
 #[must_use]
 pub fn guid_of_object(name: &str) -> Guid {
     let namespace = Uuid::from_u128(catalogue::NAMESPACE.to_u128());
@@ -323,13 +325,14 @@ fn is_base(definition: &Definition<'_>) -> bool {
     definition.counter_type().is_base()
 }
 
-/// Returns `true` for bases, and for types that must not be displayed; averages are an exception.
+/// Returns `true` for counter types of bases, and for types that must not be displayed; averages are an exception.
 fn is_hidden(counter_type: CounterType) -> bool {
     let is_average = counter_type.meaning() == CounterType::PERF_AVERAGE_BULK.meaning();
     counter_type.is_base() || (counter_type.decode().display == Display::NoShow && !is_average)
 }
 
-/// Returns the unit of the catalogue's counter `like` if its formula is the same, else the unit that the type implies.
+/// Returns the unit of the catalogue's counter `like` if its formula is the same, else the unit that the counter type
+/// implies.
 #[must_use]
 pub fn unit_of(counter_type: CounterType, like: Option<&Counter>) -> Text {
     let alike = like.filter(|counter| counter.counter_type.meaning() == counter_type.meaning());
@@ -342,7 +345,7 @@ pub fn unit_of(counter_type: CounterType, like: Option<&Counter>) -> Text {
     }
 }
 
-/// Returns the columns of elapsed time and id, if an object has both.
+/// Returns the columns of elapsed time and id, which together make a birth, if a V1 object has both.
 fn birth(counters: &[Counter], columns: &[CounterLocation]) -> Option<(usize, usize)> {
     let is_start =
         |counter: &Counter| counter.counter_type.decode().kind == ValueKind::Counter(CounterKind::Elapsed);

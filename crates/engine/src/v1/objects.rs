@@ -36,9 +36,10 @@ pub struct ObjectSets {
 pub struct Recording {
     bytes: Vec<u8>,
     clocks: ClockReading,
-    /// Offset of each object, by title index.
+    /// Offset of each object in the V1 block, by title index.
     objects: HashMap<u32, usize>,
-    /// Instance names of parent objects, by title index. Each list is read once, when it is first needed.
+    /// Instance names of parent objects in the V1 block, by title index. Each list is read once, when it is first
+    /// needed.
     parents: Mutex<HashMap<u32, Arc<[Utf16]>>>,
 }
 
@@ -46,35 +47,36 @@ pub struct Recording {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectProblem {
-    /// The block breaks a rule and was read leniently; data that could not be read is missing.
+    /// The V1 block breaks a rule and was read leniently; data that could not be read is missing.
     #[error(transparent)]
     Broken(WireError),
-    /// Omitted object, because another object has the same title index or name.
+    /// Omitted V1 object, because another object has the same title index or name.
     #[error("object with title index {0} is left out: another object has the same title index or name")]
     Repeated(u32),
-    /// Omitted object, because it has instances in one block and none in another; it is omitted from the later block.
+    /// Omitted V1 object, because it has instances in one block and none in another; it is omitted from the later
+    /// block.
     #[error("object with title index {0} is left out: it has instances in one block and none in another")]
     Changed(u32),
-    /// The block has more objects or counters than any machine has.
+    /// The V1 block has more objects or counters than any machine has.
     #[error("object with title index {name_index} is left out: there are more than {MOST} {what}")]
     TooMany {
-        /// Title index of the object.
+        /// Title index of the object with too many counters, or behind too many objects.
         name_index: u32,
         /// Name of the items that are too many: objects or counters.
         what: &'static str,
     },
-    /// The block is from another machine than the earlier blocks, and is omitted.
+    /// The V1 block is from another machine than the earlier blocks, and is omitted.
     #[error("the block is left out: its machine \"{0}\" is not that of the earlier blocks")]
     OtherMachine(String),
 }
 
-/// Maximum number of objects in a block, and of counters in an object. It is far above that of any machine, and low
+/// Maximum number of objects in a V1 block, and of counters in an object. It is far above that of any machine, and low
 /// enough that quadratic costs are negligible.
 const MOST: usize = 4_096;
 
 impl ObjectSets {
-    /// Adds the objects of the next block, oldest first, and their names in `names`. Also returns the problems of the
-    /// block.
+    /// Adds the objects of the next V1 block, oldest first, and their names in `names`. Also returns the problems of
+    /// the block.
     ///
     /// # Errors
     /// If the block cannot be read; in strict mode also if it breaks a rule.
@@ -115,7 +117,7 @@ impl ObjectSets {
         Ok((Recording { bytes, clocks, objects, parents: Mutex::default() }, troubles))
     }
 
-    /// Adds one object, possibly without some of its counters, or omits it.
+    /// Adds one V1 object, possibly without some of its counters, or omits it.
     fn take(
         &mut self,
         object: &Object<'_>,
@@ -155,25 +157,25 @@ impl ObjectSets {
         Ok(Ok(()))
     }
 
-    /// Returns the GUIDs of the countersets, in the order in which they were added.
+    /// Returns the GUIDs of the countersets made of V1 objects, in the order in which they were added.
     pub fn guids(&self) -> impl Iterator<Item = Guid> {
         self.sets.iter().map(|born| born.set.guid)
     }
 
-    /// Returns the counterset with that GUID.
+    /// Returns the counterset with that GUID, made of a V1 object.
     #[must_use]
     pub fn counterset(&self, guid: &Guid) -> Option<&Arc<Counterset>> {
         self.sets.get(*self.by_guid.get(guid)?).map(|born| &born.set)
     }
 
-    /// Returns the catalogue of the countersets.
+    /// Returns the catalogue of the countersets that were made of V1 objects.
     #[must_use]
     pub fn catalogue(&self) -> Catalogue {
         let countersets = self.sets.iter().map(|born| Arc::clone(&born.set)).collect();
         Catalogue { origin: self.machine.clone().unwrap_or_default().into(), countersets }
     }
 
-    /// Adds names and ids of the instances that a counterset has in a block.
+    /// Adds names and ids of the instances that a counterset has in a V1 block.
     ///
     /// # Errors
     /// If the counterset is not an object of these blocks, or this block does not have it.
@@ -188,7 +190,7 @@ impl ObjectSets {
         })
     }
 
-    /// Adds the requested values of a block.
+    /// Adds the requested values of a V1 block to the rows of a counterset.
     ///
     /// # Errors
     /// As [`instances`](Self::instances).
@@ -219,7 +221,7 @@ impl ObjectSets {
         })
     }
 
-    /// Returns the counterset of an object, and the object in a block.
+    /// Returns the counterset that was made of a V1 object, and that object in a V1 block.
     fn object<'a>(
         &self,
         recording: &'a Recording,
@@ -234,14 +236,14 @@ impl ObjectSets {
     }
 }
 
-/// Object of the current block.
+/// Object of the V1 block that is being played.
 struct CurrentObject<'a> {
     recording: &'a Recording,
     object: Object<'a>,
 }
 
 impl CurrentObject<'_> {
-    /// Visits the object's rows: names, ids, values.
+    /// Visits the rows of the V1 object: names, ids, values.
     fn rows(&self, visit: &mut dyn FnMut(&Utf16, InstanceId, Values<'_>)) -> Result<(), SourceError> {
         match self.object.contents() {
             Contents::Single(values) => visit(&Utf16::default(), InstanceId(0), values),
@@ -265,7 +267,7 @@ impl CurrentObject<'_> {
     }
 }
 
-/// Counter definitions of an object, by each of their two keys.
+/// Counter definitions of a V1 object, by each of their two keys.
 struct ObjectDefinitions<'a> {
     by_type: HashMap<TypeKey, Definition<'a>>,
     by_index: HashMap<IndexKey, Definition<'a>>,
@@ -283,7 +285,7 @@ impl<'a> ObjectDefinitions<'a> {
         all
     }
 
-    /// Finds the position of a counter in this block.
+    /// Finds the position of a counterset's counter in this V1 block.
     fn find(&self, born: &ObjectCounterset, id: CounterId) -> CounterPosition<'a> {
         let column = born.set.counters.iter().position(|counter| counter.id == id);
         column
@@ -291,7 +293,7 @@ impl<'a> ObjectDefinitions<'a> {
             .map_or(CounterPosition::Nowhere, |column| self.column(column))
     }
 
-    /// Finds the definition of a column by type, or by title index if no definition of that type matches.
+    /// Finds the counter definition of a column by type, or by title index if no definition of that type matches.
     fn column(&self, column: &CounterLocation) -> CounterPosition<'a> {
         let same = self.by_type.get(&column.by_type).or_else(|| self.by_index.get(&column.by_index));
         match same {
@@ -304,10 +306,10 @@ impl<'a> ObjectDefinitions<'a> {
     }
 }
 
-/// Position of a counter in a block.
+/// Position of a counter in a V1 block.
 enum CounterPosition<'a> {
     At(Definition<'a>, LocationKind),
-    /// The type differs from the registered one.
+    /// The counter type in the V1 block differs from the registered one.
     Changed {
         from: CounterType,
         to: CounterType,
@@ -339,27 +341,28 @@ impl CounterPosition<'_> {
     }
 }
 
-/// Returns the start time of an instance; `None` if its id is 0, as that of totals and of processes that begin or end.
+/// Returns the start time of an instance in a V1 block; `None` if its id is 0, as that of totals and of processes that
+/// begin or end.
 fn birth_of(start: &CounterPosition<'_>, id: &CounterPosition<'_>, values: Values<'_>) -> Birth {
     let id = id.value(values).ok()?.get();
     NonZeroU64::new(start.value(values).ok()?.get()).filter(|_| id != 0)
 }
 
 impl Recording {
-    /// Returns the clocks at the time of the block.
+    /// Returns the clock readings at the time of the V1 block.
     #[must_use]
     pub fn clocks(&self) -> ClockReading {
         self.clocks
     }
 
-    /// Returns the size of the block in bytes.
+    /// Returns the size of the V1 block in bytes.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a block has at least its header")]
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Returns the bytes of the block, to reuse the memory for the next one.
+    /// Returns the bytes of the V1 block, to reuse the memory for the next one.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
@@ -369,8 +372,8 @@ impl Recording {
         Object::starting_at(&self.bytes, *self.objects.get(&name_index)?)
     }
 
-    /// Returns `parent/child`, or the child alone if its parent is not in the block; cut to the maximum length of a
-    /// name.
+    /// Returns an instance name `parent/child`, or the child alone if its parent is not in the block; cut to the
+    /// maximum length of a name.
     fn full_name(&self, instance: &V1Instance<'_>) -> Utf16 {
         let own = instance.name().to_utf16();
         let parents = instance.parent().map(|parent| (self.parents(parent.object), parent.position));
@@ -387,7 +390,7 @@ impl Recording {
         Utf16::from(units.as_slice())
     }
 
-    /// Returns the names of an object's instances; none if the object is not in the block.
+    /// Returns the names of a V1 object's instances; none if the object is not in the block.
     fn parents(&self, name_index: u32) -> Arc<[Utf16]> {
         let mut parents = self.parents.lock().unwrap_or_else(PoisonError::into_inner);
         let names = parents.entry(name_index).or_insert_with(|| {

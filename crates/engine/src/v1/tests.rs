@@ -1,4 +1,4 @@
-//! Blocks as a source, on real ones; a machine's answers, read back.
+//! Tests of V1 blocks as a source, on real blocks, and of a machine's V1 responses, read back.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -18,14 +18,14 @@ fn file(name: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// The source of these blocks, without a problem.
+/// Returns a log source of these V1 blocks, which must have no problem.
 fn source_of(blocks: &[Vec<u8>]) -> Blocks {
     let (source, problems) = Blocks::new(blocks.to_vec(), None, Mode::Strict).unwrap();
     assert_eq!(problems, []);
     source
 }
 
-/// Snapshots of everything, one a block.
+/// Returns the snapshots of all countersets of a log source, one for each V1 block.
 fn played(source: &mut Blocks) -> Vec<Snapshot> {
     let mut query = source.open().unwrap();
     for guid in source.countersets().unwrap() {
@@ -44,7 +44,7 @@ fn played(source: &mut Blocks) -> Vec<Snapshot> {
     }
 }
 
-/// Every counter of every instance of the real blocks, formatted from one to the next.
+/// Formatted values of every counter of every instance in two real V1 blocks equal the expected ones.
 #[test]
 fn real_windows_blocks_give_the_expected_values() {
     let text = String::from_utf8(file("windows-vista/expected-sample0-to-1.csv")).unwrap();
@@ -102,7 +102,7 @@ fn real_windows_blocks_give_the_expected_values() {
     assert_eq!((equal, bases, new), (1652, 55, 12));
 }
 
-/// Values of a source's newest sample: path of each, and what it is.
+/// Returns the values of paths in a source's newest sample, one line each: path, and the value or its reason.
 fn shown(source: &mut Blocks, paths: &[&str]) -> Vec<String> {
     let mut query = PathQuery::open(source).unwrap();
     for path in paths {
@@ -181,7 +181,7 @@ fn the_catalogue_gives_guids_and_ids_where_it_knows_the_object() {
     assert_eq!(ids, [0, 1, 2], "positions");
 }
 
-/// A block with one object of that title: a fraction, its base, and a count.
+/// Returns a V1 block with one object of that title index: a fraction, its base, and a count.
 fn block_of_object(name_index: u32) -> Vec<u8> {
     let mut builder = BlockBuilder::new(&ClockReading::default(), "HOST");
     let counters = [
@@ -208,7 +208,7 @@ fn names_come_from_the_table_if_there_is_one() {
     assert!(shown(&mut source, &[r"\#2\% Used"])[0].ends_with("needs_two_samples"));
 }
 
-/// A machine that was recorded twice, with an instance that ended, one that came, and one that was replaced.
+/// Two recorded samples of a machine are paired by identity: one instance ended, one is new, and one was replaced.
 #[test]
 fn steps_pair_by_identity() {
     type T = CounterType;
@@ -524,7 +524,7 @@ fn title_indexes_are_even_fixed_and_never_taken_twice() {
     assert_eq!(Titles::new(&sets[..1]).counterset_title(Guid::NIL), Some(407_010));
 }
 
-/// A block of one object without instances: its definitions as title index and type, and their values.
+/// Returns a V1 block with one object without instances: definitions as title index and type, and their values.
 fn single(machine: &str, name_index: u32, counters: &[(u32, CounterType)], values: &[u64]) -> Vec<u8> {
     let counters: Vec<_> = counters.iter().map(|(index, t)| NewCounter::new(*index, *t)).collect();
     let mut builder = BlockBuilder::new(&ClockReading::default(), machine);
@@ -589,7 +589,7 @@ fn only_a_number_of_items_is_one() {
     assert_eq!(set.counters[0].multi, Some(CounterId(0x2_0000)));
 }
 
-/// What a block makes of names is no more than names may be long, however long the table's are.
+/// Names that come from a V1 name table are cut to the maximum length of a name, however long the table's texts are.
 #[test]
 fn long_titles_are_cut() {
     let raw = CounterType::PERF_COUNTER_RAWCOUNT;

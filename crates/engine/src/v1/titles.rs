@@ -6,17 +6,17 @@ use perfset_catalogue as catalogue;
 use perfset_core::v1::{TitleNames, name_table};
 use perfset_core::{Counter, CounterId, Counterset, Guid, Text};
 
-/// First title index of the countersets and counters of publishers, which get even numbers below `END`, by a hash of
-/// GUID and id.
+/// First title index of publishers' countersets and counters, which get even numbers below `END`, by a hash of GUID
+/// and id.
 const FIRST: u32 = 1 << 17;
 const END: u32 = 1 << 20;
 
-/// Last title index that every system has, which is that of a help text; installed countersets have higher indexes.
-/// `Base Index` in the registry.
+/// Last title index that every Windows system has, which is that of a help text; installed countersets have higher
+/// indexes. `Base Index` in the registry.
 pub const BASE_INDEX: u32 = 1_847;
 const END_MARKER: &str = "End Marker";
 
-/// Title indexes of countersets and their counters.
+/// Title indexes of countersets and their counters in the V1 format.
 ///
 /// Indexes of the catalogue never change. Any other counterset or counter has an even number from 2^17 to 2^20, by a
 /// hash of its GUID and id. Clashes are resolved in the order of GUIDs and of registration, each by the next free
@@ -58,19 +58,19 @@ impl Titles {
         self.names.entry(index).or_insert_with(|| (name.clone(), help.clone()));
     }
 
-    /// Returns the index of a counterset.
+    /// Returns the title index of a counterset.
     #[must_use]
     pub fn counterset_title(&self, counterset: Guid) -> Option<u32> {
         self.indexes.get(&(counterset, None)).copied()
     }
 
-    /// Returns the index of a counter.
+    /// Returns the title index of a counter.
     #[must_use]
     pub fn counter_title(&self, counterset: Guid, counter: &Counter) -> Option<u32> {
         self.indexes.get(&(counterset, Some(counter.id))).copied()
     }
 
-    /// Returns all names by title index, those of countersets and counters.
+    /// Returns the names of countersets and counters by their title indexes.
     #[must_use]
     pub fn names(&self) -> TitleNames {
         let mut names = TitleNames::default();
@@ -80,7 +80,7 @@ impl Titles {
         names
     }
 
-    /// Returns the table of names, the response to `Counter 009`. As on Windows it begins with the last index that
+    /// Returns the V1 table of names, the response to `Counter 009`. As on Windows it begins with the last index that
     /// every system has, where an end marker is stored.
     #[must_use]
     pub fn name_table(&self) -> Vec<u8> {
@@ -91,7 +91,7 @@ impl Titles {
         name_table(pairs)
     }
 
-    /// Returns the table of help texts, the response to `Help 009`. Names without a help text are not in it.
+    /// Returns the V1 table of help texts, the response to `Help 009`. Names without a help text are not in it.
     #[must_use]
     pub fn help_table(&self) -> Vec<u8> {
         let helps = self.names.iter().map(|(index, (_, help))| (index.saturating_add(1), &**help));

@@ -1,29 +1,29 @@
-//! Value names: requests to HKEY_PERFORMANCE_DATA.
+//! Value names of the V1 format: requests to HKEY_PERFORMANCE_DATA.
 
 use std::str::FromStr;
 
 use perfset_core::Language;
 
-/// Value name, parsed: a request to HKEY_PERFORMANCE_DATA. Words are compared as a whole, ignoring case.
+/// Parsed value name: a request to HKEY_PERFORMANCE_DATA. Words are compared as a whole, ignoring case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueName {
-    /// `Global`, or nothing: every object that is not costly.
+    /// `Global`, or no text: request for every object that is not costly.
     Global,
-    /// `Costly`: objects that take long to collect.
+    /// `Costly`: request for objects that take long to collect.
     Costly,
-    /// `238 2`: objects by title index. Indexes that no object has are ignored.
+    /// `238 2`: request for objects by title index. Indexes that no object has are ignored.
     Objects(Vec<u32>),
-    /// `MetadataGlobal`: definitions without values.
+    /// `MetadataGlobal`: request for definitions without values.
     MetadataGlobal,
-    /// `MetadataCostly`: definitions of costly objects without values.
+    /// `MetadataCostly`: request for definitions of costly objects without values.
     MetadataCostly,
-    /// `Counter 009`: table of names.
+    /// `Counter 009`: request for the table of names.
     Names(Language),
-    /// `Help 009` or `Explain 009`: table of help texts.
+    /// `Help 009` or `Explain 009`: request for the table of help texts.
     Helps(Language),
 }
 
-/// Reason that a text is not a value name.
+/// Reason that a text is not a value name of the V1 format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseValueNameError {
@@ -68,7 +68,7 @@ impl FromStr for ValueName {
     }
 }
 
-/// Parses a hexadecimal language id; without any word the language is English.
+/// Parses the hexadecimal language id of a value name; without any word the language is English.
 fn language(words: &[&str]) -> Result<Language, ParseValueNameError> {
     let bad = || ParseValueNameError::Language(words.join(" "));
     match words {

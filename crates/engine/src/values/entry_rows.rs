@@ -1,4 +1,4 @@
-//! Rows of a snapshot's block, by entry, with the metadata of the entry.
+//! Rows of a snapshot's block, by query entry, with the metadata of the entry.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use perfset_core::{Birth, InstanceId, Name, Owner, RawValue, Status};
 
 use crate::snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
 
-/// Location of an input of a formula: index of an entry, and of the column in that entry.
+/// Location of an input of a formula: index of a query entry, and of the column in that entry's result.
 pub(super) type CellIndex = (usize, usize);
 
-/// Returns for each entry of a newer snapshot its position in an older one, where entries may have been added or
+/// Returns for each query entry of a newer snapshot its position in an older one, where entries may have been added or
 /// removed since. Each position is returned once.
 pub(super) fn alignment(new: &Snapshot, old: &Snapshot) -> Vec<Option<usize>> {
     if Arc::ptr_eq(&old.entries, &new.entries) {
@@ -27,7 +27,7 @@ pub(super) fn alignment(new: &Snapshot, old: &Snapshot) -> Vec<Option<usize>> {
     new.entries.iter().map(&mut position).collect()
 }
 
-/// Returns the rows of an older snapshot's entries, in the order of the entries of a newer snapshot.
+/// Returns the rows of an older snapshot's query entries, in the order of the entries of a newer snapshot.
 pub(super) fn aligned<'a>(new: &Snapshot, old: &'a Snapshot) -> Vec<Option<EntryRows<'a>>> {
     let mut rows: Vec<_> = entry_rows(old).into_iter().map(Some).collect();
     if Arc::ptr_eq(&old.entries, &new.entries) {
@@ -37,7 +37,7 @@ pub(super) fn aligned<'a>(new: &Snapshot, old: &'a Snapshot) -> Vec<Option<Entry
     alignment(new, old).into_iter().map(&mut take).collect()
 }
 
-/// Properties of one result in a block, apart from its rows.
+/// Properties of one query result in a block, apart from its rows.
 #[derive(Clone, Copy)]
 pub(super) struct ResultHead<'a> {
     pub info: &'a ResolvedEntry,
@@ -53,7 +53,7 @@ impl<'a> ResultHead<'a> {
         Self { info, annex, status, clocks }
     }
 
-    /// Returns the row of a result for one instance; the row has these cells.
+    /// Returns the row, with the given cells, of a query result for one instance.
     pub fn row(&self, cells: ResultCells<'a>) -> ResultRow<'a> {
         let name = self.annex.and_then(EntryMetadata::instance).unwrap_or_else(|| self.info.instance());
         // Results for one instance contain no id. With the id of the metadata, an instance that took over
@@ -80,23 +80,24 @@ impl<'a> ResultHead<'a> {
     }
 }
 
-/// Rows of one result.
+/// Rows of one query entry's result.
 pub(super) struct EntryRows<'a> {
     pub head: ResultHead<'a>,
     rows: ResultRows<'a>,
-    /// Offset of each row in the block, set when keys are read to pair rows that have another order.
+    /// Offset of each row of the result in the block, set when keys are read to pair rows that have another order.
     offsets: OnceCell<Vec<usize>>,
-    /// All rows, read when single values are requested: reading the rows again for each value would be quadratic.
+    /// All rows of the result, read when single values are requested: reading them again for each value would be
+    /// quadratic.
     kept: OnceCell<Vec<ResultRow<'a>>>,
 }
 
-/// Rows of one result as they are in the block.
+/// Rows of one query result as they are in the block.
 enum ResultRows<'a> {
     One(Option<ResultRow<'a>>),
     Table(InstanceTable<'a>),
 }
 
-/// Iterator over the rows of one result.
+/// Iterator over the rows of one query result.
 pub(super) enum RowIter<'a> {
     One(Option<ResultRow<'a>>),
     Table(InstanceRows<'a>),
@@ -118,11 +119,12 @@ impl<'a> Iterator for RowIter<'a> {
     }
 }
 
-/// Key of a row in its result: id and name. Ids are compared first, because most differ, while names must be read from
-/// the block.
+/// Key of a row in its query result: instance id and name. Ids are compared first, because most differ, while names
+/// must be read from the block.
 pub(super) type RowKey<'a> = (Option<InstanceId>, &'a [u8]);
 
-/// Row of a result. Results for one instance contain neither name nor id: the entry has the name.
+/// Row of a query result: the name and id of an instance, and its cells. Results for one instance contain neither name
+/// nor id: the entry has the name.
 #[derive(Clone, Copy)]
 pub(super) struct ResultRow<'a> {
     pub name: Name<'a>,
@@ -136,10 +138,10 @@ impl<'a> From<v2::Instance<'a>> for ResultRow<'a> {
     }
 }
 
-/// Row of an older result.
+/// Row of an older query result.
 #[derive(Clone, Copy)]
 pub(super) struct OldRow<'a> {
-    /// Position of the row in its result.
+    /// Position of the row in the older result.
     pub at: usize,
     pub row: ResultRow<'a>,
     pub birth: Birth,
@@ -166,10 +168,10 @@ impl ResultCells<'_> {
     }
 }
 
-/// Compact form of `Option<RawValue>` that fits into two registers, because many values are processed.
+/// Compact form of an optional raw value that fits into two registers, because many values are processed.
 #[derive(Clone, Copy)]
 pub(super) struct PackedRaw {
-    /// Width of 8 or 4 bytes; 0 = no value.
+    /// Width of the raw value, 8 or 4 bytes; 0 = no value.
     pub width: u32,
     pub value: u64,
 }
@@ -208,7 +210,7 @@ pub(crate) fn have_same_rows(a: &Snapshot, b: &Snapshot) -> bool {
 }
 
 impl<'a> EntryRows<'a> {
-    /// Returns the rows of an entry's result; `result` is `None` if the result cannot be read.
+    /// Returns the rows of a query entry's result; `result` is `None` if the result cannot be read.
     pub fn new(
         snapshot: &'a Snapshot,
         entry: usize,
@@ -230,7 +232,7 @@ impl<'a> EntryRows<'a> {
         EntryRows { head, rows, offsets: OnceCell::new(), kept: OnceCell::new() }
     }
 
-    /// Returns the table of the result, if it has one.
+    /// Returns the table of instances in the query result, if it has one.
     pub fn table(&self) -> Option<&InstanceTable<'a>> {
         match &self.rows {
             ResultRows::One(_) => None,
@@ -238,7 +240,8 @@ impl<'a> EntryRows<'a> {
         }
     }
 
-    /// Returns the rows in the order of the block. The iterator ends at a row that cannot be read.
+    /// Returns an iterator over the rows of the query result, in the order of the block. The iterator ends at a row
+    /// that cannot be read.
     #[inline]
     pub fn iter(&self) -> RowIter<'a> {
         match &self.rows {
@@ -247,12 +250,13 @@ impl<'a> EntryRows<'a> {
         }
     }
 
-    /// Returns the row at a position, for reading single values of the row.
+    /// Returns the row of the result at a position, for reading single values of the row.
     pub fn get(&self, at: usize) -> Option<ResultRow<'a>> {
         self.kept.get_or_init(|| self.iter().collect()).get(at).copied()
     }
 
-    /// Reads the row at a position, for reading all values of the row. Needs less memory than [`get`](Self::get).
+    /// Reads the row of the result at a position, for reading all values of the row. Needs less memory than
+    /// [`get`](Self::get).
     #[inline]
     pub fn read(&self, at: usize) -> Option<OldRow<'a>> {
         let row = match &self.rows {
@@ -265,7 +269,7 @@ impl<'a> EntryRows<'a> {
         Some(OldRow { at, row, birth: self.head.birth(at) })
     }
 
-    /// Returns the keys of all rows, in order.
+    /// Returns the keys of all rows of the result, in order.
     pub fn keys(&self) -> Vec<RowKey<'a>> {
         let ResultRows::Table(table) = &self.rows else {
             return self.iter().map(|row| row.key()).collect();
@@ -301,7 +305,7 @@ impl<'a> EntryRows<'a> {
     }
 }
 
-/// Rows of all entries of a snapshot.
+/// Rows of all query entries of a snapshot.
 pub(super) type All<'a> = [Option<EntryRows<'a>>];
 
 #[inline]
@@ -310,7 +314,7 @@ pub(super) fn rows_of<'a, 'b>(all: &'b All<'a>, entry: usize) -> Option<&'b Entr
 }
 
 impl<'a> ResultRow<'a> {
-    /// Returns the key of the row.
+    /// Returns the key of the row: the instance's id and name.
     #[inline]
     pub fn key(&self) -> RowKey<'a> {
         (self.id, self.name.as_bytes())
@@ -321,7 +325,7 @@ impl<'a> ResultRow<'a> {
         self.id == other.id && self.name == other.name
     }
 
-    /// Returns an input of a formula from the row of the same instance; this row belongs to `entry`.
+    /// Returns an input of a formula for this row's instance, whose row belongs to the entry `entry`.
     #[inline]
     pub fn number(&self, (place, column): CellIndex, entry: usize, all: &All<'_>, at: usize) -> PackedRaw {
         if place == entry {

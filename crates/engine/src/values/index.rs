@@ -1,4 +1,4 @@
-//! Index of a sample: the places of its rows, found once for all of its values.
+//! Index of a sample: the offsets of its rows, found once for all of its values.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use super::{Column, Current, Value};
 use crate::pattern::FoldedName;
 use crate::snapshot::{ResolvedEntry, Snapshot};
 
-/// Snapshot of a sample and of the one before, if there is one.
+/// Snapshots of a sample and of the sample before, if there is one.
 #[derive(Clone, Copy)]
 pub(crate) struct SamplePair<'a> {
     pub new: &'a Snapshot,
@@ -66,40 +66,40 @@ impl Structure {
 
 #[derive(Debug, Default)]
 struct EntryIndex {
-    /// Offset of the result in the newer block.
+    /// Offset of the entry's result in the newer block.
     new: Option<usize>,
     /// Index of the same entry in the older sample, and the offset of that entry's result in the older block.
     old: Option<(usize, Option<usize>)>,
-    /// Rows of the result, found when they are needed.
+    /// Locations of the rows of the entry's result, found when they are needed.
     rows: OnceCell<ResultIndex>,
 }
 
-/// Rows of a result.
+/// Locations of the rows of a query result.
 #[derive(Debug)]
 struct ResultIndex {
     status: Status,
     rows: RowsIndex,
-    /// `true` if the older sample has a result of the entry with rows.
+    /// `true` if the older sample has rows in its result of the same entry.
     has_older: bool,
-    /// `true` if the places of all rows are known, so that none must be searched for by its position.
+    /// `true` if the locations of all rows are known, so that none must be searched for by its position.
     has_places: bool,
 }
 
 #[derive(Debug)]
 enum RowsIndex {
-    /// At most one row, with the places of its values in the newer and the older block.
+    /// Location of the only row, if there is one: where its values are in the newer and the older block.
     One(Option<[Option<ValuesPlace>; 2]>),
     Table(Vec<RowIndex>),
 }
 
-/// Row of a table.
+/// Location of a row of an instance table.
 #[derive(Clone, Copy, Debug)]
 struct RowIndex {
-    /// Place of the row; `None` if it can only be found by its position.
+    /// Location of the row in the block; `None` if the row can only be found by its position.
     place: Option<InstancePlace>,
-    /// Position and place of the row with the same name and id in the older result.
+    /// Position and location, in the older result, of the row with the same name and id.
     older: Option<(u32, Option<InstancePlace>)>,
-    /// Number of earlier rows of this result with the same name, ignoring case.
+    /// Number of earlier rows of the query result with the same name, ignoring case.
     occurrence: u32,
 }
 
@@ -120,7 +120,7 @@ impl SampleIndex {
         Self { of: [Some(pair.new), pair.old].map(Structure::new), entries, had_same_rows: OnceCell::new() }
     }
 
-    /// Returns `true` if both samples have the same rows; see [`Snapshot::has_rows_of`].
+    /// Returns `true` if two samples have the same rows; see [`Snapshot::has_rows_of`].
     pub fn has_same_rows(&self, pair: SamplePair<'_>) -> bool {
         let SamplePair { new, old: Some(old) } = pair else { return false };
         let have_same = || have_same_rows(new, old);
@@ -146,13 +146,13 @@ impl SampleIndex {
     }
 }
 
-/// Returns the offsets of the results of a block. The list ends at a result that cannot be read.
+/// Returns the offsets of the query results of a block. The list ends at a result that cannot be read.
 fn offsets(snapshot: &Snapshot) -> Vec<usize> {
     let results = Block::parse(&snapshot.block).map(|block| block.results());
     results.into_iter().flatten().map_while(Result::ok).map(|result| result.offset()).collect()
 }
 
-/// Finds the rows of a result, and for each row the older row of the same instance.
+/// Finds the rows of a query result, and for each row the older row of the same instance.
 fn rows_of_result(
     new: &EntryRows<'_>,
     places: [Option<ValuesPlace>; 2],
@@ -212,12 +212,13 @@ pub(crate) struct SampleReader<'a> {
 }
 
 impl<'a> SampleReader<'a> {
-    /// Creates a reader. The index must [fit](SampleIndex::fits) the samples, or have been made of them.
+    /// Creates a reader of the values of a sample. The index must [fit](SampleIndex::fits) the samples, or have been
+    /// made of them.
     pub fn new(pair: SamplePair<'a>, index: &'a SampleIndex) -> Self {
         Self { pair, index, open: None }
     }
 
-    /// Opens an entry; `None` if it has no values.
+    /// Opens a query entry for reading; `None` if it has no values.
     pub fn entry(&mut self, entry: usize) -> Option<&mut EntryReader<'a>> {
         // A reader is large, and is written where it stays.
         if self.open.as_ref().is_none_or(|reader| reader.current.entry != entry) {
@@ -227,12 +228,12 @@ impl<'a> SampleReader<'a> {
     }
 }
 
-/// Reader of the values of one entry.
+/// Reader of the values of one query entry.
 pub(crate) struct EntryReader<'a> {
     current: Current<'a>,
     pair: SamplePair<'a>,
     index: &'a ResultIndex,
-    /// Rows of the entries of the newer sample. Empty unless formulas need other entries or rows have no places.
+    /// Rows of the query entries of the newer sample. Empty unless formulas need other entries or rows have no places.
     new: Vec<Option<EntryRows<'a>>>,
     old: Vec<Option<EntryRows<'a>>>,
     /// Number of earlier rows with the same name as the current row.
@@ -269,7 +270,7 @@ impl<'a> EntryReader<'a> {
         Some(reader)
     }
 
-    /// Returns the number of rows; 0 if the entry failed.
+    /// Returns the number of rows that the query entry has; 0 if the entry failed.
     pub fn len(&self) -> usize {
         match &self.index.rows {
             RowsIndex::One(row) => usize::from(row.is_some()),
@@ -291,14 +292,15 @@ impl<'a> EntryReader<'a> {
         self.current.column(at)
     }
 
-    /// Moves to a row, unless it is already the current one. The properties that are read next belong to this row.
+    /// Moves to a row of the entry, unless it is already the current one. The properties that are read next belong to
+    /// this row.
     pub fn stay_at(&mut self, at: usize) {
         if self.current.row.is_none() || self.current.row_index != at {
             self.go_to(at);
         }
     }
 
-    /// Moves to a row. The values and properties that are read next belong to this row.
+    /// Moves to a row of the entry. The values and properties that are read next belong to this row.
     pub fn go_to(&mut self, at: usize) {
         self.current.row = None;
         let Some((row, older)) = self.row(at) else { return };
@@ -309,7 +311,7 @@ impl<'a> EntryReader<'a> {
         }
     }
 
-    /// Finds a row, and the older row of the same name and id.
+    /// Finds a row of the newer result, and the older row of the same name and id.
     fn row(&mut self, at: usize) -> Option<(ResultRow<'a>, Option<OldRow<'a>>)> {
         let Self { current, pair, index, new, old, occurrence } = self;
         let (block, older_block) = (&pair.new.block, pair.old.map(|old| &*old.block).unwrap_or_default());
@@ -355,14 +357,14 @@ impl<'a> EntryReader<'a> {
         }
     }
 
-    /// Returns name and occurrence of the current row; `None` if results of one instance contain no id.
+    /// Returns instance name and occurrence of the current row; `None` if results of one instance contain no id.
     pub fn instance(&self) -> Option<(Name<'a>, usize)> {
         let row = self.current.row.as_ref()?;
         row.id.map(|_| (row.name, self.occurrence))
     }
 
-    /// Computes the value of a column in the current row, and passes it to `each` with row and occurrence. If the entry
-    /// failed, the value contains the reason.
+    /// Computes the value of a column in the current row, and passes it to `each` with its row, column and occurrence.
+    /// If the entry failed, the value contains the reason.
     #[inline]
     pub fn value<R>(
         &mut self,
@@ -375,7 +377,7 @@ impl<'a> EntryReader<'a> {
         self.current.value(column, &self.new, &self.old, |value| each(value, position))
     }
 
-    /// Returns a value without an instance, for a selection that contains none of the rows.
+    /// Returns a value without an instance, for an instance selection that contains none of the rows.
     pub fn nothing(&self, counter: &'a Counter, instance: Name<'a>) -> Value<'a> {
         Value {
             entry: self.current.entry,

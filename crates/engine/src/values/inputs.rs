@@ -13,7 +13,7 @@ use crate::snapshot::ResolvedEntry;
 pub(crate) struct FormulaInputs {
     pub(super) computation: Option<Computation>,
     pub(super) base: Option<CellIndex>,
-    /// Clock of the counter itself and that clock's frequency, if the counter has one. It replaces the clock of the
+    /// Own clock of the counter and that clock's frequency, if the counter has one. It replaces the clock of the
     /// block.
     own_clock: Option<OwnClock>,
     /// `true` if the fast path can apply: raw value and base are numbers of the same row, and their widths do not
@@ -47,7 +47,7 @@ pub(crate) fn ticks(number: Option<u64>) -> i64 {
 }
 
 impl FormulaInputs {
-    /// Returns `true` if all inputs are in that entry.
+    /// Returns `true` if all inputs of the formula are in that query entry.
     pub(crate) fn is_within(&self, entry: usize) -> bool {
         let of_clock = self.own_clock.iter().flat_map(|own| [own.time, own.freq]);
         of_clock.chain([self.base]).flatten().all(|(of, _)| of == entry)
@@ -63,7 +63,7 @@ impl FormulaInputs {
         self.own_clock.as_ref()?.columns
     }
 
-    /// Returns the clocks of a value: those of its entry, with the counter's own clock if it has one.
+    /// Returns the clocks for a value's formula: those of its entry, with the counter's own clock if it has one.
     pub(super) fn clocks(
         &self,
         entry_clocks: &Clocks,
@@ -79,8 +79,8 @@ impl FormulaInputs {
     }
 }
 
-/// Returns the formula inputs of an entry's counters. Inputs are taken from the same entry, else from another one with
-/// the same instance selection.
+/// Returns the formula inputs of a query entry's counters. Inputs are taken from the same entry, else from another one
+/// with the same instance selection.
 pub(crate) fn related(infos: &[ResolvedEntry], entry: usize, peers: &[usize]) -> Vec<FormulaInputs> {
     let Some(own) = infos.get(entry) else { return Vec::new() };
     let in_entry = |at: usize, id: CounterId| {

@@ -1,4 +1,4 @@
-//! Values of a snapshot: rows of two snapshots are paired, and values computed from both.
+//! Formatted values of a snapshot, computed from its rows and the paired rows of an older snapshot.
 
 use perfset_catalogue::adds_up;
 use perfset_core::formula::{ClockedComputation, Computation};
@@ -31,23 +31,23 @@ pub use series::SeriesValues;
 /// Value of one counter of one instance, formatted for users.
 #[derive(Clone, Debug)]
 pub struct Value<'a> {
-    /// Position of the entry in the query.
+    /// Position, in the query, of the entry that has the value.
     pub entry: usize,
-    /// Counterset of the counter.
+    /// Counterset to which the value's counter belongs.
     pub counterset: &'a Counterset,
-    /// Counter that was collected.
+    /// Counter whose value was collected.
     pub counter: &'a Counter,
-    /// Name of the instance; for a failed entry, the name that the entry requested.
+    /// Name of the value's instance; for a failed entry, the name that the entry requested.
     pub instance: Name<'a>,
-    /// Id of the instance, if the result contains it.
+    /// Id of the value's instance, if the result contains it.
     pub instance_id: Option<InstanceId>,
-    /// Raw value, if it was delivered.
+    /// Raw value of the counter, if it was delivered.
     pub raw: Option<RawValue>,
     /// Raw value of the counter's base, if it has one and it was delivered.
     pub base: Option<RawValue>,
     /// Formatted value, or the reason for having none.
     pub value: Result<FormattedValue, NoValue>,
-    /// Mark of the value, if any.
+    /// Mark of the value, such as `Held`, if it has one.
     pub mark: Option<Mark>,
 }
 
@@ -69,16 +69,16 @@ impl Value<'_> {
 pub(crate) struct SnapshotValues<'a> {
     infos: &'a [ResolvedEntry],
     new: Vec<Option<EntryRows<'a>>>,
-    /// Rows of the older snapshot, in the order of `infos`; empty without an older snapshot.
+    /// Rows of the older snapshot, in the order of the newer snapshot's entries; empty without an older snapshot.
     old: Vec<Option<EntryRows<'a>>>,
-    /// Index of the next entry to begin.
+    /// Index of the next query entry to begin.
     entry: usize,
     current: Option<EntryWalk<'a>>,
-    /// Counters of the current entry.
+    /// Counters of the current query entry.
     columns: Vec<Column<'a>>,
 }
 
-/// Counter of an entry, with the data that is the same for all rows.
+/// Counter of a query entry, with the data that is the same for all rows.
 #[derive(Clone, Copy)]
 pub(crate) struct Column<'a> {
     pub counter: &'a Counter,
@@ -86,22 +86,22 @@ pub(crate) struct Column<'a> {
     formula: ColumnFormula,
 }
 
-/// Formula of a column in the form that the fast path uses.
+/// Formula of a counter in the form that the fast computation of values uses.
 #[derive(Clone, Copy)]
 enum ColumnFormula {
-    /// Formula that needs the newer sample only.
+    /// Formula that needs the newer of two samples only.
     Newest(ClockedComputation),
     /// Formula that needs both samples.
     Difference(ClockedComputation),
-    /// Formula with a clock of the counter itself.
+    /// Formula with the counter's own clock.
     OwnClock(ClockedComputation, OwnColumns),
     /// Counter without a formula.
     NotDisplayable,
-    /// Formula that the fast path does not support.
+    /// Formula that the fast computation does not support.
     Unusual,
 }
 
-/// Columns of a counter's own clock.
+/// Columns of a counter's own clock and that clock's frequency.
 #[derive(Clone, Copy)]
 struct OwnColumns {
     time: usize,
@@ -138,34 +138,34 @@ impl ColumnFormula {
     }
 }
 
-/// Current position of [`SnapshotValues`] in an entry, and the remaining rows of the entry.
+/// Current position of [`SnapshotValues`] in a query entry, and the remaining rows of the entry.
 struct EntryWalk<'a> {
     current: Current<'a>,
     rows: RowIter<'a>,
     pairing: Pairing<'a>,
 }
 
-/// Position in a snapshot: an entry, a row of it, and the older row of the same instance.
+/// Position in a snapshot: a query entry, a row of it, and the older row of the same instance.
 struct Current<'a> {
     entry: usize,
     set: &'a Counterset,
     head: ResultHead<'a>,
-    /// Older result of the entry, if there is one.
+    /// Older result of the query entry, if there is one.
     old_head: Option<ResultHead<'a>>,
-    /// Notes of cells that are not passed yet, in the order of rows and columns.
+    /// Notes of the entry's cells that are not passed yet, in the order of rows and columns.
     notes: &'a [((usize, usize), CellState)],
     row_index: usize,
-    /// Mark of this row's values that have no note.
+    /// Mark of the current row's values that have no note.
     mark: Option<Mark>,
-    /// Current row; `None` if the entry failed.
+    /// Current row of the entry's result; `None` if the entry failed.
     row: Option<ResultRow<'a>>,
     older: Option<Older<'a>>,
-    /// `true` if there is an older result with rows.
+    /// `true` if the older snapshot has a result of the entry with rows.
     has_older: bool,
     /// Two flags: `true` if any value of the newer result is a total, and the same for the older result.
     with_totals: (bool, bool),
-    /// `true` if values of this row are totals in the newer or the older result: they might have their own births, or
-    /// lack instances.
+    /// `true` if values of the current row are totals in the newer or the older result: they might have their own
+    /// births, or lack instances.
     has_totals: bool,
     column: usize,
 }
@@ -179,16 +179,16 @@ struct Older<'a> {
     is_same: bool,
 }
 
-/// Result of the fast path.
+/// Result of the fast computation of a value.
 #[derive(Clone, Copy)]
 enum FastResult {
     Number(f64),
     Missing(MissingReason),
-    /// Value that the fast path cannot compute.
+    /// Value that the fast computation does not support.
     Unusual,
 }
 
-/// Reason for a missing value that the fast path can find.
+/// Reason for a missing value that the fast computation can find.
 #[derive(Clone, Copy)]
 enum MissingReason {
     NotDisplayable,
@@ -221,7 +221,7 @@ impl<'a> Iterator for SnapshotValues<'a> {
         }
     }
 
-    /// Passes each value to `f` where it is computed, because a value is large and this avoids copies.
+    /// Passes each value of the snapshot to `f` where it is computed, because a value is large and this avoids copies.
     fn fold<B, F: FnMut(B, Value<'a>) -> B>(mut self, init: B, mut f: F) -> B {
         let mut all = init;
         loop {
@@ -245,7 +245,7 @@ impl<'a> SnapshotValues<'a> {
         Self { infos, new, old, entry: 0, current: None, columns: Vec::new() }
     }
 
-    /// Advances to the next row or entry.
+    /// Advances to the next row of the query entry, or to the next entry.
     fn next_row(&mut self) -> Option<()> {
         if let Some(walk) = &mut self.current {
             let at = walk.current.row_index.saturating_add(1);
@@ -261,7 +261,7 @@ impl<'a> SnapshotValues<'a> {
         Some(())
     }
 
-    /// Begins an entry; `None` if it has no values.
+    /// Begins a query entry; `None` if it has no values.
     fn begin(&mut self, entry: usize, info: &'a ResolvedEntry) -> Option<EntryWalk<'a>> {
         let (rows, old_rows) = (rows_of(&self.new, entry)?, rows_of(&self.old, entry));
         let set = info.counterset.as_deref()?;
@@ -275,7 +275,7 @@ impl<'a> SnapshotValues<'a> {
 }
 
 impl<'a> EntryWalk<'a> {
-    /// Begins the next row, which is at position `at`. Returns `true` if the row exists.
+    /// Begins the next row of the entry, which is at position `at`. Returns `true` if the row exists.
     fn begin_row(&mut self, at: usize, new: &All<'a>, old: &All<'a>) -> bool {
         let Self { current, rows, pairing } = self;
         let Some(row) = rows.next() else { return false };
@@ -287,7 +287,7 @@ impl<'a> EntryWalk<'a> {
 }
 
 impl<'a> Current<'a> {
-    /// Begins an entry, before its first row.
+    /// Begins a query entry, before its first row.
     #[inline]
     fn new(
         (entry, set): (usize, &'a Counterset),
@@ -329,7 +329,7 @@ impl<'a> Current<'a> {
         Some(Column { counter, related, formula })
     }
 
-    /// Begins the row at a position, together with the older row of the same name and id.
+    /// Begins the row of the entry at a position, together with the older row of the same name and id.
     #[inline]
     fn set_row(&mut self, (at, row): (usize, ResultRow<'a>), older: Option<OldRow<'a>>) {
         (self.row_index, self.column, self.row) = (at, 0, Some(row));
@@ -347,7 +347,7 @@ impl<'a> Current<'a> {
             || older.is_some_and(|(older, old)| old.has_totals_in(older.row_index));
     }
 
-    /// Computes the next value of the row and passes it to `each`.
+    /// Computes the next value of the current row and passes it to `each`.
     #[inline]
     fn value<R>(
         &mut self,
@@ -443,7 +443,7 @@ impl<'a> Current<'a> {
         stronger(mark, then.filter(|mark| matches!(mark, Mark::Partial(_))))
     }
 
-    /// Returns `true` if a value and its base are of the same instances as in the older result.
+    /// Returns `true` if a value and its base cover the same instances as in the older result.
     fn is_same(
         &self,
         older: &Older<'a>,
@@ -482,7 +482,7 @@ impl<'a> Current<'a> {
         None
     }
 
-    /// Computes the value in the usual case, or the reason for having none, with the same result as
+    /// Computes a value in the usual case, or the reason for having none, with the same result as
     /// [`slow`](Self::slow).
     #[inline]
     fn quick(
@@ -549,7 +549,7 @@ impl<'a> Current<'a> {
         clocked.value_by_own_clock([then_clock, now_clock], Some((then, base)), now)
     }
 
-    /// Computes the value in every case.
+    /// Computes a value in every case, also in the unusual ones.
     #[inline(never)]
     fn slow(
         &self,
@@ -594,7 +594,7 @@ impl<'a> Current<'a> {
         computation.value(then.as_ref(), &now)
     }
 
-    /// Returns the value of a failed entry, which contains only the reason.
+    /// Returns the value of a failed query entry, which contains only the reason.
     #[cold]
     fn failure(&self, counter: &'a Counter) -> Value<'a> {
         let ResultHead { info, annex, status, .. } = self.head;

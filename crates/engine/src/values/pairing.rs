@@ -1,4 +1,4 @@
-//! Pairs the rows of two results by name and id.
+//! Pairs the rows of two query results by instance name and id.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -8,7 +8,7 @@ use hashbrown::HashTable;
 
 use super::entry_rows::{EntryRows, OldRow, ResultRow, RowIter, RowKey};
 
-/// State of pairing the newer rows of an entry with the older rows of the same instances.
+/// State of pairing the newer rows of a query entry with the older rows of the same instances.
 pub(super) enum Pairing<'a> {
     /// State while all newer rows have the order of the older ones: the remaining older rows, and the position of the
     /// next one.
@@ -22,7 +22,8 @@ impl<'a> Pairing<'a> {
         Self::SameOrder(old.map_or(RowIter::NONE, EntryRows::iter), 0)
     }
 
-    /// Returns the older row for the newer row at a position. The newer rows must be passed in order.
+    /// Returns the older row of the same instance for the newer row at a position. The newer rows must be passed in
+    /// order.
     #[inline]
     pub fn find(
         &mut self,
@@ -43,12 +44,12 @@ impl<'a> Pairing<'a> {
     }
 }
 
-/// Older rows for the next newer rows, read together, so that the processor waits for the memory of several rows at the
-/// same time.
+/// Older rows for the next newer rows, read together, so that the processor waits for the memory of several rows at
+/// the same time.
 pub(super) struct RowsAhead<'a> {
     /// Position of the older row of each newer row.
     positions: Vec<Option<u32>>,
-    /// Older rows for the newer rows from position `first` on.
+    /// Older rows that belong to the newer rows from position `first` on.
     rows: Vec<Option<OldRow<'a>>>,
     first: usize,
 }
@@ -108,7 +109,7 @@ fn candidates(new: &EntryRows<'_>, old: &EntryRows<'_>) -> Vec<Option<u32>> {
     new.iter().map(find).collect()
 }
 
-/// Hash table of row positions by the keys of the rows. It stores hashes and no keys: comparing keys would read names
+/// Hash table from the keys of rows to their positions. It stores hashes and no keys: comparing keys would read names
 /// all over the block.
 struct HashedRows {
     rows: HashTable<HashedRow>,
@@ -121,7 +122,8 @@ struct HashedRow {
 }
 
 impl HashedRows {
-    /// Creates the hash table of these keys. For equal keys it contains the position of the last row.
+    /// Creates the hash table of row positions for these keys. For equal keys it contains the position of the last
+    /// row.
     fn new(keys: &[RowKey<'_>]) -> Self {
         // Random for each table, because names come from other programs.
         let seed = RandomState::new().hash_one(keys.len());
@@ -135,8 +137,8 @@ impl HashedRows {
         table
     }
 
-    /// Returns the position of the row with a key. If two keys have the same hash, one of the rows counts as new: with
-    /// 64 random bits that does not happen in practice.
+    /// Returns the position of the row with a key, found by the key's hash. If two keys have the same hash, one of the
+    /// rows counts as new: with 64 random bits that does not happen in practice.
     fn find(&self, key: &RowKey<'_>) -> Option<u32> {
         let hash = self.hash(key);
         self.rows.find(hash, |row| row.hash == hash).map(|row| row.at)

@@ -1,4 +1,4 @@
-//! Values of a series: samples of one counter of one instance, one after the other, without a query.
+//! Values of a series: recorded samples of one counter of one instance, one after the other, without a query.
 
 use perfset_catalogue::adds_up;
 use perfset_core::formula::format;
@@ -8,19 +8,19 @@ use super::{MOST, capped};
 use crate::aggregate::names_sum;
 use crate::total::stronger;
 
-/// Computes the values of a series, each from a recorded sample and the one before it. They equal those of a query of
-/// the same counter and instance.
+/// Computation of the values of a series, each from a recorded sample and the one before it. They equal those of a
+/// query of the same counter and instance.
 #[derive(Clone, Debug)]
 pub struct SeriesValues<'a> {
-    /// Instance of the series, without its birth.
+    /// Identity of the instance of the series, without its birth.
     instance: Identity<'a>,
-    /// `true` if values above the counter's maximum are limited to it.
+    /// `true` if values of the series above the counter's maximum are limited to it.
     caps: bool,
     before: Option<(Sample<'a>, Option<Mark>)>,
 }
 
 impl<'a> SeriesValues<'a> {
-    /// Creates the computation for a counter of an instance.
+    /// Creates the computation of a series of values, for a counter of an instance.
     #[must_use]
     pub fn new(set: &Counterset, counter: &Counter, instance: Identity<'a>) -> Self {
         // A sum over threads reaches 100 for each processor.

@@ -1,4 +1,4 @@
-//! Counts of aggregates, stored from collection to collection.
+//! Running counts of aggregates, stored from collection to collection.
 
 use std::collections::HashMap;
 use std::num::NonZeroU64;
@@ -13,21 +13,21 @@ use crate::total::{Member, Reading, Totals};
 #[cfg(test)]
 mod tests;
 
-/// The counts of all aggregates of one counterset in one query.
+/// Running counts of all aggregates of one counterset in one query.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     totals: HashMap<Of, AggregateTotals>,
-    /// Key of the current lookup. The memory is reused, so that a lookup allocates nothing.
+    /// Key of the aggregate that is being looked up. The memory is reused, so that a lookup allocates nothing.
     sought: Of,
-    /// Filters used in the last [`FILTER_ROUNDS`] collections, each once.
+    /// Instance filters used in the last [`FILTER_ROUNDS`] collections, each once.
     filters: Vec<Selection>,
     next_filter: u64,
     now_100ns: u64,
-    /// Number of collections so far.
+    /// Number of collections of the query so far.
     round: u64,
 }
 
-/// Number of collections without use after which a filter and its counts are forgotten.
+/// Number of collections without use after which an instance filter and its counts are forgotten.
 ///
 /// A program might use a new filter in each collection: this limits the number of stored ones.
 const FILTER_ROUNDS: u64 = 60;
@@ -38,17 +38,17 @@ struct Of {
     user: User,
     /// Name of the aggregated instances in upper case; empty if the aggregate is not of one name.
     name: Vec<u16>,
-    /// [`Selection::key`] of the filter that selects the instances; `None` if all are added up.
+    /// [`Selection::key`] of the filter that selects the aggregated instances; `None` if all instances are added up.
     filter: Option<u64>,
 }
 
-/// Filter that selects the instances of aggregates.
+/// Filter that selects the instances of aggregates, with its key.
 #[derive(Debug)]
 struct Selection {
-    /// Key of the filter, which no other filter of these counts ever has.
+    /// Key of the instance filter, which no other filter of these counts ever has.
     key: u64,
     filter: InstanceFilter,
-    /// Number of the collection that used the filter last.
+    /// Number of the collection that used the instance filter last.
     round: u64,
 }
 
@@ -62,7 +62,7 @@ struct AggregateTotals {
 }
 
 impl Counts {
-    /// Begins a collection; `now_100ns` is its time in terms of PerfTime100NSec.
+    /// Begins a collection of aggregates; `now_100ns` is its time in terms of PerfTime100NSec.
     ///
     /// Aggregates of a name without instances are forgotten, because the number of names has no bound. Filters are
     /// forgotten after [`FILTER_ROUNDS`] collections without use, for the same reason. Other aggregates are forgotten
@@ -82,7 +82,7 @@ impl Counts {
         (self.round, self.now_100ns) = (before.wrapping_add(1), now);
     }
 
-    /// Adds the counts of some rows to their aggregate and returns its totals.
+    /// Adds the counts of some rows to their aggregate and returns the totals of the aggregate.
     ///
     /// `of` is the key of the aggregate: user, name (empty: all names) and filter that selects the rows.
     pub fn collect(
@@ -127,7 +127,7 @@ impl Counts {
     }
 }
 
-/// Adds the counts of the rows `members` to the totals of an aggregate.
+/// Adds the counts of the rows with the indexes `members` to the totals of an aggregate.
 fn add_up(
     rows: &Rows,
     members: impl Iterator<Item = usize>,

@@ -1,4 +1,4 @@
-//! Counts of aggregates compared with a model that knows what happened.
+//! Tests of the counts of aggregates, against a model that knows every event of the counted things.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use crate::tests::{collected, counter, set};
 use crate::*;
 
 const ONE: Guid = Guid::from_u128(0x0000_0021);
-/// A level, a count, a count of 32 bits that passes its end.
+/// Number of tested columns: a level, a count of 64 bits, and a count of 32 bits that wraps around to zero.
 const COLUMNS: usize = 3;
 const NAMES: [&str; 2] = ["a", "b"];
 const SECOND: u64 = 10_000_000;
@@ -19,8 +19,8 @@ const DENIED: NoValue = NoValue::Denied(std::borrow::Cow::Borrowed("here"));
 
 #[derive(Clone, Debug)]
 enum Event {
-    /// A thing of a user begins with a name and a count. `is_late`: it began long before the first collection that
-    /// saw it. `is_known`: its start is known.
+    /// Begin of a counted thing that belongs to a user, with a name and a count. `is_late`: it began long before the
+    /// first collection that saw it. `is_known`: its start is known.
     Begin {
         user: u32,
         name: usize,
@@ -30,11 +30,11 @@ enum Event {
     },
     Count(usize, u64),
     End(usize),
-    /// The program of a thing can be read or not.
+    /// The values of a counted thing can be read from now on, or not.
     Show(usize, bool),
-    /// A column of a thing can be read or not.
+    /// A column of a counted thing can be read from now on, or not.
     Read(usize, usize, bool),
-    /// A thing restarts its count at this value.
+    /// A counted thing restarts its count at this value.
     Reset(usize, u64),
     Turn,
     Collect,
@@ -51,14 +51,14 @@ struct Thing {
     can: [bool; COLUMNS],
 }
 
-/// Expected aggregate of a column.
+/// Expected aggregate of a column, computed by the tests' model.
 #[derive(Clone, Debug, Default)]
 struct Expected {
     sum: u64,
     has_value: bool,
     since: u64,
     collected: u64,
-    /// Last value of each thing of the last collection.
+    /// Last value of each counted thing in the last collection.
     last: BTreeMap<u32, Option<u64>>,
 }
 
@@ -110,7 +110,7 @@ fn level(things: &[&Thing]) -> (Option<u64>, u32) {
     ((can.clone().count() > 0).then_some(sum), u32::try_from(things.len() - can.count()).unwrap())
 }
 
-/// Delivers the things that are shown.
+/// Provider that delivers the counted things whose values can be read.
 struct World(Arc<Catalogue>, Arc<Mutex<Vec<Thing>>>);
 
 impl Provider for World {
@@ -154,17 +154,17 @@ fn countersets(instance_type: InstanceType) -> Arc<Catalogue> {
     Arc::new(Catalogue { countersets: vec![Arc::new(set)], ..Catalogue::default() })
 }
 
-/// Row of a table: user, and for each column the value, the number of missing instances and the start of counting.
+/// Row of a result: user, and for each column the value, the number of missing instances and the start of counting.
 type RowOf = (u32, Vec<(Option<u64>, u32, Option<u64>)>);
 
-/// Expected rows of a query.
+/// Model of a query's rows: the expected values of its aggregates.
 #[derive(Default)]
 struct Book {
-    /// Expected counts by user, and by name where names are kept apart.
+    /// Expected counts by user, and by name for the instance type that separates names.
     counts: BTreeMap<(u32, Option<usize>), [Expected; COLUMNS]>,
-    /// Owner of the row of type 12, which adds up ended instances too.
+    /// Owner of the aggregate of instance type 12, which adds up ended instances too.
     user: Option<u32>,
-    /// Last known values of all things that ever existed, for type 12.
+    /// Last known values of all counted things that ever existed, for instance type 12.
     levels: BTreeMap<u32, [Option<u64>; COLUMNS]>,
 }
 
@@ -223,7 +223,7 @@ impl Book {
     }
 }
 
-/// Returns the last `count` rows of a query: its aggregates.
+/// Returns the last `count` rows of a query's result: its aggregates.
 fn shown(query: &mut Query, count: usize) -> Vec<RowOf> {
     let snapshot = collected(query);
     let annex = &snapshot.annex()[0];
@@ -268,7 +268,7 @@ fn event() -> impl Strategy<Value = Event> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Aggregates are what was counted, whatever begins, ends, cannot be read and returns, for two users.
+    /// Aggregates equal the model, whichever things begin, end, cannot be read and return, for two users.
     #[test]
     fn aggregates_are_what_was_counted(events in prop::collection::vec(event(), 0..60)) {
         use InstanceType as T;
@@ -336,7 +336,7 @@ proptest! {
     }
 }
 
-/// Names that have gone are forgotten.
+/// Counts of an instance name without instances are forgotten.
 #[test]
 fn counts_of_vanished_names_are_dropped() {
     let told = Arc::<Mutex<Vec<Thing>>>::default();
@@ -365,7 +365,7 @@ fn counts_of_vanished_names_are_dropped() {
     assert!(then[1].1 > first[1].1, "it is kept anew");
 }
 
-/// A filter that no collection used for a while is forgotten with its counts. One in use keeps them.
+/// An instance filter that no collection used for a while is forgotten with its counts. One in use keeps them.
 #[test]
 fn unused_filters_are_forgotten() {
     let counter = counter(1, "C", CounterType::PERF_COUNTER_BULK_COUNT, None);

@@ -14,48 +14,48 @@ use self::near::{nearest_words, vocabulary};
 use self::rank::{Rank, Ranking};
 use self::words::{SearchedWord, words};
 
-/// Maximum number of words of a query that are used, so that a long query cannot keep a server busy.
+/// Maximum number of words of a search that are used, so that a long query cannot keep a server busy.
 const WORDS_MAX: usize = 16;
-/// Common words that are ignored if the query has other words: they say nothing about the counter.
+/// Common words that a search ignores if it has other words: they say nothing about the counter.
 const IGNORED: [&str; 19] = [
     "a", "an", "and", "by", "for", "how", "in", "is", "many", "much", "my", "of", "on", "per", "the", "to",
     "what", "which", "with",
 ];
 
-/// Result of a search.
+/// Result of a search for counters.
 #[derive(Clone, Debug, Default)]
 pub struct SearchResult {
-    /// Counters that match, best first.
+    /// Counters that match the search, best first.
     ///
     /// They contain all words of the query. If no counter does, they contain most of the words.
     pub matches: Vec<CounterMatch>,
-    /// Words that no counter contains. If there are any, nothing matches.
+    /// Words of the search that no counter contains. If there are any, nothing matches.
     pub unknown: Vec<UnknownWord>,
-    /// Searched words of the query, in lower case, without common words such as "of".
+    /// Words of the query that are searched, in lower case, without common words such as "of".
     pub words: Vec<String>,
 }
 
-/// Word of a query that no counter contains.
+/// Word of a search query that no counter contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownWord {
-    /// The word, in lower case.
+    /// Unknown word of the search query, in lower case.
     pub word: String,
-    /// Similarly spelled words that the countersets contain, nearest first; at most three.
+    /// Words in the countersets that are spelled like the unknown word, nearest first; at most three.
     pub nearest: Vec<String>,
 }
 
-/// Counter that matched a search.
+/// Counter that matched a search for words.
 #[derive(Clone, Debug)]
 pub struct CounterMatch {
-    /// Counterset of the counter.
+    /// Counterset of the matching counter.
     pub counterset: Arc<Counterset>,
-    /// Words of the query that the counter contains, in the order of the query.
+    /// Words of the search query that the counter contains, in the order of the query.
     pub words: Vec<String>,
     index: usize,
 }
 
 impl CounterMatch {
-    /// Returns the counter that matched.
+    /// Returns the counter that matched the search.
     #[must_use]
     pub fn counter(&self) -> Option<&Counter> {
         self.counterset.counters.get(self.index)
@@ -67,7 +67,7 @@ impl CounterMatch {
         self.counter().is_some_and(Counter::is_never_there)
     }
 
-    /// Returns the path of the counter in all instances.
+    /// Returns the counter path of the matching counter in all instances.
     #[must_use]
     pub fn path(&self) -> String {
         self.counter().map(|counter| path_of(&self.counterset, counter)).unwrap_or_default()
@@ -81,7 +81,7 @@ impl CounterMatch {
     }
 }
 
-/// Returns the path of a counter in all instances.
+/// Returns the counter path of a counter in all instances.
 #[must_use]
 pub fn path_of(set: &Counterset, counter: &Counter) -> String {
     let instance = if set.instance_type.is_multiple() { "(*)" } else { "" };
@@ -153,14 +153,15 @@ pub fn find(countersets: &[Arc<Counterset>], query: &str) -> SearchResult {
 }
 
 impl CounterMatch {
-    /// Returns the sort key of this match, which orders counters of equal rank.
+    /// Returns the sort key of this search match, which orders counters of equal rank.
     fn place(&self) -> (String, &str, Guid, usize) {
         let set = &*self.counterset;
         (set.name.to_lowercase(), &*set.name, set.guid, self.index)
     }
 }
 
-/// Keeps the counters that contain the most words: all of them, or at least half if no counter contains all.
+/// Keeps the counters that contain the most words of the query: all of them, or at least half if no counter contains
+/// all.
 fn keep_best(ranked: &mut Vec<(Rank, CounterMatch)>, words: usize) {
     let count = |found: &CounterMatch| found.words.len();
     // Counters that never have a value are not shown unless they are requested. They must not hide others.
@@ -171,14 +172,14 @@ fn keep_best(ranked: &mut Vec<(Rank, CounterMatch)>, words: usize) {
     ranked.retain(|(rank, found)| rank.is_exact() || count(found) >= least);
 }
 
-/// Parsed query of a search.
+/// Parsed query of a search for counters.
 struct SearchQuery {
-    /// The text as written, without blanks around it.
+    /// Text of the search query as written, without blanks around it.
     text: String,
-    /// Counterset and counter, if the text is a counter path.
+    /// Names of counterset and counter, if the search query is a counter path.
     path: Option<(String, String)>,
     words: Vec<SearchedWord>,
-    /// `true` if the text has a percent sign, so that percentage counters are preferred.
+    /// `true` if the search query has a percent sign, so that percentage counters are preferred.
     is_share: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Ranking of the counters that match a query.
+//! Ranks the counters that match a search query.
 
 use perfset_catalogue::{SearchWords, search_words};
 use perfset_core::{Counter, Counterset};
@@ -6,16 +6,16 @@ use perfset_core::{Counter, Counterset};
 use super::SearchQuery;
 use super::words::{Occurrence, SearchedWord, words};
 
-/// Rank of a counter among those that match a query: the lowest rank is the best.
+/// Rank of a counter among those that match a search query: the lowest rank is the best.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
     is_not_exact: bool,
-    /// `true` if the query is the name of a counter of several instances. Users mean the counter of the whole machine
-    /// first.
+    /// `true` if the search query is the name of a counter of several instances. Users mean the counter of the whole
+    /// machine first.
     is_exact_of_several: bool,
     is_never_there: bool,
     missing_words: usize,
-    /// `true` if the query has a percent sign, and the unit of the counter is not percent.
+    /// `true` if the search query has a percent sign, and the unit of the counter is not percent.
     is_no_share: bool,
     sense: Sense,
     cost: u32,
@@ -24,29 +24,30 @@ pub struct Rank {
     /// `true` if the catalogue does not name this counter as the first one to try in its counterset.
     is_not_first: bool,
     detail: u32,
-    /// Number of words of the counter's name that the query does not have.
+    /// Number of words of the counter's name that the search query does not have.
     other_words: usize,
 }
 
 impl Rank {
-    /// Returns `true` if the query is the counter's name or path.
+    /// Returns `true` if the search query is the counter's name or path.
     pub fn is_exact(&self) -> bool {
         !self.is_not_exact
     }
 }
 
-/// Relation of the whole query to a counter.
+/// Relation of a whole search query to a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Sense {
-    /// The query is the counter's name, with or without the counterset's name, or one of the counter's search words.
+    /// The search query is the counter's name, with or without the counterset's name, or one of the counter's search
+    /// words.
     Counter,
-    /// The query is the name of the counterset, or one of the counterset's search words.
+    /// The search query is the name of the counterset, or one of the counterset's search words.
     Counterset,
-    /// The query is no name: its words occur in the texts of the counter or counterset.
+    /// The search query is no name: its words occur in the texts of the counter or counterset.
     Words,
 }
 
-/// Kind of text in which a word is searched, such as a name or a help text. A match in a name costs the least; see
+/// Kind of text in which a searched word occurs, such as a name or a help text. A match in a name costs the least; see
 /// `cost`.
 #[derive(Clone, Copy)]
 enum SearchField {
@@ -63,8 +64,8 @@ enum SearchField {
     Source,
 }
 
-/// Returns the cost of a match, by the kind of text and the kind of occurrence. Several words in names and phrases cost
-/// less than one in a help text.
+/// Returns the cost of a searched word's match, by the kind of text and the kind of occurrence. Several words in names
+/// and phrases cost less than one in a help text.
 fn cost(field: SearchField, occurrence: Occurrence) -> u32 {
     let field = match field {
         SearchField::CounterName => 0,
@@ -84,17 +85,18 @@ fn cost(field: SearchField, occurrence: Occurrence) -> u32 {
     occurrence.saturating_add(field)
 }
 
-/// Ranks counters for one query.
+/// Ranking of counters for one search query.
 pub struct Ranking<'q> {
     query: &'q SearchQuery,
-    /// `true` for each word of the query that some counter contains.
+    /// `true` for each word of the search query that some counter contains.
     is_known: Vec<bool>,
 }
 
 /// Part of the ranking that all counters of a counterset have in common.
 pub struct CountersetRanking {
     catalogue: Option<&'static SearchWords>,
-    /// Cost of each word of the query; `None` if neither the counterset's name nor its search words contain the word.
+    /// Cost of each word of the search query; `None` if neither the counterset's name nor its search words contain the
+    /// word.
     costs: Vec<Option<u32>>,
     is_called: bool,
 }
@@ -104,8 +106,8 @@ impl<'q> Ranking<'q> {
         Self { query, is_known: vec![false; query.words.len()] }
     }
 
-    /// Returns the words of the query that no counter contains. A query without words, such as "%%", counts as one such
-    /// word.
+    /// Returns the words of the search query that no counter contains. A query without words, such as "%%", counts as
+    /// one such word.
     pub fn unknown(&self) -> impl Iterator<Item = &str> {
         let words = self.query.words.iter().zip(&self.is_known);
         let has_none = self.query.words.is_empty() && !self.query.text.is_empty();
@@ -124,8 +126,8 @@ impl<'q> Ranking<'q> {
         CountersetRanking { catalogue, costs, is_called }
     }
 
-    /// Returns the rank of a counter, and the words of the query that it contains. Returns `None` if it contains none
-    /// and the query is not its name.
+    /// Returns the rank of a counter, and the words of the search query that it contains. Returns `None` if it
+    /// contains none and the query is not its name.
     pub fn counter(
         &mut self,
         of_set: &CountersetRanking,
@@ -190,7 +192,7 @@ impl<'q> Ranking<'q> {
         Some((rank, found))
     }
 
-    /// Returns `true` if the query is the name of the counter or its path, in upper or lower case.
+    /// Returns `true` if the search query is the name of the counter or its path, in upper or lower case.
     fn is_name(&self, set: &Counterset, name: &str) -> bool {
         let is_same = |a: &str, b: &str| {
             a.chars().flat_map(char::to_lowercase).eq(b.chars().flat_map(char::to_lowercase))

@@ -10,12 +10,12 @@ use super::*;
 
 const QUERIES: &str = include_str!("../../../../../testdata/find/queries.tsv");
 
-/// Every built-in counterset.
+/// Returns every built-in counterset.
 fn built_in() -> Vec<Arc<Counterset>> {
     catalogue::ALL.iter().map(|set| Arc::new((*set).clone())).collect()
 }
 
-/// Counterset with these counters: name and help text of each.
+/// Returns a counterset with these counters: name and help text of each.
 fn counterset(number: u128, name: &str, counters: &[(&str, &str)]) -> Arc<Counterset> {
     let mut set = Counterset::unnamed(Guid::from_u128(number), InstanceType::Single);
     set.name = Cow::Owned(name.to_owned());
@@ -190,7 +190,7 @@ fn hostile_queries_end_soon() {
     }
 }
 
-/// Countersets with names and help texts as other programs might give them.
+/// Returns a strategy for countersets with names and help texts as other programs might give them.
 fn any_countersets() -> impl Strategy<Value = Vec<Arc<Counterset>>> {
     let text =
         || prop_oneof!["[a-cA-C /%.'0-2s]{1,9}", "\\PC{1,6}", any::<String>().prop_map(|s| format!("x{s}"))];

@@ -1,13 +1,13 @@
-//! Words of texts, and where a searched word occurs in them.
+//! Words of texts, and the occurrences of a searched word in them.
 
 /// Kind of occurrence of a searched word in a text, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Occurrence {
-    /// A whole word, or a whole part of a name such as `SwapFree`.
+    /// Occurrence as a whole word, or as a whole part of a name such as `SwapFree`.
     Whole,
-    /// A whole word or part, with or without a plural ending.
+    /// Occurrence as a whole word or part, with or without a plural ending.
     Inflected,
-    /// The beginning of a word or part.
+    /// Occurrence at the beginning of a word or part.
     Beginning,
 }
 
@@ -15,11 +15,11 @@ pub enum Occurrence {
 /// begins at every letter.
 const LETTERS_MAX: usize = 64;
 
-/// Word of a query, in lower case.
+/// Word of a search query, in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchedWord {
     pub word: String,
-    /// The word without its plural ending.
+    /// Searched word without its plural ending.
     singular: Option<String>,
 }
 
@@ -32,8 +32,8 @@ impl SearchedWord {
         Self { word, singular }
     }
 
-    /// Returns the best kind of match of this word in a word of a text: at its start, or at the start of one of its
-    /// parts.
+    /// Returns the best kind of match of this searched word in a word of a text: at its start, or at that of one of
+    /// its parts.
     pub fn occurs_in(&self, word: &str) -> Option<Occurrence> {
         let singular = self.singular.as_deref();
         occurrence(word, &self.word).or_else(|| {
@@ -41,7 +41,7 @@ impl SearchedWord {
         })
     }
 
-    /// Returns the best kind of match of this word in a text.
+    /// Returns the best kind of match of this searched word in a text.
     pub fn occurs_in_text(&self, text: &str) -> Option<Occurrence> {
         if !may_occur(text, &self.word) {
             return None;
@@ -49,7 +49,7 @@ impl SearchedWord {
         words(text).filter_map(|word| self.occurs_in(word)).min()
     }
 
-    /// Returns `true` if `word` is this word, or its singular or plural.
+    /// Returns `true` if `word` is this searched word, or its singular or plural.
     pub fn is(&self, word: &str) -> bool {
         let is_whole =
             |searched: &str| begins(word, searched).is_some_and(|(_, behind)| is_plural_ending(behind));

@@ -1,4 +1,4 @@
-//! Paths that come and go, and the greatest of many values.
+//! Tests of counter paths that are added and removed, and of the greatest of many values.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -35,12 +35,12 @@ impl QueryHandle for Interrupted {
     }
 }
 
-/// Change of a query, or a step of it.
+/// Step of a test: a change of a query by paths, or a collection.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Add(usize),
     Remove(usize),
-    /// A collection with an outcome of [`Interrupted`].
+    /// Collection of the query with an outcome of [`Interrupted`].
     Collect(u8),
 }
 
@@ -105,7 +105,7 @@ fn lines(query: &PathQuery) -> Vec<String> {
     query.values().iter().map(|v| format!("{} {}", v.path, line(v))).collect()
 }
 
-/// What is taken out is asked no more; what stays keeps its interval, and is where its position says.
+/// A removed path is no longer collected; the other paths keep their older sample, and move up to their new positions.
 #[test]
 fn paths_can_be_taken_out() {
     let (mut machine, provider) = machine();

@@ -1,4 +1,4 @@
-//! Grammar, binding and values of paths.
+//! Tests of the grammar, binding and values of counter paths.
 
 use perfset_catalogue::perfset_engine as own;
 use perfset_core::*;
@@ -142,7 +142,7 @@ fn machine() -> (Machine, Scripted) {
     (machine, provider)
 }
 
-/// Values of one path after two collections, `name#occurrence counter=value`.
+/// Returns the values of one path after two collections, as `name#occurrence counter=value`.
 fn values(path: &str) -> Result<Vec<String>, String> {
     let (mut machine, provider) = machine();
     let mut query = PathQuery::open(&mut machine).unwrap();

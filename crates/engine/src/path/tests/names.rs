@@ -1,4 +1,4 @@
-//! Names of instances, paths made and checked, wildcards expanded, and what there is.
+//! Tests of instance names, of paths that are made and checked, of wildcards, and of lists of names.
 
 use super::*;
 
@@ -99,7 +99,7 @@ proptest! {
     }
 }
 
-/// What is in the tables of the documents: System without instances, and a set with some.
+/// Returns a machine with the countersets in the tables of the documents: System without instances, and one with some.
 fn documented() -> Machine {
     let (machine, provider) = machine();
     provider.with(|s| {
@@ -211,7 +211,7 @@ fn wildcards_are_expanded() {
     assert_eq!(PdhStatus::from(&empty), PdhStatus::PDH_INVALID_PATH, "none there now");
 }
 
-/// What [`expand`] gives can be added, and means one instance.
+/// Each path to which [`expand`] expands can be added, and selects one instance.
 #[test]
 fn each_expanded_path_finds_its_instance() {
     let mut machine = documented();

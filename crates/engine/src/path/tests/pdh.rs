@@ -1,8 +1,8 @@
-//! Raw counters, formatted values and their statuses.
+//! Tests of raw counters, formatted values and their statuses in PDH's terms.
 
 use super::*;
 
-/// 100 ns since 1601 of the first sample.
+/// Time of the first sample in 100 ns since 1601.
 const START: i64 = perfset_core::clock::UNIX_EPOCH_100NS;
 
 const LARGE: Format = Format::new(FormatKind::Large);
@@ -16,7 +16,7 @@ fn query(paths: &[&str]) -> (Machine, Scripted, PathQuery) {
     (machine, provider, query)
 }
 
-/// Takes a sample of these rows: name, id, and the values of the wanted counters.
+/// Collects a sample of these rows: name, id, and the values of the wanted counters.
 fn collect(query: &mut PathQuery, provider: &Scripted, rows: &[(&'static str, u32, &[u64])]) {
     let row = |(name, id, values): &(&'static str, u32, &[u64])| {
         (*name, *id, values.iter().map(|value| Ok(*value)).collect())
@@ -60,7 +60,7 @@ fn raw_counters_of_every_value() {
     assert_eq!(query.raw_counters(&values[rate..=rate])[0].second, 1_000_000_000, "one second later");
 }
 
-/// The raw counters of two samples give what the query gives: also with clocks of a counterset's own.
+/// Values computed from the raw counters of two samples equal those of the query, also with a counterset's own clock.
 #[test]
 fn raw_counters_hold_what_values_take() {
     let (mut machine, provider) = machine();
@@ -332,8 +332,7 @@ fn paths_for_readers_of_paths_of_pdh() {
     assert_eq!(query.values()[0].pdh_path(None).to_string(), r"\Perfset Engine\Collections/sec");
 }
 
-/// Of a real machine's blocks the raw counters of two samples give what the query gives, clocks of the objects' own
-/// included.
+/// Values computed from a real machine's raw counters equal those of the query, also with the objects' own clocks.
 #[test]
 fn raw_counters_of_a_real_machine() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/v1/windows-vista");

@@ -1,4 +1,4 @@
-//! Values read through an index of the sample, beside a search through all values of the snapshot.
+//! Tests of values read through an index of the sample, against a search through all values of the snapshot.
 
 use std::cell::OnceCell;
 
@@ -20,7 +20,7 @@ const PATHS: [&str; 9] = [
     r"\Perfset Engine\Collections/sec",
 ];
 
-/// Rows of a sample: name, id, birth, and what is special about it.
+/// Row of a sample: name, id, birth, and the special property of its values.
 #[derive(Clone, Debug)]
 struct TestRow(&'static str, u32, u64, Oddity);
 
@@ -34,7 +34,7 @@ enum Oddity {
 
 #[derive(Clone, Debug)]
 struct TestSample {
-    /// `None` repeats the rows of the sample before.
+    /// Rows of the sample; `None` repeats those of the sample before.
     rows: Option<Vec<TestRow>>,
     fails: bool,
     step: u64,
@@ -71,7 +71,7 @@ fn told(path: usize, value: &Value<'_>, occurrence: usize) -> String {
     )
 }
 
-/// The values of the last sample, path by path, by a search through all values for each of them.
+/// Returns the values of the last sample, path by path, by a search through all values for each path.
 fn searched(query: &PathQuery) -> Vec<String> {
     let pair = query.pair();
     let all: Vec<Value<'_>> = pair.new.values(pair.old).collect();
@@ -153,8 +153,7 @@ fn read(query: &PathQuery) -> (Vec<String>, Vec<RawCounter>, Vec<String>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// An index that is kept while the blocks keep their structure returns what a new one does, and what is found
-    /// without any.
+    /// Values read through a kept index equal those read through a new one, and those found without an index.
     #[test]
     fn an_index_changes_nothing(samples in samples(), paths in prop::collection::vec(0..PATHS.len(), 1..6)) {
         let (mut machine, provider) = machine();
@@ -190,7 +189,8 @@ proptest! {
     }
 }
 
-/// An index serves each sample whose block, and that of the sample before, have the structure of the last but one.
+/// An index is reused for each sample whose block, like that of the sample before, has the structure of the last but
+/// one.
 #[test]
 fn an_index_is_kept() {
     let (mut machine, provider) = machine();

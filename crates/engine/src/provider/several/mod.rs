@@ -1,4 +1,4 @@
-//! Countersets of several instances.
+//! Providers of countersets with several instances.
 
 use std::fmt::Debug;
 use std::num::NonZeroU64;
@@ -16,19 +16,20 @@ use crate::facts::{Fact, FactOptions};
 use crate::rows::Rows;
 use crate::total::{Member, Sum, Totals};
 
-/// Instances of a counterset, with the sources of their values.
+/// Source of a counterset's instances, with the sources of their values.
 pub trait InstanceSource: Debug + Send {
-    /// `true` if a row `_Total` follows the instances. Then no instance may have that [name](TOTAL_NAME), in upper or
-    /// lower case: [`find`](Self::find) must rename such an instance, or users cannot select one of the two rows.
+    /// `true` if a row `_Total` follows the rows of the instances. Then no instance may have that [name](TOTAL_NAME),
+    /// in upper or lower case: [`find`](Self::find) must rename such an instance, or users cannot select one of the
+    /// two rows.
     const HAS_TOTAL: bool = false;
 
     /// `true` if some values must be waited for: then [`begin`](Self::begin) is called at the start of a collection.
     const WAITS: bool = false;
 
-    /// Returns the counterset that the instances belong to. [`MultiInstanceProvider::new`] calls this once.
+    /// Returns the counterset to which the instances belong. [`MultiInstanceProvider::new`] calls this once.
     fn counterset(&self) -> Counterset;
 
-    /// Finds the instances. Reads only what their names need.
+    /// Finds the present instances of the counterset. Reads only what their names need.
     ///
     /// # Errors
     /// If the instances cannot be listed; finding no instances is not an error.
@@ -43,7 +44,7 @@ pub trait InstanceSource: Debug + Send {
         let _ = (indexes, counters, until);
     }
 
-    /// Describes the sources that have not responded in time, for users.
+    /// Describes, for users, the sources of the instances that have not responded in time.
     fn late(&self) -> Vec<Text> {
         Vec::new()
     }
@@ -96,8 +97,8 @@ pub enum Total {
     Sum(CounterId),
     /// Sum of two counters over the rows, for a counter that is their sum in each row.
     SumOfTwo(CounterId, CounterId),
-    /// Mean, or a value that the source itself has, computed by [`InstanceSource::total`]. Two samples of this value
-    /// are compared only if they have the same instances.
+    /// Total that is no sum, such as a mean or a value that the source itself has, computed by
+    /// [`InstanceSource::total`]. Two samples of this value are compared only if they have the same instances.
     Own,
 }
 
@@ -118,7 +119,7 @@ impl Total {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InstanceKey {
-    /// Name of the instance; it need not be unique.
+    /// Name of the instance; other instances may have the same name.
     pub name: String,
     /// Id that distinguishes instances of the same name: a process id, an index.
     pub id: InstanceId,
@@ -127,27 +128,27 @@ pub struct InstanceKey {
 }
 
 impl InstanceKey {
-    /// Creates the identity of an instance without a start.
+    /// Creates the identity of an instance without a start time.
     #[must_use]
     pub fn new(name: impl Into<String>, id: InstanceId) -> Self {
         Self { name: name.into(), id, birth: None }
     }
 
-    /// Sets the start of the instance.
+    /// Sets the start time of the instance.
     #[must_use]
     pub fn birth(self, birth: Birth) -> Self {
         Self { birth, ..self }
     }
 
-    /// Returns `true` if this key can be the given instance: id and name are equal, and so is the start if both are
-    /// known.
+    /// Returns `true` if this key can be that of the given instance: id and name are equal, and so is the start if
+    /// both are known.
     fn is_of(&self, instance: &Identity<'_>) -> bool {
         self.id == instance.instance_id
             && self.name.encode_utf16().eq(instance.instance.units())
             && (self.birth == instance.birth || self.birth.is_none() || instance.birth.is_none())
     }
 
-    /// Returns the start of the instance; if there is none, a number made of its name.
+    /// Returns the start time of the instance; if there is none, a number made of its name.
     ///
     /// It identifies a member of a total. An instance that has no start at first and one later has been replaced by
     /// another.
@@ -156,14 +157,14 @@ impl InstanceKey {
     }
 }
 
-/// Returns the FNV-1a hash of a name.
+/// Returns the FNV-1a hash of an instance name.
 fn hash_of(name: &str) -> u64 {
     name.bytes().fold(FNV_BASIS, fnv)
 }
 
-/// Name of the row for all instances.
+/// Instance name of the row that stands for all instances.
 pub const TOTAL_NAME: &str = "_Total";
-/// Id of the row for all instances.
+/// Instance id of the row that stands for all instances.
 pub const TOTAL_ID: InstanceId = InstanceId(0xFFFF_FFFE);
 
 /// Returns a birth that distinguishes sums over different sets of instances: a hash of their ids and births, the same
@@ -211,14 +212,15 @@ pub struct MultiInstanceProvider<I> {
     totals: Totals<CounterId>,
     /// Counters whose values are added up over the rows in this collection.
     added: Vec<CounterId>,
-    /// Collection that `begin` announced.
+    /// Collection that [`Provider::begin`] announced.
     collection: Option<Collection>,
-    /// Indexes of the instances that a collection waits for. The memory is reused.
+    /// Indexes of the instances for which a collection waits. The memory is reused.
     indexes: Vec<usize>,
 }
 
 impl<I: InstanceSource> MultiInstanceProvider<I> {
-    /// Creates a provider of these instances. The origin of their values is the name of the counterset's provider.
+    /// Creates a provider for the instances of a source. The origin of their values is the name of the counterset's
+    /// provider.
     #[must_use]
     pub fn new(instances: I) -> Self {
         let counterset = instances.counterset();
@@ -235,20 +237,20 @@ impl<I: InstanceSource> MultiInstanceProvider<I> {
         }
     }
 
-    /// Sets the origin of the values, a text for users: an operating system, a program.
+    /// Sets the origin of the counterset's values, a text for users: an operating system, a program.
     #[must_use]
     pub fn origin(mut self, origin: impl Into<Text>) -> Self {
         Arc::make_mut(&mut self.catalogue).origin = origin.into();
         self
     }
 
-    /// Sets the monotonic clock of [`Collection::elapsed_ns`].
+    /// Sets the monotonic clock from which [`Collection::elapsed_ns`] is read.
     #[must_use]
     pub fn clock(self, elapsed_ns: fn() -> u64) -> Self {
         Self { elapsed_ns, ..self }
     }
 
-    /// Returns the instances, for tests that change their sources.
+    /// Returns the source of the instances, for tests that change it.
     #[must_use]
     pub fn source_mut(&mut self) -> &mut I {
         &mut self.instances
@@ -262,7 +264,7 @@ impl<I: InstanceSource> MultiInstanceProvider<I> {
         Ok(self.instances.find(collection)?)
     }
 
-    /// Adds up the counters of `_Total` that are sums of rows.
+    /// Adds up the counters of the row `_Total` that are sums over the instances.
     fn add_up(&mut self, want: &CollectRequest<'_>, collection: &mut Collection) {
         let Self { instances, totals, added, .. } = self;
         added.clear();

@@ -6,7 +6,7 @@ use crate::facts::FactKind;
 use crate::filters::{InstanceFilter, InstanceFilters};
 use crate::pattern::Pattern;
 
-/// Any counterset would do.
+/// Scripted instances of a counterset; any counterset would do.
 #[derive(Debug, Default)]
 struct Scripted {
     keys: Vec<InstanceKey>,
@@ -39,7 +39,7 @@ impl InstanceSource for Scripted {
     }
 }
 
-/// Rows of a collection, and their cells in the columns of the counters.
+/// Rows of a collection, and the counters that are their columns.
 struct Collected {
     rows: Rows,
     counters: Vec<CounterId>,
@@ -178,7 +178,7 @@ fn births_of_totals() {
     }
 }
 
-/// A count stays as it is when an instance goes, and takes of one that comes what that counts from then on.
+/// A total of counts stays unchanged when an instance ends, and grows only by counts since a new one begins.
 #[test]
 fn instances_come_and_go() {
     type Step = (fn(&mut Scripted), u64);
@@ -209,7 +209,7 @@ fn instances_come_and_go() {
     assert!(since.is_some());
 }
 
-/// Checks that an instance that gets a birth is taken for another one: its past is not added, however much that is.
+/// Checks that an instance that gets a birth counts as a new one: its earlier count is not added to the total.
 #[test]
 fn an_instance_without_a_birth_is_replaced() {
     let mut provider = scripted(vec![Ok(20.into()), Ok(300.into())]);
@@ -247,7 +247,7 @@ fn list_failure_fails_the_collection() {
     assert_eq!(error, Err(SourceError::UnknownCounterset(other)));
 }
 
-/// Facts are those of the instance with that name, id and birth; an unknown birth fits every other.
+/// Facts belong to the instance with that name, id and birth; an unknown birth fits every other.
 #[test]
 fn facts_of_an_instance() {
     let birth = NonZeroU64::new;
