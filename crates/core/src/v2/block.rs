@@ -426,8 +426,8 @@ impl<'a> Instance<'a> {
         self.values
     }
 
-    /// Returns the place of the instance in its V2 block, if its values are cells of 16 bytes that size fields can
-    /// reach.
+    /// Returns the offsets of the instance in its V2 block; `None` if its values are not cells of 16 bytes, or lie too
+    /// far behind.
     #[must_use]
     pub fn place(&self) -> Option<InstancePlace> {
         let name_at = self.offset.checked_add(size_of::<raw::InstanceHeader>())?;
@@ -440,7 +440,7 @@ impl<'a> Instance<'a> {
     }
 }
 
-/// Place of an instance's values in a V2 block, to read them again without another check.
+/// Offset and number of an instance's values in a V2 block, to read them again without another check.
 ///
 /// It also serves other blocks with the same structure: those in which only values changed.
 #[derive(Clone, Copy, Debug)]
@@ -463,7 +463,7 @@ impl ValuesPlace {
     }
 }
 
-/// Place of an instance in a V2 block, like [`ValuesPlace`].
+/// Offsets of an instance's name and values in a V2 block, to read them again like [`ValuesPlace`].
 #[derive(Clone, Copy, Debug)]
 pub struct InstancePlace {
     name_at: u32,
@@ -473,7 +473,7 @@ pub struct InstancePlace {
 }
 
 impl InstancePlace {
-    /// Returns the id of the instance at this place.
+    /// Returns the id of the instance that has these offsets.
     #[must_use]
     pub fn id(&self) -> InstanceId {
         self.id
