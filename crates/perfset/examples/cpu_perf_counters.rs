@@ -1,4 +1,4 @@
-//! All counters of all processors, read into a struct: the counterpart in Rust of the class `CpuPerfCounters` in
+//! Example that reads all counters of all processors into a struct: the counterpart of `CpuPerfCounters` in
 //! Microsoft's documents.
 //!
 //! Works on the bytes of the block, as a C program would, and every length is checked, by the view. Takes ten samples,
@@ -14,7 +14,7 @@ use perfset::formula::{Reading, timer_share_inverse};
 use perfset::v2::{Block, Body};
 use perfset::{CounterId, Entry, Query, RawValue, Snapshot, Status};
 
-/// The raw counters of one row of Processor Information. `None`: this machine does not have the value.
+/// Raw counters of one instance of the counterset Processor Information. `None`: this machine does not have the value.
 #[derive(Clone, Debug, Default)]
 struct CpuPerfData {
     instance: String,
@@ -53,7 +53,7 @@ struct CpuPerfData {
 }
 
 impl CpuPerfData {
-    /// The field of a counter; counters that are newer than this program have none.
+    /// Returns the field for the value of a counter; `None` if the counter is newer than this program.
     fn field(&mut self, counter: CounterId) -> Option<&mut Option<u64>> {
         Some(match counter {
             cpu::PERCENT_PROCESSOR_TIME => &mut self.processor_time,
@@ -92,7 +92,7 @@ impl CpuPerfData {
     }
 }
 
-/// One sample: the clocks, and a row for each processor, node and the machine.
+/// Sample of all processors: the clocks, and a row for each processor, each node and the machine.
 #[derive(Clone, Debug, Default)]
 struct CpuSample {
     clocks: ClockReading,
@@ -166,7 +166,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// PERF_100NSEC_TIMER_INV: the raw values are idle time, in the unit of the 100 ns clock.
+/// Computes `% Processor Time` from two raw values of PERF_100NSEC_TIMER_INV: idle time, in the unit of the 100 ns
+/// clock.
 fn percent_processor_time(
     old_clocks: &ClockReading,
     old: &CpuPerfData,

@@ -1,4 +1,4 @@
-//! A small HTTP server that publishes its counters.
+//! Example of a small HTTP server that publishes its counters.
 //!
 //! ```sh
 //! cargo run -p perfset --example http_counters                      # then, in another terminal:
@@ -25,21 +25,21 @@ use tiny_http::{Request, Response, Server};
 #[derive(Counterset)]
 #[counterset(provider = "Http Example", name = "Http Example", instances = "multiple", stripes = 8)]
 struct Route {
-    /// Requests that were answered.
+    /// Requests to the route that got a response.
     #[counter(name = "Requests/sec", unit = "/s")]
     requests: Counter64,
-    /// Requests that were answered since the program started.
+    /// Requests to the route that got a response since the program started.
     #[counter(name = "Requests", type = "perf_counter_large_rawcount")]
     total: Counter64,
-    /// How long an answer takes, on average.
+    /// Mean time from a request to the route to its response.
     #[counter(name = "Average Latency", unit = "s")]
     latency: AverageTimer,
-    /// Requests that are being answered now.
+    /// Requests to the route that have no response yet.
     #[counter(name = "Active Requests")]
     active: Gauge,
 }
 
-/// A route that is known: its counters, and what it answers.
+/// Route that the server knows: its counters, and the text of its response.
 struct Known {
     counters: PublishedInstance<Route>,
     text: fn() -> String,
@@ -87,7 +87,7 @@ impl Routes {
     }
 }
 
-/// Handles requests on that socket, with this number of threads.
+/// Handles HTTP requests on a socket, with this number of threads.
 fn serve(listener: TcpListener, threads: usize) -> Result<(), Box<dyn Error + Send + Sync>> {
     if let Some(problem) = publish::problem() {
         eprintln!("nobody will see the counters: {problem}");

@@ -1,4 +1,4 @@
-//! Selects the local machine and its backend on this system.
+//! Local machine of this system, with its backend.
 
 use std::env;
 use std::ffi::OsString;
@@ -48,7 +48,7 @@ pub fn inventory() -> Option<InventoryReader> {
     environment.capture().is_none().then(|| InventoryReader::new(backend::roots(reads_environment)))
 }
 
-/// Returns an independent handle to this machine, with its own providers, file descriptors and locks.
+/// Returns an independent handle to the local machine, with its own providers, file descriptors and locks.
 ///
 /// `trusts_environment` decides whether `PERFSET_PROC`, `PERFSET_SYS`, `PERFSET_RUNTIME_DIR` and the directories of
 /// the user's session are used. A program with elevated privileges must not trust them.
@@ -58,17 +58,18 @@ pub fn separate(trusts_environment: bool) -> Machine {
     chosen(environment, false)
 }
 
-/// Use of environment variables.
+/// Use of the environment variables that replace the local machine or its functions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Environment {
     Trusted,
-    /// Like `Trusted`, except that `PERFSET_PERFLIB` is ignored: the caller might be that library.
+    /// Use like `Trusted`, except that `PERFSET_PERFLIB` is ignored: the caller might be that library.
     OfLibrary,
     Ignored,
 }
 
 impl Environment {
-    /// Returns the mode for [`local`]: `Trusted`, or `Ignored` in a program with elevated privileges.
+    /// Returns the use of environment variables for [`local`]: `Trusted`, or `Ignored` in a program with elevated
+    /// privileges.
     fn local_providers() -> Self {
         if backend::has_more_rights() { Self::Ignored } else { Self::Trusted }
     }
@@ -77,7 +78,7 @@ impl Environment {
         if self == Self::Ignored { None } else { env::var_os(name).filter(|value| !value.is_empty()) }
     }
 
-    /// Returns the path of the library whose functions replace those of the system.
+    /// Returns the path of the library whose functions replace those of the system, if a variable names it.
     fn library(self) -> Option<PathBuf> {
         if cfg!(windows) && self == Self::Trusted {
             self.get("PERFSET_PERFLIB").map(PathBuf::from)
@@ -86,7 +87,7 @@ impl Environment {
         }
     }
 
-    /// Returns the directory of a capture that replaces the machine.
+    /// Returns the directory of a capture that replaces the local machine, if a variable names it.
     fn capture(self) -> Option<PathBuf> {
         self.get("PERFSET_CAPTURE").filter(|_| self.library().is_none()).map(PathBuf::from)
     }
@@ -149,8 +150,8 @@ pub fn set_deadline(deadline: Duration) -> bool {
     backend::DEADLINE.set(deadline).is_ok()
 }
 
-/// Parses a deadline: seconds with or without a unit, such as `0.5`, `2s`, `250ms`, `1m` or `1h`, from one
-/// millisecond to one day.
+/// Parses a deadline of collections: seconds with or without a unit, such as `0.5`, `2s`, `250ms`, `1m` or `1h`, from
+/// one millisecond to one day.
 ///
 /// # Errors
 /// Description of the error in the text.
@@ -168,7 +169,7 @@ pub fn parse_deadline(text: &str) -> Result<Duration, &'static str> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// Returns the deadline in the variable `PERFSET_DEADLINE`, if it is set.
+/// Returns the deadline of collections in the variable `PERFSET_DEADLINE`, if it is set.
 ///
 /// # Errors
 /// The value of the variable and a description of the error. Machines then have the default deadline.
@@ -201,13 +202,13 @@ pub fn now() -> ClockReading {
     backend::now()
 }
 
-/// Returns only [`ClockReading::perf_time`] of [`now`], at a fifth of the cost.
+/// Returns only the [`ClockReading::perf_time`] of [`now`], at a fifth of the cost.
 #[must_use]
 pub fn perf_time() -> i64 {
     backend::perf_time()
 }
 
-/// Returns only [`ClockReading::time_100ns`] of [`now`].
+/// Returns only the [`ClockReading::time_100ns`] of [`now`], in 100 ns since 1601 UTC.
 #[must_use]
 pub fn time_100ns() -> i64 {
     backend::time_100ns()
@@ -225,13 +226,13 @@ pub fn computer_name() -> String {
     computer_name_of(&backend::own_name())
 }
 
-/// Returns the operating system and its version for display.
+/// Returns the name and version of the operating system for display.
 #[must_use]
 pub fn system() -> String {
     backend::system()
 }
 
-/// Checks that a name denotes this machine: no name, `""`, `.`, `localhost` or its own name.
+/// Checks that a machine name denotes this machine: no name, `""`, `.`, `localhost` or its own name.
 ///
 /// # Errors
 /// [`SourceError::Remote`] (Windows code 1722) for any other name: remote machines are not supported.
@@ -239,7 +240,7 @@ pub fn is_local(name: Option<&str>) -> Result<(), SourceError> {
     local_machine(name, &backend::own_name())
 }
 
-/// Returns the machine with this name.
+/// Returns the machine with a name, which must be this machine.
 ///
 /// # Errors
 /// Same as [`is_local`].
@@ -301,7 +302,7 @@ mod backend {
         perfset_linux::prepare_walks(&roots(trusts_environment), process_source(trusts_environment))
     }
 
-    /// Returns the functions of Windows, implemented on this machine.
+    /// Returns the emulated PerfLib and performance key of this machine, and the language of their texts.
     pub fn functions(environment: Environment) -> (Arc<dyn PerfLib>, Arc<dyn PerformanceKey>, Language) {
         let machine = machine(environment, false);
         // Any name: a capture, the only user of these functions, hides the name of the machine.

@@ -1,4 +1,4 @@
-//! Publishes counters of this program. Every user with read permission sees them immediately.
+//! Publishes counters of this program in shared memory. Every user with read permission sees them immediately.
 //!
 //! ```
 //! use perfset::publish::{AverageTimer, Counter64, Counterset, Gauge};

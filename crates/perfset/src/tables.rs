@@ -4,28 +4,29 @@ use std::collections::HashMap;
 
 use crate::{Attributes, Birth, CostClass, Counter, CounterId, Counterset};
 
-/// Names of the counters that contain the id of a process, and the name of the one with its parent's id. Older logs of
-/// Windows have others.
+/// Names of the counters that contain the id of a process, and the name of the counter with the id of its parent.
+/// Older logs of Windows have others.
 const NUMBERS: [&str; 2] = ["Process ID", "ID Process"];
 const PARENT: &str = "Creating Process ID";
 
 /// Counterset whose instances are paths of control groups.
 const GROUPS: &str = "CGroup";
 
-/// Maximum number of path parts that are looked up, because a name can have any number of slashes.
+/// Maximum number of parts of a control group's path that are looked up, because a name can have any number of
+/// slashes.
 const DEEPEST: usize = 256;
 
-/// Counterset of a table, with the counters that people look at first.
+/// Preset of a table: a counterset, with the counters that people look at first.
 #[derive(Clone, Copy, Debug)]
 pub struct TablePreset {
     /// Title of the table, which the option `-c` of screens accepts as a name.
     pub title: &'static str,
-    /// Names of countersets with the same meaning; the table shows the first one that the source has. Logs of Windows
-    /// have older ones.
+    /// Names of countersets with the same meaning; the table shows the first counterset that the source has. Logs of
+    /// Windows have older ones.
     pub countersets: &'static [&'static str],
-    /// Titles and counters of the columns; the rows are sorted by the first one.
+    /// Titles and counters of the table's columns; the rows are sorted by the first column.
     pub columns: &'static [(&'static str, &'static str)],
-    /// `true` if the rows are sorted with the least value first.
+    /// `true` if the rows of the table are sorted with the least value first.
     pub is_ascending: bool,
 }
 
@@ -143,7 +144,7 @@ pub const TABLES: [TablePreset; 8] = [
     },
 ];
 
-/// Returns the preset of a counterset, if there is one: preferably one that names the counterset first.
+/// Returns the table preset of a counterset, if there is one: preferably one that names the counterset first.
 #[must_use]
 pub fn preset_of(set: &Counterset) -> Option<&'static TablePreset> {
     let first = TABLES.iter().find(|preset| preset.countersets.first().is_some_and(|name| set.name == *name));
@@ -163,22 +164,22 @@ pub fn shown_counters(set: &Counterset, all: bool) -> Vec<&Counter> {
     set.counters.iter().filter(is_shown).collect()
 }
 
-/// Relation between the rows of a table.
+/// Relation between parent and child rows of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TreeKind {
-    /// Parents are found by two counters: process id and parent's process id.
+    /// Parents of rows are found by two counters: process id and parent's process id.
     Parents {
         /// Counter that contains the id of the process.
         number: CounterId,
         /// Counter that contains the id of the parent process.
         parent: CounterId,
     },
-    /// Parents are found by the instance names, which are paths.
+    /// Parents of rows are found by the instance names, which are paths.
     Paths,
 }
 
 impl TreeKind {
-    /// Returns the relation between the instances of a counterset, if it has one.
+    /// Returns the parent relation between the instances of a counterset, if it has one.
     #[must_use]
     pub fn of(set: &Counterset) -> Option<Self> {
         let named = |name: &str| set.counters.iter().find(|counter| counter.shown_name() == name);
@@ -189,7 +190,7 @@ impl TreeKind {
         Some(Self::Parents { number, parent: named(PARENT)?.id })
     }
 
-    /// Returns the counters whose values the relation depends on.
+    /// Returns the counters whose values the parent relation depends on.
     #[must_use]
     pub fn counters(self) -> Vec<CounterId> {
         match self {
@@ -199,20 +200,21 @@ impl TreeKind {
     }
 }
 
-/// Row of a table whose parent is found by numbers.
+/// Row of a table whose parent is found by numbers, such as process ids.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NumberedRow {
-    /// Number of the row, such as the id of a process. A row without one is nobody's parent.
+    /// Number of the table's row, such as the id of a process. A row without one is nobody's parent.
     pub number: Option<f64>,
-    /// Number of the parent.
+    /// Number of the row's parent, such as the id of the parent process.
     pub parent: Option<f64>,
-    /// Birth of the instance.
+    /// Birth of the row's instance.
     pub birth: Birth,
-    /// `true` if the instance has ended: of two rows with a number, the one that is there counts.
+    /// `true` if the row's instance has ended: of two rows with a number, the other one counts.
     pub has_ended: bool,
 }
 
-/// Returns the index of each row's parent, found by numbers. Rows of a malformed log can be parents of each other.
+/// Returns the index of each row's parent in a table, found by numbers. Rows of a malformed log can be parents of each
+/// other.
 #[must_use]
 pub fn parents_by_number(rows: &[NumberedRow]) -> Vec<Option<usize>> {
     let numbered = |has_ended: bool| {
@@ -229,8 +231,8 @@ pub fn parents_by_number(rows: &[NumberedRow]) -> Vec<Option<usize>> {
     rows.iter().enumerate().map(parent).collect()
 }
 
-/// Returns the index of each row's parent, found by names: the row with the longest part of the path as its name, or
-/// else the root.
+/// Returns the index of each row's parent in a table, found by names: the row with the longest part of the path as its
+/// name, or else the root.
 #[must_use]
 pub fn parents_by_path(names: &[&str]) -> Vec<Option<usize>> {
     let by_name: HashMap<&str, usize> = names.iter().enumerate().map(|(at, name)| (*name, at)).collect();
@@ -253,7 +255,7 @@ mod tests {
     use super::*;
     use crate::catalogue;
 
-    /// Every preset names counters of the catalogue.
+    /// Every table preset names counters of the catalogue.
     #[test]
     fn presets_name_counters() {
         for preset in TABLES {

@@ -1,4 +1,4 @@
-//! The main job from end to end, over the kernel's files of a fixture: query, block, decode, values.
+//! Tests of the whole way from a fixture's kernel files to values: query, block, decoding, formulas.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
@@ -64,7 +64,7 @@ fn processor_is_a_view_of_processor_information() {
     assert_eq!(processor::COUNTERSET.view_of, Some(cpu::GUID));
 }
 
-/// Three countersets need `/proc/stat`: one collection reads it once, and the next reads it again.
+/// A kernel file that three countersets need, `/proc/stat`, is read once in a collection, and again in the next.
 #[test]
 fn a_file_is_read_once_a_collection() {
     use perfset::catalogue::{perfset_engine as own, processor, system};
@@ -115,7 +115,7 @@ fn instances_are_enumerated_without_values() {
     assert_eq!(ids, want.map(|(name, id)| (name.to_string(), InstanceId(id))));
 }
 
-/// Collecting and decoding again and again takes nothing from the heap: neither the engine nor the kernel's files.
+/// Repeated collections allocate no memory, neither in the engine nor for the kernel's files.
 #[test]
 fn a_warm_collection_allocates_nothing() {
     for fixture in ["two-nodes", "small-vm", "old-kernel"] {

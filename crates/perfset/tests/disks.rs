@@ -1,4 +1,4 @@
-//! Disks from end to end, over the kernel's files of a fixture.
+//! Tests of disk countersets from end to end, over the kernel's files of a fixture.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
@@ -9,7 +9,7 @@ use fixture::machine;
 use perfset::catalogue::{block_io, logical_disk, paging_file, physical_disk};
 use perfset::{Entry, Snapshot};
 
-/// All four sets in one collection: nothing comes from the heap once the devices are known.
+/// Repeated collections of the four disk countersets allocate no memory once the devices are known.
 #[test]
 fn a_warm_collection_allocates_nothing() {
     for set in [physical_disk::GUID, logical_disk::GUID, block_io::GUID, paging_file::GUID] {
@@ -29,7 +29,7 @@ fn a_warm_collection_allocates_nothing() {
     }
 }
 
-/// Both parts of a share of time are of one clock and one moment: a disk that rests is 100 % idle, exactly.
+/// A disk at rest is exactly 100 % idle: both parts of a share of time are of one clock and one moment.
 #[test]
 fn a_disk_at_rest_is_idle() {
     let mut query = machine("many-disks").query();

@@ -1,4 +1,4 @@
-//! Rust code that `perfset manifest generate --rust` makes compiles, and declares what its manifest says.
+//! Tests that the Rust code of `perfset manifest generate --rust` compiles, and declares what its manifest says.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
@@ -7,7 +7,8 @@ use perfset::manifest::Manifest;
 use perfset::publish::Counterset as _;
 use perfset::{Attributes, Counter, CounterId, Counterset};
 
-/// As a program would have it. `crates/manifest` tests that these are what is generated now.
+/// Generated code of the test manifest `waves.man`, included as a program would include it. `crates/manifest` tests
+/// that these are what is generated now.
 #[rustfmt::skip]
 #[allow(dead_code, reason = "nobody counts here")]
 #[path = "../../../testdata/manifests/waves.rs"]
@@ -17,7 +18,7 @@ mod waves;
 #[path = "../../../testdata/manifests/orders.rs"]
 mod orders;
 
-/// All of a counter that code can say.
+/// Returns all properties of a counter that generated code can declare, as text.
 fn said(counter: &Counter) -> String {
     let Counter { id, name, help, counter_type, attributes, detail, default_scale, aggregate, .. } = counter;
     let Counter { base, perf_time, perf_freq, multi, .. } = counter;

@@ -1,4 +1,4 @@
-//! Programs of the guides for programmers: each guide contains its example as it is, and prints what it promises.
+//! Tests of the guides for programmers: each guide contains its example unchanged, and prints what it promises.
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
 
@@ -22,7 +22,7 @@ fn repository(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).unwrap()
 }
 
-/// Returns the code blocks of a guide in a language.
+/// Returns the code blocks of a guide in a programming language.
 fn blocks(guide: &str, language: &str) -> Vec<String> {
     let text = repository(guide);
     let fence = format!("```{language}\n");
@@ -39,7 +39,7 @@ fn promised_output(guide: &str, example: &str) -> String {
     blocks(guide, "text").pop().unwrap()
 }
 
-/// Returns the first lines that differ.
+/// Returns the first two lines in which two programs differ.
 fn difference(a: &str, b: &str) -> String {
     let lines = a.lines().zip(b.lines()).find(|(a, b)| a != b);
     lines.map_or_else(|| "one is longer".to_owned(), |(a, b)| format!("{a}\n{b}"))
@@ -82,7 +82,8 @@ fn provider() {
     assert_eq!(printed, promised_output("docs/guides/write-a-provider.md", "spool_provider"));
 }
 
-/// Checks that a bad queue costs only its own values, and that names that look alike are rows of their own.
+/// Checks that a bad queue of the example provider costs only its own values, and that names that look alike are rows
+/// of their own.
 #[cfg(unix)]
 #[test]
 fn provider_of_bad_queues() {
@@ -119,7 +120,7 @@ fn provider_of_bad_queues() {
     }
 }
 
-/// Checks that a list that fails has the same reason as a counterset with one instance.
+/// Checks that the example provider without its directory gives all its countersets the same reason.
 #[test]
 fn provider_without_its_source() {
     let spool = Scratch::new("no-spool");

@@ -1,4 +1,4 @@
-//! A new output is one implementation: this file adds a format, and nothing else changes.
+//! Test that a new output is one implementation: this file adds a format, and nothing else changes.
 
 #![cfg(feature = "output")]
 

@@ -1,4 +1,5 @@
-//! Recordings of a real machine, of a generated day, and under clocks that jump, compared with what was collected.
+//! Tests of recordings of a real machine, of a generated day, and under clocks that jump, against the collected
+//! values.
 //!
 //! The tests that are ignored take minutes: `cargo xtask live --only recording` runs them, with the counts of the
 //! variables `PERFSET_TEST_SECONDS`, `PERFSET_TEST_TICKS`, `PERFSET_TEST_ROUNDS` and the directory
@@ -34,7 +35,7 @@ use perfset::{
 
 const SECOND: i64 = 10_000_000;
 
-/// Directory that is removed in the end.
+/// Directory of a test that is removed in the end.
 struct TestFolder(PathBuf);
 
 impl TestFolder {
@@ -55,7 +56,7 @@ impl Drop for TestFolder {
     }
 }
 
-/// Returns a count of a variable, or another one without it.
+/// Returns the count in an environment variable, or `otherwise` if the variable is not set.
 fn count(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().map_or(otherwise, |text| text.parse().unwrap())
 }
@@ -111,7 +112,7 @@ struct Churn {
 }
 
 impl Churn {
-    /// Begins and ends some processes.
+    /// Starts some processes and ends the oldest ones.
     fn step(&mut self, some: usize) {
         for _ in 0..some {
             if self.children.len() >= self.most {
@@ -202,10 +203,10 @@ struct Generator(Arc<Mutex<ClockReading>>);
 
 /// Number of processes of the generated machine.
 const PROCESSES: u64 = 1_000;
-/// Ticks for which a process lives.
+/// Number of ticks for which a generated process lives.
 const LIFE: u64 = 900;
 
-/// Processor time, memory and birth of a process in a slot at a tick.
+/// Returns the birth, processor time and memory of a generated process in a slot at a tick.
 fn generated(slot: u64, tick: u64) -> (u64, [u64; 2]) {
     let birth = (tick + slot * 37) / LIFE;
     let born = (birth * LIFE).saturating_sub(slot * 37);
@@ -237,7 +238,7 @@ impl Generator {
     }
 }
 
-/// Clocks after a number of seconds, with a wall clock that is so many seconds ahead.
+/// Returns clock readings after a number of seconds, with a wall clock that is `ahead` seconds ahead.
 fn reading(second: i64, ahead: i64) -> ClockReading {
     let time_100ns = UNIX_EPOCH_100NS + 1_000_000_000 * SECOND + second * SECOND;
     ClockReading {
@@ -299,7 +300,8 @@ impl GeneratedRecorder {
         Self { generator, query, writer, snapshot }
     }
 
-    /// Writes a tick. Returns `true` if it finished a file, which is sealed then.
+    /// Writes a tick of the generated machine to the recording. Returns `true` if it finished a file, which is sealed
+    /// then.
     fn tick(&mut self, clocks: ClockReading) -> bool {
         *self.generator.0.lock().unwrap() = clocks;
         self.query.collect(&mut self.snapshot).unwrap();
@@ -312,14 +314,14 @@ impl GeneratedRecorder {
     }
 }
 
-/// Memory of this process in kilobytes.
+/// Returns the memory of this test process in kilobytes.
 fn resident_kb() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     statm.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 4
 }
 
-/// A day of ticks stays within the ring and needs no more memory at its end than before, and every instant that is left
-/// has the values of the generator.
+/// A recorded day stays within the size limit, needs no more memory at its end, and has the generator's values at
+/// every tick.
 #[test]
 #[ignore = "takes PERFSET_TEST_TICKS ticks, 86,400"]
 fn a_generated_day_is_right_at_every_instant() {
@@ -386,8 +388,8 @@ fn a_generated_day_is_right_at_every_instant() {
     );
 }
 
-/// A recording that is being written is read in this process again and again, without damage, and never with fewer
-/// samples than before.
+/// A recording that is being written can be read again and again, without damage, and never with fewer samples than
+/// before.
 #[test]
 #[ignore = "needs a recorder of the folder PERFSET_TEST_FOLDER"]
 fn a_reader_beside_a_recorder_finds_all_samples() {
@@ -414,7 +416,8 @@ fn a_reader_beside_a_recorder_finds_all_samples() {
     println!("figure: {round} rounds, {grown} with new samples");
 }
 
-/// Rates of `process 3` by the time of their sample, in seconds since the first tick by the clock that never jumps.
+/// Returns rates of `process 3` by the time of their sample, in seconds since the first tick by the clock that never
+/// jumps.
 fn rates(recording: &mut Recording) -> Vec<(i64, Result<f64, NoValue>)> {
     let mut query = PathQuery::open(recording).unwrap();
     query.add(recording, &r"\Generated(process 3)\Counter 1".parse().unwrap()).unwrap();
@@ -427,8 +430,7 @@ fn rates(recording: &mut Recording) -> Vec<(i64, Result<f64, NoValue>)> {
     found
 }
 
-/// A wall clock that is set an hour ahead or back, and a machine that sleeps, cause no wrong rate, and each window of
-/// time has the samples of it.
+/// A wall clock that is set an hour ahead or back, or a machine that sleeps, causes no wrong rate in a recording.
 #[test]
 fn clocks_that_jump_cause_no_wrong_rate() {
     // Slot 3 works in ticks 900 to 1,199 of each 6,000.

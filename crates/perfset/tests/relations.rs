@@ -1,5 +1,6 @@
-//! Relations between counters that every block of a real Windows keeps (`testdata/windows-definitions/README.md`), in
-//! the V1 and V2 blocks that perfset writes: of every fixture, and of machines whose numbers rise, fall and wrap.
+//! Tests of relations between counters that every block of a real Windows keeps
+//! (`testdata/windows-definitions/README.md`), in the V1 and V2 blocks that perfset writes: of every fixture, and of
+//! machines whose numbers rise, fall and wrap.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
@@ -18,16 +19,16 @@ use perfset::v2::BlockValue;
 use perfset::visit::Mode;
 use perfset::{Entry, Machine, Snapshot, catalogue};
 
-/// Row of an object: the instance's name, and its raw values by counter.
+/// Row of a V1 object or counterset: the instance's name, and its raw values by counter name.
 struct Row {
     instance: String,
     values: BTreeMap<String, u64>,
 }
 
-/// Rows by object.
+/// Rows of a block by name of the V1 object or counterset.
 type Objects = BTreeMap<String, Vec<Row>>;
 
-/// Number of checks of each relation, and the places where it was broken.
+/// Number of checks of each relation between counters, and the places where the relation was broken.
 #[derive(Default)]
 struct Checked {
     relations: BTreeMap<u32, usize>,
@@ -118,7 +119,8 @@ fn v2_objects(machine: &Machine) -> Objects {
     objects.into_iter().map(|(object, rows)| (object, rows.into_values().collect())).collect()
 }
 
-/// Relation, objects, a counter, and those whose sum it is. What Linux never has is no part.
+/// Relations in which a counter is a sum: number of the relation, objects, the counter, and the counters that are
+/// added up. What Linux never has is no part.
 const SUMS: &[(u32, &[&str], &str, &[&str])] = &[
     (1, DISKS, "Avg. Disk Queue Length", &["Avg. Disk Read Queue Length", "Avg. Disk Write Queue Length"]),
     (3, DISKS, "Disk Bytes/sec", &["Disk Read Bytes/sec", "Disk Write Bytes/sec"]),
@@ -156,14 +158,15 @@ const DISKS: &[&str] = &["PhysicalDisk", "LogicalDisk"];
 const PROCESSES: &[&str] = &["Process", "Process V2"];
 const PROCESSORS: &[&str] = &["Processor", "Processor Information"];
 
-/// Relation 2: a percentage, and the queue length whose raw value it has.
+/// Counters of relation 2: a percentage, and the queue length whose raw value it has.
 const PAIRS: &[(&str, &str)] = &[
     ("% Disk Time", "Avg. Disk Queue Length"),
     ("% Disk Read Time", "Avg. Disk Read Queue Length"),
     ("% Disk Write Time", "Avg. Disk Write Queue Length"),
 ];
 
-/// Checks every relation in every row. In V1 blocks 0 may stand for a value that a row does not have.
+/// Checks every relation between counters in every row of a block. In V1 blocks 0 may stand for a value that a row
+/// does not have.
 fn check(what: &str, objects: &Objects, has_zeros: bool, checked: &mut Checked) {
     let rows = |object: &str| objects.get(object).map_or(&[][..], Vec::as_slice);
     let place =
@@ -233,8 +236,8 @@ fn check_both(what: &str, machine: &Machine, checked: &mut Checked) {
     check(&format!("{what}, V2"), &v2_objects(machine), false, checked);
 }
 
-/// Counters that relation 9 is about: levels, whose total is the sum of the rows, and counts, whose total rises by
-/// what the rows rise by. Totals of times and page faults are the kernel's own sums; the live check has these.
+/// Levels that relation 9 checks, whose total is the sum of the rows; the counts' total rises by what the rows rise
+/// by. Totals of times and page faults are the kernel's own sums; the live check has these.
 const LEVELS: &[&str] = &["Virtual Bytes", "Working Set", "Private Bytes", "Thread Count", "Handle Count"];
 const COUNTS: &[&str] = &[
     "IO Read Operations/sec",
@@ -247,7 +250,7 @@ const COUNTS: &[&str] = &[
     "IO Other Bytes/sec",
 ];
 
-/// Checks relation 9 in two blocks of one machine.
+/// Checks relation 9, about totals, in two blocks of one machine.
 fn check_totals(what: &str, before: &Objects, now: &Objects, checked: &mut Checked) {
     for object in PROCESSES {
         let (Some(before), Some(rows)) = (before.get(*object), now.get(*object)) else { continue };
@@ -290,7 +293,7 @@ fn relations_hold_in_fixtures() {
     checked.assert_all(&[1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12]);
 }
 
-/// A small generator of numbers, the same in every run.
+/// Generator of pseudo-random numbers, the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -300,7 +303,7 @@ impl Random {
     }
 }
 
-/// A file whose numbers change, and how many words of a line are names.
+/// Kernel files whose numbers the test changes, each with the number of words of a line that are names.
 const FILES: &[(&str, usize)] = &[
     ("diskstats", 3),
     ("stat", 1),
@@ -312,7 +315,8 @@ const FILES: &[(&str, usize)] = &[
     ("softirqs", 1),
 ];
 
-/// Writes other numbers: most rise, some fall, some jump close to the end of 32 bits and then over it.
+/// Returns the text of a kernel file with other numbers: most rise, some fall, some jump close to the end of 32 bits
+/// and then over it.
 fn change(text: &str, names: usize, random: &mut Random) -> String {
     let line = |line: &str| {
         let mut changed = String::new();
@@ -334,7 +338,7 @@ fn change(text: &str, names: usize, random: &mut Random) -> String {
     text.lines().map(line).collect()
 }
 
-/// A copy of a fixture that may be changed; removed at the end.
+/// Copy of a fixture's kernel files that a test may change; removed at the end.
 struct Copy(PathBuf);
 
 impl Copy {

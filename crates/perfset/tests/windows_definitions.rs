@@ -1,4 +1,5 @@
-//! The catalogue and the V1 blocks against the definitions that a real Windows wrote (`testdata/windows-definitions`).
+//! Tests of the catalogue and of V1 blocks against the definitions that a real Windows wrote
+//! (`testdata/windows-definitions`).
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
@@ -14,7 +15,7 @@ use perfset::v1::{Contents, TitleNames, read};
 use perfset::visit::Mode;
 use perfset::{Counter, Counterset, DetailLevel};
 
-/// The last index that is the same on every Windows.
+/// Last title index that is the same on every Windows.
 const BASE_INDEX: u32 = 1_847;
 
 fn rows(file: &str) -> Vec<Vec<String>> {
@@ -24,7 +25,7 @@ fn rows(file: &str) -> Vec<Vec<String>> {
     lines.map(|line| line.split('\t').map(str::to_owned).collect()).collect()
 }
 
-/// Base indexes by name. A few names have several.
+/// Returns the title indexes that are the same on every Windows, by name. A few names have several.
 fn base_indexes() -> BTreeMap<String, Vec<u32>> {
     let mut indexes: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     for row in rows("title-indexes.tsv") {
@@ -36,7 +37,7 @@ fn base_indexes() -> BTreeMap<String, Vec<u32>> {
     indexes
 }
 
-/// A counter as Windows defines it in one object.
+/// Definition of a counter in one V1 object, as Windows writes it.
 #[derive(Debug)]
 struct Definition {
     object: String,
@@ -71,7 +72,7 @@ fn counterset(name: &str) -> &'static Counterset {
     catalogue::ALL.iter().find(|set| set.name == name).unwrap()
 }
 
-/// The catalogue's counter for a definition; of a base the one that its numerator is divided by.
+/// Returns the catalogue's counter for a definition; for a base, the counter by which its numerator is divided.
 fn counter<'a>(set: &'a Counterset, definition: &Definition) -> &'a Counter {
     let named = set.counters.iter().find(|c| c.name.as_deref() == Some(&definition.counter)).unwrap();
     if definition.is_base { set.counter(named.divisor().unwrap()).unwrap() } else { named }
@@ -132,7 +133,7 @@ fn detail_levels_are_those_of_windows() {
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Everything again in the blocks that perfset writes, where a base has its numerator's index.
+/// Checks the definitions in the V1 blocks that perfset writes, where a base has its numerator's index.
 #[test]
 fn blocks_define_counters_as_windows_does() {
     let mut names = TitleNames::default();
@@ -196,7 +197,7 @@ fn blocks_define_counters_as_windows_does() {
     assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), compared.len(), list.join("\n"));
 }
 
-/// Title indexes of objects, each with name indexes and values of its counters.
+/// Returns the title indexes of the objects in a V1 block, each with name indexes and values of its counters.
 fn objects_of(query: &str) -> Vec<(u32, Vec<(u32, u64)>)> {
     let bytes = perfset::v1::query(&machine("two-nodes"), &query.parse().unwrap(), "HOST").unwrap().bytes;
     let (block, _) = read(&bytes, Mode::Strict).unwrap();

@@ -1,16 +1,16 @@
-//! Differences between now and a minute ago.
+//! Differences between the state of the machine now and a minute ago.
 
 use std::collections::VecDeque;
 
 use super::state::{ChangedValue, Changes, MachineState, ProcessState, StateValue, percent};
 
-/// Longest time between a state and the earlier state that it is compared with, in 100 ns.
+/// Longest time between a state of the machine and the earlier state with which it is compared, in 100 ns.
 const MINUTE: i64 = 600_000_000;
 
-/// Time between two stored states, in 100 ns.
+/// Time between two stored states of the machine, in 100 ns.
 const STEP: i64 = 50_000_000;
 
-/// Percentages of a state, by name.
+/// Percentages of an earlier state of the machine, by name.
 #[derive(Debug)]
 pub(super) struct EarlierState {
     time_100ns: i64,
@@ -36,11 +36,11 @@ impl EarlierState {
     }
 }
 
-/// Difference in percentage points from which a change is remarkable.
+/// Difference in percentage points from which a change of a percentage is remarkable.
 const REMARKABLE: f64 = 15.0;
 
-/// Returns the differences of a state from the earliest stored state that has rates, and the processes that started in
-/// the last minute.
+/// Returns the differences of the machine's state from the earliest stored one that has rates, and the processes that
+/// started in the last minute.
 pub(super) fn since(history: &VecDeque<EarlierState>, now: &EarlierState, state: &MachineState) -> Changes {
     let started = started(state);
     // The first sample has no rates to compare with.
@@ -76,7 +76,7 @@ fn started(state: &MachineState) -> Vec<ProcessState> {
     started.cloned().collect()
 }
 
-/// Stores a state, and forgets those that are older than a minute.
+/// Stores a state of the machine, and forgets those that are older than a minute.
 pub(super) fn remember(history: &mut VecDeque<EarlierState>, now: EarlierState) {
     let age = |summary: &EarlierState| now.time_100ns.saturating_sub(summary.time_100ns);
     // A clock that was set back makes all stored times useless.

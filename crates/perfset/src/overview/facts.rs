@@ -11,7 +11,8 @@ use super::state::{DiskState, ProcessState};
 /// Minimum for the limit of instances whose facts are read again after one sample.
 const AGAIN: usize = 2;
 
-/// Number of samples after which facts are read again: a process can move to another group, a disk be mounted.
+/// Number of samples after which the facts of an instance are read again: a process can move to another group, a disk
+/// be mounted.
 const FRESH: u16 = 30;
 
 /// Number of samples for which the facts of instances that are no longer shown are kept.
@@ -27,19 +28,20 @@ const LEN: usize = 400;
 #[derive(Debug, Default)]
 pub struct FactCache {
     facts: HashMap<FactsKey, StoredFacts>,
-    /// Sequence number of the current sample.
+    /// Sequence number of the overview's current sample.
     sample: u64,
 }
 
-/// Counterset, name, id and birth of an instance. A program that executes another one changes its name only.
+/// Key of an instance whose facts are cached: its counterset, name, id and birth. A program that executes another one
+/// changes its name only.
 type FactsKey = (Guid, String, u32, Birth);
 
 #[derive(Debug)]
 struct StoredFacts {
     facts: InstanceFacts,
-    /// Sample in which the facts were read.
+    /// Number of the sample in which the instance's facts were read.
     read: u64,
-    /// Last sample in which the instance was shown.
+    /// Number of the last sample in which the instance was shown.
     shown: u64,
 }
 
@@ -48,13 +50,13 @@ struct StoredFacts {
 pub struct InstanceFacts(Vec<(FactKind, String)>);
 
 impl InstanceFacts {
-    /// Creates the facts of an instance.
+    /// Creates the cached facts of an instance.
     #[must_use]
     pub fn new(facts: Vec<(FactKind, String)>) -> Self {
         Self(facts)
     }
 
-    /// Returns the text of a fact, if it is known and not empty.
+    /// Returns the text of an instance's fact, if it is known and not empty.
     #[must_use]
     pub fn text(&self, kind: FactKind) -> Option<&str> {
         let found = self.0.iter().find(|(known, text)| *known == kind && !text.is_empty());
@@ -155,12 +157,12 @@ mod tests {
     use super::*;
     use crate::{Fact, Instance, NoValue, QueryHandle, RegInfo, RegRequest, SourceError};
 
-    /// Source that counts how often facts are read, and has the count as a fact.
+    /// Source for tests that counts how often facts are read, and returns the count as a fact.
     #[derive(Debug, Default)]
     struct CountedReads {
         reads: u32,
         births: Vec<Birth>,
-        /// Ids whose facts were read, in order.
+        /// Ids of the instances whose facts were read, in order.
         ids: Vec<u32>,
     }
 
@@ -227,8 +229,8 @@ mod tests {
         assert_eq!(source.births, [NonZeroU64::new(1), NonZeroU64::new(2)]);
     }
 
-    /// Checks that the facts of every shown row are read again in turn, however many rows there are, the oldest facts
-    /// first.
+    /// Checks that the facts of every shown instance are read again in turn, the oldest first, however many instances
+    /// there are.
     #[test]
     fn no_shown_fact_becomes_older_than_60_samples() {
         for count in [1_usize, 2, 60, 61, 200] {

@@ -14,18 +14,18 @@ use super::state::{
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct FindingRule {
-    /// Name of the rule.
+    /// Name of the rule for findings, such as `file-system-full`.
     pub name: &'static str,
-    /// Condition in words for users.
+    /// Condition of the rule in words for users.
     pub condition: &'static str,
     /// Command that shows more about the finding.
     pub next: &'static str,
     find: fn(&MachineState) -> Vec<RuleMatch>,
-    /// Function that returns the values without which the condition is not known.
+    /// Function that returns the values without which the rule's condition is not known.
     needs: fn(&MachineState) -> Vec<NeededValue<'_>>,
 }
 
-/// Fact that a rule found.
+/// Fact about a machine that a rule for findings found.
 #[derive(Debug)]
 struct RuleMatch {
     severity: Severity,
@@ -45,10 +45,10 @@ impl RuleMatch {
     }
 }
 
-/// Value that a rule needs, with the name of the disk, file system or interface that it belongs to.
+/// Value that a rule needs, with the name of the disk, file system or interface to which it belongs.
 type NeededValue<'a> = (Option<&'a str>, &'a StateValue);
 
-/// Rules of all findings.
+/// Rules of all findings of the overview.
 pub const RULES: &[FindingRule] = &[
     FindingRule {
         name: "out-of-memory",
@@ -195,7 +195,7 @@ pub const RULES: &[FindingRule] = &[
     },
 ];
 
-/// Returns all findings, the most urgent first.
+/// Returns all findings about a state of the machine, the most urgent first.
 pub(super) fn findings(state: &MachineState) -> Vec<Finding> {
     let found = RULES.iter().flat_map(|rule| {
         let finding = |RuleMatch { severity, subject, text }| {
@@ -235,12 +235,12 @@ pub(super) fn unchecked(state: &MachineState, no_instances: &[(&str, NoValue)]) 
     rules.collect()
 }
 
-/// Returns values of the whole machine as needed values.
+/// Returns values of the whole machine as the values that a rule needs.
 fn machine<const N: usize>(values: [&StateValue; N]) -> Vec<NeededValue<'_>> {
     values.into_iter().map(|value| (None, value)).collect()
 }
 
-/// Returns values of each disk, file system or interface as needed values.
+/// Returns values of each disk, file system or interface as the values that a rule needs.
 fn each<'a, T: 'a>(
     all: impl IntoIterator<Item = &'a T>,
     values: impl Fn(&'a T) -> (&'a String, Vec<&'a StateValue>),
@@ -251,7 +251,7 @@ fn each<'a, T: 'a>(
     all.into_iter().map(values).flat_map(named).collect()
 }
 
-/// Returns the number of a value if it is at least `limit` and above 0.
+/// Returns the number of a state's value if it is at least `limit` and above 0.
 fn above(value: &StateValue, limit: f64) -> Option<f64> {
     value.as_ref().ok().copied().filter(|value| *value >= limit && *value > 0.0)
 }
@@ -260,18 +260,18 @@ fn below(value: &StateValue, limit: f64) -> Option<f64> {
     value.as_ref().ok().copied().filter(|value| *value < limit)
 }
 
-/// Returns a percentage as text, rounded as in a sentence.
+/// Returns a percentage as text, rounded as in the sentence of a finding.
 fn percentage(value: f64) -> String {
     if value < 9.95 { format!("{value:.1} %") } else { format!("{value:.0} %") }
 }
 
-/// Returns a number of things as text, or a dash.
+/// Returns a count, such as a number of processes, as text, or a dash.
 fn count(value: &StateValue) -> String {
     value.as_ref().map_or("-".into(), |value| human(value.round(), ""))
 }
 
-/// Returns the file systems with little free space. Those without any are named together: read-only images are among
-/// them, and there can be many.
+/// Returns findings about the file systems with little free space. Those without any are named together: read-only
+/// images are among them, and there can be many.
 fn full_file_systems(state: &MachineState) -> Vec<RuleMatch> {
     let mut found = Vec::new();
     let mut without: Vec<&str> = Vec::new();
@@ -295,7 +295,7 @@ fn full_file_systems(state: &MachineState) -> Vec<RuleMatch> {
     found
 }
 
-/// Returns `true` for the mount point of a package image, which is always full.
+/// Returns `true` if a mount point is that of a package image, whose file system is always full.
 fn is_snap(mount_point: &str) -> bool {
     ["/snap/", "/var/lib/snapd/snap/"].iter().any(|folder| mount_point.starts_with(folder))
 }
@@ -306,7 +306,7 @@ fn waiting(share: &StateValue, limit: f64, resource: &str) -> Vec<RuleMatch> {
     found.into_iter().collect()
 }
 
-/// Returns the time of a disk's reads and writes as text.
+/// Returns the mean times of a disk's reads and writes as text.
 fn latencies(disk: &DiskState) -> Option<String> {
     let part =
         |latency: &StateValue, kind| Some(format!("{} per {kind}", human(*latency.as_ref().ok()?, "s")));
@@ -315,7 +315,7 @@ fn latencies(disk: &DiskState) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Returns the longer of the mean times of reads and writes, in seconds.
+/// Returns the longer of the mean times of a disk's reads and writes, in seconds.
 fn slowest(disk: &DiskState) -> Option<f64> {
     let times = [&disk.read_latency, &disk.write_latency];
     times.into_iter().filter_map(|time| time.as_ref().ok().copied()).reduce(f64::max)
@@ -362,7 +362,7 @@ fn busy_processors(state: &MachineState, busy: f64) -> Sentence {
     }
 }
 
-/// Mean time of a request, in seconds, from which a disk counts as slow.
+/// Mean time of a disk's request, in seconds, from which the disk counts as slow.
 const SLOW: f64 = 0.1;
 
 fn slow_disk(disk: &DiskState) -> Option<RuleMatch> {

@@ -6,17 +6,17 @@ use super::paths::{BoundPath, GroupPaths, SampleValues};
 use super::state::{GroupState, StateValue};
 use super::{greatest, instances, name, number};
 
-/// Share of a group's use from which a group below it is shown instead of it.
+/// Share of a control group's use from which a group below it is shown instead of it.
 const NEARLY_ALL: f64 = 0.9;
 
-/// Function that returns one kind of use of a group: processor time or memory.
+/// Function that returns one kind of use of a control group: processor time or memory.
 type UseOf = fn(&GroupState) -> StateValue;
 
-/// Groups with most processor time and those with most memory, and the reason for having no processor time.
+/// Control groups with most processor time and those with most memory, and the reason for having no processor time.
 pub(super) type GroupLists = ([Vec<GroupState>; 2], Option<NoValue>);
 
-/// Returns the groups with most processor time and those with most memory, and the reason for
-/// having no processor time.
+/// Returns the control groups with most processor time and those with most memory, and the reason for having no
+/// processor time.
 pub(super) fn groups(values: &SampleValues<'_>, paths: &GroupPaths, most: usize) -> GroupLists {
     let uses: [(&BoundPath, UseOf); 2] = [(&paths.time, time), (&paths.memory, memory)];
     let found = uses.map(|(path, use_of)| {
@@ -50,7 +50,7 @@ fn memory(group: &GroupState) -> StateValue {
     group.memory.clone()
 }
 
-/// Returns `true` if a group below this one uses nearly all of what this group uses.
+/// Returns `true` if a control group below this one uses nearly all that this group uses.
 fn is_explained(group: &GroupState, all: &[GroupState], use_of: UseOf) -> bool {
     let Ok(whole) = use_of(group) else { return false };
     let is_below =

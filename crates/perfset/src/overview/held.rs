@@ -1,16 +1,16 @@
-//! Values of a log whose counterset was not due at a sample: those of its last collection.
+//! Held values of a log: those of the last collection of a counterset that was not due at a sample.
 
 use std::collections::HashMap;
 
 use crate::path::{PathQuery, PathValue};
 use crate::{Birth, FormattedValue, Mark, NoValue};
 
-/// Last values of a query of a log, by path and instance. A recorder reads some countersets less often than others; in
-/// between, their rates are those of their last two collections.
+/// Last values of a log's query, by counter path and instance. A recorder reads some countersets less often than
+/// others; in between, their rates are those of their last two collections.
 #[derive(Debug, Default)]
 pub(super) struct HeldValues(HashMap<HeldKey, HeldValue>);
 
-/// Key of a value: its path, its instance name and its instance id.
+/// Key of a held value: the position of its counter path, its instance name and its instance id.
 type HeldKey = (usize, Vec<u8>, Option<u32>);
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ struct HeldValue {
 }
 
 impl HeldValues {
-    /// Stores the values of the next sample of a query.
+    /// Stores the values of the next sample of a log's query.
     pub fn learn(&mut self, query: &PathQuery) {
         let mut before = std::mem::take(&mut self.0);
         for v in query.values() {
@@ -31,7 +31,7 @@ impl HeldValues {
         }
     }
 
-    /// Replaces a value of the last sample if it is of an earlier collection.
+    /// Replaces a value of the last sample by the held one, if it is of an earlier collection.
     pub fn replace(&self, query: &PathQuery, v: &mut PathValue<'_>) {
         // A live query has none.
         if self.0.is_empty() || !is_older(v) {
@@ -48,7 +48,7 @@ impl HeldValues {
 /// collection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeldSample<'a> {
-    /// Query of the sample.
+    /// Path query of the sample.
     pub query: &'a PathQuery,
     held: &'a HeldValues,
 }
@@ -58,7 +58,7 @@ impl<'a> HeldSample<'a> {
         Self { query, held }
     }
 
-    /// Passes each value of a path to `each`.
+    /// Passes each value of a counter path to `each`, with held values in the place of stale ones.
     pub fn for_each_value(&self, path: usize, mut each: impl FnMut(PathValue<'a>)) {
         self.query.for_each_value(path, |mut v| {
             self.held.replace(self.query, &mut v);
@@ -66,7 +66,7 @@ impl<'a> HeldSample<'a> {
         });
     }
 
-    /// Returns the value of a path in a row.
+    /// Returns the value of a counter path in a row, or the held one if it is stale.
     pub fn value_in_row(&self, path: usize, row: usize) -> Option<PathValue<'a>> {
         let mut v = self.query.value_in_row(path, row)?;
         self.held.replace(self.query, &mut v);
@@ -82,8 +82,8 @@ fn is_older(v: &PathValue<'_>) -> bool {
     matches!(v.value.mark, Some(Mark::Stale(_)))
 }
 
-/// Returns a value for which no earlier value is stored. The earlier collection that a rate needs can be before the
-/// first sample.
+/// Returns the value to hold for an instance of which no earlier value is stored. The earlier collection that a rate
+/// needs can be before the first sample.
 fn first(v: &PathValue<'_>) -> Result<FormattedValue, NoValue> {
     match is_older(v) && v.value.counter.counter_type.needs_two_samples() {
         true => Err(NoValue::NeedsTwoSamples),

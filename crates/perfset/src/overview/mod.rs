@@ -1,4 +1,4 @@
-//! Overview of a machine: what a first look at it needs, from any source.
+//! Overview of a machine: the values that a first look at it needs, from any source.
 //!
 //! An [`Overview`] collects the counters and returns a [`MachineState`]: processors, memory, pressure, disks, file
 //! systems, networks, the busiest processes and control groups, [`findings`](Finding) such as "sda is 93 % busy, 41 ms
@@ -52,7 +52,7 @@ pub use state::{
 };
 pub use summary::FindingsSummary;
 
-/// Collector of the state of a machine.
+/// Collector of the state of a machine for its overview.
 ///
 /// Control groups are read in every fifth collection if that takes more than a millisecond.
 #[derive(Debug)]
@@ -71,18 +71,19 @@ pub struct Overview {
     process_error: Option<NoValue>,
     /// Error of the last collection of control groups.
     group_error: Option<NoValue>,
-    /// Maximum number of control groups listed for each use, and the lists of the last collection.
+    /// Maximum number of control groups listed for each use, and their lists of the last collection.
     groups: Option<(usize, GroupLists)>,
     rates: RateTracker,
     /// Number of collections of control groups so far, counted up to two.
     group_samples: u32,
-    /// Times of the samples of processes and of control groups, if the source is a log; there, each has its own times.
+    /// Times of the last samples of processes and of control groups, if the source is a log, where each has its own
+    /// times.
     past: Option<[Option<i64>; 2]>,
     /// Values of countersets that a log does not have in each sample: of the machine, of processes and of groups.
     held: [HeldValues; 3],
-    /// Times of the last sample and the one before, in 100 ns.
+    /// Times of the overview's last sample and of the one before, in 100 ns.
     times: [Option<i64>; 2],
-    /// Earlier states, the oldest first.
+    /// Earlier states of the machine, the oldest first.
     history: VecDeque<EarlierState>,
 }
 
@@ -117,7 +118,8 @@ const GROUP_COST: Duration = Duration::from_millis(1);
 const GROUP_WAIT: u32 = 4;
 
 impl Overview {
-    /// Creates the overview of a source. Counters that it lacks are missing in the state, with the reason.
+    /// Creates the overview of a machine or another source. Counters that it lacks are missing in the state, with the
+    /// reason.
     ///
     /// # Errors
     /// If the source cannot be read.
@@ -179,7 +181,7 @@ impl Overview {
         })
     }
 
-    /// Collects a sample of the source. Rates have values from the second one on.
+    /// Collects a sample of the overview's source. Rates have values from the second one on.
     ///
     /// # Errors
     /// If there is nothing to deliver at all. A failing counter is only missing in the state.
@@ -231,15 +233,15 @@ impl Overview {
         }
     }
 
-    /// Returns the time of the last sample, in 100 ns since 1601 UTC; `None` before the first one.
+    /// Returns the time of the overview's last sample, in 100 ns since 1601 UTC; `None` before the first one.
     #[must_use]
     pub fn last_time(&self) -> Option<i64> {
         self.times[0].map(|_| self.query.snapshot().clocks().utc_100ns())
     }
 
-    /// Returns the state at the last sample, with this number of processes and control groups for each use: those with
-    /// most processor time, most memory and most storage. To be called once after each collection: the changes are
-    /// differences from earlier states that it returned.
+    /// Returns the state of the machine at the last sample, with this number of processes and control groups for each
+    /// use: those with most processor time, most memory and most storage. To be called once after each collection: the
+    /// changes are differences from earlier states that it returned.
     #[must_use]
     pub fn state(&mut self, most: usize) -> MachineState {
         let [of_machine, of_processes, of_groups] = &self.held;
@@ -321,13 +323,13 @@ impl Overview {
     }
 }
 
-/// Returns the error of a collection as a reason.
+/// Returns the error of a failed collection as the reason for missing values.
 fn failure(collected: Result<NextOutcome, SourceError>) -> Option<NoValue> {
     collected.err().map(|error| NoValue::Failed(error.to_string().into()))
 }
 
-/// Returns the rules about disks, file systems and interfaces that cannot be read, with the reasons. A machine that has
-/// none of them has nothing to check.
+/// Returns the rules for findings about disks, file systems and interfaces that cannot be read, with the reasons. A
+/// machine that has none of them has nothing to check.
 fn no_instances(values: &SampleValues<'_>, paths: &MachinePaths) -> Vec<(&'static str, NoValue)> {
     let rules = [
         ("disk-busy", &paths.disk_idle),
@@ -344,8 +346,8 @@ fn no_instances(values: &SampleValues<'_>, paths: &MachinePaths) -> Vec<(&'stati
     rules.into_iter().filter_map(|(rule, path)| Some((rule, reason(path).filter(is_failure)?))).collect()
 }
 
-/// Returns the `most` rows with the greatest values in descending order; rows without a value come last. Equal rows
-/// keep their order.
+/// Returns the `most` processes or other rows with the greatest values in descending order; rows without a value come
+/// last. Equal rows keep their order.
 ///
 /// ```
 /// use perfset::overview::busiest;
@@ -371,7 +373,7 @@ fn name(v: &PathValue<'_>) -> String {
     v.value.instance.to_string()
 }
 
-/// Returns the values of single instances of a path, with their positions.
+/// Returns the values of single instances of a counter path, with their positions.
 fn instances<'v, 'a>(
     values: &'v SampleValues<'a>,
     path: &paths::BoundPath,
@@ -454,7 +456,7 @@ fn interfaces(values: &SampleValues<'_>, paths: &MachinePaths, rates: &RateTrack
     busiest(&all, all.len(), traffic).into_iter().cloned().collect()
 }
 
-/// Returns the number of a value without a limit, or 0 for a missing value: for a ranking only.
+/// Returns the number of a counter's value without a limit, or 0 for a missing value: for a ranking only.
 fn number(v: &PathValue<'_>) -> f64 {
     v.value.value.as_ref().map_or(0.0, |value| value.nocap())
 }

@@ -8,10 +8,10 @@ use crate::{Guid, Instance, Mark, NoValue, QueryHandle, RegInfo, RegRequest, Sou
 use super::held::HeldValues;
 use super::state::StateValue;
 
-/// Position of a path in its query, or the reason why the source does not have the path.
+/// Position of a counter path in its query, or the reason why the source does not have the path.
 pub(super) type BoundPath = Result<usize, NoValue>;
 
-/// Paths of everything except processes and control groups.
+/// Counter paths of the overview for everything except processes and control groups.
 #[derive(Debug)]
 pub(super) struct MachinePaths {
     pub up_time: BoundPath,
@@ -113,7 +113,7 @@ impl MachinePaths {
     }
 }
 
-/// Paths of processes, in a query of their own because there can be tens of thousands of values.
+/// Counter paths of processes, in a query of their own because there can be tens of thousands of values.
 #[derive(Debug)]
 pub(super) struct ProcessPaths {
     pub time: BoundPath,
@@ -146,7 +146,7 @@ impl ProcessPaths {
     }
 }
 
-/// Paths of control groups, in a query of their own because they can be read less often.
+/// Counter paths of control groups, in a query of their own because they can be read less often.
 #[derive(Debug)]
 pub(super) struct GroupPaths {
     pub time: BoundPath,
@@ -159,14 +159,14 @@ impl GroupPaths {
         Self { time: path(r"\CGroup(*)\% Processor Time"), memory: path(r"\CGroup(*)\Memory Bytes") }
     }
 
-    /// Returns the paths of an overview that reads no control groups.
+    /// Returns the counter paths of an overview that reads no control groups.
     pub fn unbound() -> Self {
         Self { time: Err(NoValue::NotGiven), memory: Err(NoValue::NotGiven) }
     }
 }
 
-/// Source that reads its countersets once while paths are bound, because each of dozens of paths needs the names of all
-/// countersets.
+/// Source that reads its countersets once while counter paths are bound, because each of dozens of paths needs the
+/// names of all countersets.
 pub(super) struct BindingSource<'s> {
     source: &'s mut dyn Source,
     guids: Option<Vec<Guid>>,
@@ -219,15 +219,15 @@ fn bind(query: &mut PathQuery, source: &mut dyn Source, text: &str) -> BoundPath
     query.add(source, &path).map_err(|error| NoValue::Unavailable(error.to_string().into()))
 }
 
-/// Values of a sample, by path.
+/// Values of a sample, by counter path.
 pub(super) struct SampleValues<'a> {
     query: &'a PathQuery,
-    /// Values in the order of the paths.
+    /// Values of the sample in the order of the counter paths.
     values: Vec<PathValue<'a>>,
 }
 
 impl<'a> SampleValues<'a> {
-    /// Reads the values of these paths only.
+    /// Reads the values of some counter paths only.
     pub fn only<'p>(query: &'a PathQuery, paths: impl Iterator<Item = &'p BoundPath>) -> Self {
         let mut paths: Vec<usize> = paths.filter_map(|path| path.as_ref().ok().copied()).collect();
         paths.sort_unstable();
@@ -238,15 +238,15 @@ impl<'a> SampleValues<'a> {
         Self { query, values }
     }
 
-    /// Returns the values of the last sample. A value of an earlier collection is replaced by the stored value of that
-    /// collection.
+    /// Returns the values of the last sample, with held ones for those of an earlier collection. A value of an earlier
+    /// collection is replaced by the stored value of that collection.
     pub fn held(query: &'a PathQuery, held: &HeldValues) -> Self {
         let mut values = query.values();
         values.iter_mut().for_each(|v| held.replace(query, v));
         Self { query, values }
     }
 
-    /// Returns the values of a path; none if it is not bound.
+    /// Returns the values of a counter path in the sample; none if it is not bound.
     pub fn of(&self, path: &BoundPath) -> &[PathValue<'a>] {
         let Ok(path) = path else { return &[] };
         let start = self.values.partition_point(|v| v.path < *path);
@@ -254,33 +254,36 @@ impl<'a> SampleValues<'a> {
         self.values.get(start..end).unwrap_or_default()
     }
 
-    /// Returns the value of a path without wildcards.
+    /// Returns the value of a counter path without wildcards.
     pub fn single(&self, path: &BoundPath) -> StateValue {
         path.clone()?;
         self.of(path).first().map_or(Err(NoValue::NoInstance), capped)
     }
 
-    /// Returns the sum of the paths that are available here: Linux counts TCP over both versions of IP together.
+    /// Returns the sum of the counter paths that are available here: Linux counts TCP over both versions of IP
+    /// together.
     pub fn sum(&self, paths: &[BoundPath]) -> StateValue {
         let is_there = |value: &StateValue| !matches!(value, Err(NoValue::Unavailable(_)));
         let values = paths.iter().map(|path| self.single(path)).filter(is_there);
         values.reduce(|a, b| Ok(a? + b?)).unwrap_or(Err(NoValue::NoInstance))
     }
 
-    /// Returns the value of a path for the instance of another value; `at` is the position of that other value.
+    /// Returns the value of a counter path for the instance of another value; `at` is the position of that other
+    /// value.
     pub fn beside(&self, path: &BoundPath, at: usize, of: &PathValue<'_>) -> Option<&PathValue<'a>> {
         let values = self.of(path);
         let is_it = |v: &&PathValue<'_>| is_same_instance(self.query, v, of);
         values.get(at).filter(is_it).or_else(|| values.iter().find(is_it))
     }
 
-    /// Returns the number of a path for the instance of another value, or the reason why the number is missing.
+    /// Returns the number of a counter path for the instance of another value, or the reason why the number is
+    /// missing.
     pub fn reading(&self, path: &BoundPath, at: usize, of: &PathValue<'_>) -> StateValue {
         path.clone()?;
         self.beside(path, at, of).map_or(Err(NoValue::NoInstance), uncapped)
     }
 
-    /// Returns the query that the values are from.
+    /// Returns the path query from which the values are.
     pub fn query(&self) -> &'a PathQuery {
         self.query
     }
@@ -294,18 +297,18 @@ pub(super) fn is_same_instance(query: &PathQuery, v: &PathValue<'_>, of: &PathVa
         && query.birth(v) == query.birth(of)
 }
 
-/// Returns `true` if a value is that of a single instance.
+/// Returns `true` if a value is that of a single instance, not of a total.
 pub(super) fn is_instance(v: &PathValue<'_>) -> bool {
     v.value.instance_id.is_some() && !v.sums_up()
 }
 
-/// Returns the number of a value, with percentages of one thing limited to 100.
+/// Returns the number of a counter's value, with percentages of one resource limited to 100.
 pub(super) fn capped(v: &PathValue<'_>) -> StateValue {
     current(v)?;
     v.value.value.clone().map(crate::FormattedValue::capped)
 }
 
-/// Returns the number of a value without a limit, because a process can use several processors.
+/// Returns the number of a counter's value without a limit, because a process can use several processors.
 pub(super) fn uncapped(v: &PathValue<'_>) -> StateValue {
     current(v)?;
     v.value.value.clone().map(crate::FormattedValue::nocap)

@@ -1,4 +1,4 @@
-//! Processes with the greatest use, and sums over all of them.
+//! Lists of the processes with the greatest use, and sums over all processes.
 
 use std::collections::HashSet;
 
@@ -25,7 +25,7 @@ pub(super) struct ProcessList {
     pub refused: Option<(usize, NoValue)>,
 }
 
-/// Numbers above 0 of a path, each with its row, for a ranking.
+/// Numbers above 0 of a counter path, each with its row, for a ranking.
 type RowNumbers = Vec<(f64, usize)>;
 
 impl ProcessList {
@@ -72,8 +72,8 @@ impl ProcessList {
     }
 }
 
-/// Returns the processor times by row, the number of processes, and the sum of their times. No process at all is
-/// unknown: the machine that is asked runs something.
+/// Returns the processor times of processes by row, the number of processes, and the sum of their times. No process at
+/// all is unknown: the machine that is asked runs something.
 fn times(sample: HeldSample<'_>, path: &BoundPath) -> (RowNumbers, StateValue, StateValue) {
     let (mut numbers, mut count, mut sum) = (RowNumbers::new(), 0_u32, None);
     let mut missing = path.clone().err();
@@ -98,7 +98,7 @@ fn times(sample: HeldSample<'_>, path: &BoundPath) -> (RowNumbers, StateValue, S
     (numbers, count, sum.ok_or(missing))
 }
 
-/// Returns the bytes read and written by row, and the number of processes whose bytes were refused.
+/// Returns the storage bytes of processes by row, and the number of processes whose bytes were refused.
 fn storage(sample: HeldSample<'_>, paths: &ProcessPaths) -> (RowNumbers, Option<(usize, NoValue)>) {
     let mut written = Vec::new();
     each(sample, &paths.written, |v| written.push(number(&v)));
@@ -125,14 +125,14 @@ fn storage(sample: HeldSample<'_>, paths: &ProcessPaths) -> (RowNumbers, Option<
     (numbers, refused)
 }
 
-/// Passes each value of a path to `each`, if the source has the path.
+/// Passes each value of a counter path to `each`, if the source has the path.
 fn each<'a>(sample: HeldSample<'a>, path: &BoundPath, each: impl FnMut(PathValue<'a>)) {
     if let Ok(path) = path {
         sample.for_each_value(*path, each);
     }
 }
 
-/// Returns the number of a path for the instance of another value, or the reason why the number is missing.
+/// Returns the number of a counter path for the instance of another value, or the reason why the number is missing.
 fn reading(sample: HeldSample<'_>, path: &BoundPath, of: &PathValue<'_>) -> StateValue {
     let at = path.clone()?;
     let is_it = |v: &PathValue<'_>| is_same_instance(sample.query, v, of);

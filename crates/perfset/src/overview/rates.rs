@@ -12,11 +12,11 @@ use super::state::StateValue;
 #[derive(Debug, Default)]
 pub(super) struct RateTracker {
     counts: HashMap<CountKey, TrackedCount>,
-    /// Time of the last sample, in 100 ns.
+    /// Time of the last sample of the counts, in 100 ns.
     time: Option<i64>,
 }
 
-/// Key of a count: its path, its instance name and its instance id.
+/// Key of a count: the position of its counter path, its instance name and its instance id.
 type CountKey = (usize, String, Option<u32>);
 
 #[derive(Debug)]
@@ -27,7 +27,7 @@ struct TrackedCount {
 }
 
 impl RateTracker {
-    /// Reads the counts of these paths in the next sample.
+    /// Reads the counts of these counter paths in the next sample.
     pub fn learn<'p>(
         &mut self,
         values: &SampleValues<'_>,
@@ -44,7 +44,8 @@ impl RateTracker {
         (self.counts, self.time) = (counts, Some(time_100ns));
     }
 
-    /// Returns the sum of the rates of these paths for the instance of a value; `at` is the position of that value.
+    /// Returns the sum of the rates of these counter paths for the instance of a value; `at` is the position of that
+    /// value.
     pub fn sum(
         &self,
         values: &SampleValues<'_>,

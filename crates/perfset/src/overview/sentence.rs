@@ -1,26 +1,26 @@
-//! Sentences about a machine, in which names from it are apart from the words.
+//! Sentences about a machine, in which names that come from it are separate from the words.
 
 use std::fmt;
 
 use crate::output::text::escaped;
 
-/// Sentence for users, in words and names. Its text, by [`Display`](fmt::Display), has harmful characters of names
-/// escaped, so it can be printed. A page shows each name isolated, as in `<bdi>`: one in Arabic or Hebrew would change
-/// the order of the words beside it.
+/// Sentence for users about a machine, in words and names. Its text, by [`Display`](fmt::Display), has harmful
+/// characters of names escaped, so it can be printed. A page shows each name isolated, as in `<bdi>`: one in Arabic or
+/// Hebrew would change the order of the words beside it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sentence(Vec<SentencePart>);
 
 /// Part of a [`Sentence`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SentencePart {
-    /// Words, numbers and units, which are plain text.
+    /// Words, numbers and units of a sentence, which are plain text.
     Words(String),
-    /// Name from the machine, unchanged. Any user may have chosen it.
+    /// Name in a sentence that comes from the machine, unchanged. Any user may have chosen it.
     Name(String),
 }
 
 impl Sentence {
-    /// Appends words, numbers or units.
+    /// Appends words, numbers or units to the sentence.
     #[must_use]
     pub fn words(mut self, words: impl Into<String>) -> Self {
         let words = words.into();
@@ -32,14 +32,14 @@ impl Sentence {
         self
     }
 
-    /// Appends a name from the machine.
+    /// Appends a name that comes from the machine to the sentence.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.0.push(SentencePart::Name(name.into()));
         self
     }
 
-    /// Returns the parts in their order.
+    /// Returns the words and names of the sentence in their order.
     #[must_use]
     pub fn parts(&self) -> &[SentencePart] {
         &self.0

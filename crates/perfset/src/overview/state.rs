@@ -5,7 +5,7 @@ use crate::{Birth, NoValue};
 
 use super::sentence::Sentence;
 
-/// Value of a counter, or the reason for none.
+/// Value of a counter in the state of a machine, or the reason for having none.
 pub type StateValue = Result<f64, NoValue>;
 
 /// State of a machine over the last interval.
@@ -14,9 +14,9 @@ pub type StateValue = Result<f64, NoValue>;
 /// 0 to 100; those of processes and control groups are 100 for each processor that they use.
 #[derive(Clone, Debug)]
 pub struct MachineState {
-    /// Time of the sample.
+    /// Time of the sample that the state shows.
     pub time: SystemTime,
-    /// Seconds since the last sample; `None` in the first one.
+    /// Seconds between the state's sample and the one before; `None` in the first one.
     pub interval: Option<f64>,
     /// Time since the machine was started, in seconds.
     pub up_time: StateValue,
@@ -57,41 +57,41 @@ pub struct MachineState {
     pub groups_by_memory: Vec<GroupState>,
     /// Reason why no control group is listed by processor time; `None` if there are such groups.
     pub no_groups: Option<NoValue>,
-    /// Remarkable facts, the most urgent first.
+    /// Remarkable facts about the machine, the most urgent first.
     pub findings: Vec<Finding>,
     /// Rules whose findings are not known, because a value is missing.
     pub unchecked: Vec<UncheckedRule>,
-    /// Differences from a minute ago, or from the first sample.
+    /// Differences of the machine's state from a minute ago, or from the first sample.
     pub changes: Changes,
 }
 
-/// Use of all processors, in percent of all their time.
+/// Use of all processors together, in percent of all their time.
 #[derive(Clone, Debug)]
 pub struct ProcessorState {
     /// Number of logical processors.
     pub count: usize,
     /// Time in which the processors were busy.
     pub busy: StateValue,
-    /// Time that programs used outside of the kernel.
+    /// Processor time that programs used outside of the kernel.
     pub user: StateValue,
-    /// Time in the kernel.
+    /// Processor time in the kernel.
     pub kernel: StateValue,
-    /// Idle time in which the disks had unfinished requests of this machine.
+    /// Idle processor time in which the disks had unfinished requests of this machine.
     pub io_wait: StateValue,
-    /// Time that the hypervisor gave to other machines.
+    /// Processor time that the hypervisor gave to other machines.
     pub steal: StateValue,
 }
 
 /// Memory and swap of a machine, in bytes.
 #[derive(Clone, Debug)]
 pub struct MemoryState {
-    /// Size of the memory.
+    /// Size of the machine's memory, in bytes.
     pub total: StateValue,
-    /// Memory that programs can still get without swapping.
+    /// Memory that programs can still get without swapping, in bytes.
     pub available: StateValue,
-    /// Size of the swap areas.
+    /// Size of the swap areas, in bytes.
     pub swap_total: StateValue,
-    /// Unused part of the swap areas.
+    /// Unused part of the swap areas, in bytes.
     pub swap_free: StateValue,
     /// Pages read from swap, per second.
     pub swap_in: StateValue,
@@ -102,7 +102,7 @@ pub struct MemoryState {
 }
 
 impl MemoryState {
-    /// Returns the memory in use: the total without the available part.
+    /// Returns the memory in use, in bytes: the total without the available part.
     ///
     /// # Errors
     /// The reason why either is not known.
@@ -118,7 +118,7 @@ impl MemoryState {
         percent(self.used()?, self.total.clone()?)
     }
 
-    /// Returns the used part of the swap areas.
+    /// Returns the used part of the swap areas, in bytes.
     ///
     /// # Errors
     /// The reason why it is not known.
@@ -127,57 +127,57 @@ impl MemoryState {
     }
 }
 
-/// Returns a share in percent, or a reason if the whole is 0.
+/// Returns a part of a whole in percent, or a reason if the whole is 0.
 pub(super) fn percent(part: f64, whole: f64) -> StateValue {
     if whole > 0.0 { Ok(part / whole * 100.0) } else { Err(NoValue::NegativeDenominator) }
 }
 
-/// Time lost to waiting in the last interval, in percent: the kernel's pressure stall information.
+/// Time that tasks lost to waiting in the last interval, in percent: the kernel's pressure stall information.
 #[derive(Clone, Debug)]
 pub struct PressureState {
-    /// Time in which a task waited for a processor.
+    /// Time in which a task waited for a processor, in percent of the interval.
     pub processors: StateValue,
-    /// Time in which a task waited for memory.
+    /// Time in which a task waited for memory, in percent of the interval.
     pub memory: StateValue,
-    /// Time in which all tasks waited for memory.
+    /// Time in which all tasks waited for memory, in percent of the interval.
     pub memory_full: StateValue,
-    /// Time in which a task waited for storage.
+    /// Time in which a task waited for storage, in percent of the interval.
     pub storage: StateValue,
-    /// Time in which all tasks waited for storage.
+    /// Time in which all tasks waited for storage, in percent of the interval.
     pub storage_full: StateValue,
 }
 
-/// Disk of a machine.
+/// Disk of a machine, with its use in the last interval.
 #[derive(Clone, Debug)]
 pub struct DiskState {
     /// Name of the disk.
     pub name: String,
     /// Instance id of the disk.
     pub id: u32,
-    /// Start of the disk, if known; name, id and birth are its identity.
+    /// Start time of the disk, if known; name, id and birth are its identity.
     pub birth: Birth,
     /// Share of the time in which the disk had a request, in percent.
     pub busy: StateValue,
-    /// Bytes read per second.
+    /// Bytes read from the disk per second.
     pub read: StateValue,
-    /// Bytes written per second.
+    /// Bytes written to the disk per second.
     pub written: StateValue,
-    /// Mean time of a read, in seconds; no value if there was none.
+    /// Mean time of a read from the disk, in seconds; no value if there was none.
     pub read_latency: StateValue,
-    /// Mean time of a write, in seconds; no value if there was none.
+    /// Mean time of a write to the disk, in seconds; no value if there was none.
     pub write_latency: StateValue,
-    /// Mean number of requests that waited or were served.
+    /// Mean number of requests to the disk that waited or were served.
     pub queue: StateValue,
 }
 
 /// Reason for the missing latency of a disk without requests.
 pub(super) const NO_REQUEST: &str = "no request in this interval";
 
-/// Reason for the missing latency of requests that were too short for the kernel to measure.
+/// Reason for the missing latency of a disk's requests that were too short for the kernel to measure.
 pub(super) const NO_TIME: &str = "shorter than the kernel measures";
 
-/// Returns `true` if a latency is missing because there were no requests or they took no measurable time. Such a
-/// latency is known not to be long.
+/// Returns `true` if a disk's latency is missing because there were no requests or they took no measurable time. Such
+/// a latency is known not to be long.
 pub(super) fn is_no_time(latency: &StateValue) -> bool {
     matches!(latency, Err(NoValue::Unavailable(why)) if [NO_REQUEST, NO_TIME].contains(&&**why))
 }
@@ -185,16 +185,16 @@ pub(super) fn is_no_time(latency: &StateValue) -> bool {
 /// File system on a block device.
 #[derive(Clone, Debug)]
 pub struct FileSystemState {
-    /// Mount point; on Windows the drive.
+    /// Mount point of the file system; on Windows the drive.
     pub name: String,
-    /// Space that is free for programs, in bytes.
+    /// Space of the file system that is free for programs, in bytes.
     pub free: StateValue,
     /// Size of the file system, in bytes.
     pub size: StateValue,
 }
 
 impl FileSystemState {
-    /// Returns the free share of the space, in percent.
+    /// Returns the free share of the file system's space, in percent.
     ///
     /// # Errors
     /// The reason why it is not known.
@@ -206,29 +206,29 @@ impl FileSystemState {
 /// Network interface with its traffic.
 #[derive(Clone, Debug)]
 pub struct InterfaceState {
-    /// Name of the interface.
+    /// Name of the network interface.
     pub name: String,
-    /// Bytes received per second.
+    /// Bytes that the network interface received per second.
     pub received: StateValue,
-    /// Bytes sent per second.
+    /// Bytes that the network interface sent per second.
     pub sent: StateValue,
-    /// Packets dropped per second, of both directions.
+    /// Packets that the network interface dropped per second, of both directions.
     pub drops: StateValue,
-    /// Packets with errors per second, of both directions.
+    /// Packets with errors at the network interface per second, of both directions.
     pub errors: StateValue,
 }
 
 /// TCP traffic of a machine, in segments per second.
 #[derive(Clone, Debug)]
 pub struct TcpState {
-    /// Segments sent per second.
+    /// TCP segments sent per second.
     pub sent: StateValue,
-    /// Segments sent again per second.
+    /// TCP segments sent again per second.
     pub retransmitted: StateValue,
 }
 
 impl TcpState {
-    /// Returns the share of segments that were sent again, in percent.
+    /// Returns the share of TCP segments that were sent again, in percent.
     ///
     /// # Errors
     /// The reason why it is not known. The same, if nothing was sent.
@@ -242,26 +242,26 @@ impl TcpState {
 /// Process with its use of the machine.
 #[derive(Clone, Debug)]
 pub struct ProcessState {
-    /// Instance name: the program's name, with the process id on systems whose names contain it.
+    /// Instance name of the process: the program's name, with the process id on systems whose names contain it.
     pub name: String,
     /// Id of the process.
     pub id: u32,
-    /// Start of the process, if known; name, id and birth are its identity.
+    /// Start time of the process, if known; name, id and birth are its identity.
     pub birth: Birth,
-    /// Processor time, in percent of one processor.
+    /// Processor time of the process, in percent of one processor.
     pub processor_time: StateValue,
-    /// Memory in RAM, in bytes.
+    /// Memory of the process in RAM, in bytes.
     pub memory: StateValue,
-    /// Bytes read from storage per second.
+    /// Bytes that the process reads from storage per second.
     pub read: StateValue,
-    /// Bytes written to storage per second.
+    /// Bytes that the process writes to storage per second.
     pub written: StateValue,
     /// Time since the process started, in seconds.
     pub age: StateValue,
 }
 
 impl ProcessState {
-    /// Returns the bytes read from and written to storage, per second.
+    /// Returns the bytes that the process reads from and writes to storage, per second.
     ///
     /// # Errors
     /// The reason why either is not known.
@@ -273,73 +273,73 @@ impl ProcessState {
 /// Control group with its use of the machine, which includes the groups below it.
 #[derive(Clone, Debug)]
 pub struct GroupState {
-    /// Path of the group below the mount.
+    /// Path of the control group below the mount.
     pub name: String,
-    /// Processor time, in percent of one processor.
+    /// Processor time of the control group, in percent of one processor.
     pub processor_time: StateValue,
-    /// Memory of the group, in bytes.
+    /// Memory of the control group, in bytes.
     pub memory: StateValue,
 }
 
 /// Remarkable fact about a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// Name of the rule that found the fact.
+    /// Name of the rule that found the remarkable fact.
     pub rule: &'static str,
-    /// Urgency of the fact.
+    /// Urgency of the remarkable fact.
     pub severity: Severity,
-    /// Disk, file system or interface that the fact is about; `None` for the machine, or several of them. It is a name
-    /// from the machine: a screen must escape it.
+    /// Disk, file system or interface that the finding is about; `None` for the machine, or several of them. It is a
+    /// name from the machine: a screen must escape it.
     pub subject: Option<String>,
-    /// Sentence for users, with names apart from the words.
+    /// Sentence for users about the finding, with names apart from the words.
     pub text: Sentence,
     /// Command that shows more about the finding.
     pub next: &'static str,
 }
 
-/// Rule whose condition could not be checked, because a value is missing.
+/// Rule for findings whose condition could not be checked, because a value is missing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UncheckedRule {
-    /// Name of the check for findings, such as `file-system-full`; it is never translated.
+    /// Name of the unchecked rule for findings, such as `file-system-full`; it is never translated.
     pub rule: &'static str,
-    /// Condition of the rule, in words for users.
+    /// Condition of the unchecked rule, in words for users.
     pub condition: &'static str,
     /// Disk, file system or interface whose value is missing; `None` for a value of the machine, or if no instance can
     /// be read. It is a name from the machine: a screen must escape it.
     pub subject: Option<String>,
-    /// Reason why the value is missing.
+    /// Reason why the value that the rule needs is missing.
     pub reason: NoValue,
 }
 
 /// Urgency of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The fact is worth knowing, and is no problem by itself.
+    /// Finding that is worth knowing, and is no problem by itself.
     Note,
-    /// Work is slowed down, or will be soon.
+    /// Finding that work is slowed down, or will be soon.
     Warning,
-    /// Work fails, or will fail soon.
+    /// Finding that work fails, or will fail soon.
     Critical,
 }
 
-/// Differences of a state from an earlier one.
+/// Differences of a machine's state from an earlier one.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    /// Seconds between the two states: at most about a minute, less if the overview began later.
+    /// Seconds between the two compared states: at most about a minute, less if the overview began later.
     pub seconds: f64,
-    /// Values that changed remarkably.
+    /// Values of the machine's state that changed remarkably.
     pub values: Vec<ChangedValue>,
     /// Busy processes that started in the last minute.
     pub started: Vec<ProcessState>,
 }
 
-/// Value that changed remarkably.
+/// Value of a machine's state that changed remarkably.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangedValue {
-    /// Displayed name, such as "processors busy".
+    /// Displayed name of the changed value, such as "processors busy".
     pub name: String,
-    /// Earlier value, in percent.
+    /// Earlier number of the changed value, in percent.
     pub before: f64,
-    /// Value now, in percent.
+    /// Present number of the changed value, in percent.
     pub now: f64,
 }

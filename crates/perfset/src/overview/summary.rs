@@ -1,12 +1,12 @@
-//! Summary of the findings of a state, the same for every screen and page.
+//! Summary of the findings about a machine's state, the same for every screen and page.
 
 use super::findings::RULES;
 use super::state::MachineState;
 
-/// Summary of the findings of a state.
+/// Summary of the findings about a machine's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FindingsSummary {
-    /// At least one rule found something.
+    /// At least one rule found a remarkable fact.
     Found,
     /// There is no finding yet, because rates need a second sample.
     Measuring,
@@ -19,7 +19,8 @@ pub enum FindingsSummary {
 }
 
 impl FindingsSummary {
-    /// Returns the summary as a keyword for programs: `found`, `measuring`, `nothing`, `nothing_in_part` or `unknown`.
+    /// Returns the summary of the findings as a keyword for programs: `found`, `measuring`, `nothing`,
+    /// `nothing_in_part` or `unknown`.
     #[must_use]
     pub fn keyword(self) -> &'static str {
         match self {
@@ -31,7 +32,7 @@ impl FindingsSummary {
         }
     }
 
-    /// Returns the summary in words for users, without a full stop.
+    /// Returns the summary of the findings in words for users, without a full stop.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -45,7 +46,7 @@ impl FindingsSummary {
 }
 
 impl MachineState {
-    /// Returns the summary of the findings.
+    /// Returns the summary of the findings about this state.
     #[must_use]
     pub fn summary(&self) -> FindingsSummary {
         match self.unchecked.len() {

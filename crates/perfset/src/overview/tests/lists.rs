@@ -1,4 +1,4 @@
-//! Lists of the overview over scripted machines, beside a plain reading of all values.
+//! Tests of the overview's lists over scripted machines, against a plain reading of all values.
 
 use std::collections::HashSet;
 
@@ -8,13 +8,13 @@ use crate::path::PathValue;
 use crate::testing::{FixedClock, Scripted};
 use crate::{Machine, NoValue, catalogue};
 
-/// Use of a process by a value: its number, and for storage also another one.
+/// Function that returns a process's use, in the order of a list, for a value of the process.
 type Use<'a> = &'a dyn Fn(&PathValue<'_>) -> f64;
 
 /// Row of a scripted provider: name, id and values.
 type ScriptedRow = (&'static str, u32, Vec<Result<u64, NoValue>>);
 
-/// The lists of processes, their number and their sum are those of a plain visit of all values.
+/// Lists of processes, their number and their sum equal those of a plain visit of all values.
 #[test]
 fn processes_are_ranked_as_all_their_values() {
     let mut machine = Machine::new(Box::new(FixedClock::default()));

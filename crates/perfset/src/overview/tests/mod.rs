@@ -1,4 +1,4 @@
-//! The overview over scripted machines, and the table of findings.
+//! Tests of the overview over scripted machines, and of the table of findings.
 
 mod lists;
 
@@ -68,7 +68,7 @@ fn disk(busy: f64, read_latency: StateValue, write_latency: StateValue) -> DiskS
     }
 }
 
-/// A file system of 1 GB.
+/// Returns the state of a file system of 1 GB with a share of free space.
 fn file_system(name: &str, free_percent: f64) -> FileSystemState {
     FileSystemState { name: name.into(), free: Ok(free_percent * 1e7), size: Ok(1e9) }
 }
@@ -86,7 +86,7 @@ fn process(name: &str, processor_time: f64, memory: f64) -> ProcessState {
     }
 }
 
-/// Each rule finds what its condition says, and nothing just below its limit.
+/// Each rule for findings finds what its condition says, and nothing just below its limit.
 #[test]
 fn every_rule_finds_its_condition() {
     let none = || Err(NoValue::NotGiven);
@@ -203,7 +203,7 @@ fn every_rule_finds_its_condition() {
     }
 }
 
-/// A process is named from 10 % of the busy time of all processors on, whatever their number.
+/// A finding names a process from 10 % of the busy time of all processors on, whatever their number.
 #[test]
 fn small_processes_are_not_named_as_users_of_the_processors() {
     let text = |count, busy, time: StateValue| {
@@ -235,8 +235,8 @@ fn small_processes_are_not_named_as_users_of_the_processors() {
     assert_eq!(findings::findings(&state)[0].text.to_string(), "the processors are 95 % busy");
 }
 
-/// Small processes share the processors only if their sum is most of the time. The rest can be that of processes that
-/// have ended, and of interrupts.
+/// Small processes count as users of the processors together only if their sum is most of the busy time. The rest can
+/// be that of processes that have ended, and of interrupts.
 #[test]
 fn small_processes_share_only_what_they_use() {
     let text = |all: StateValue, processes: &[f64]| {
@@ -262,7 +262,7 @@ fn interface(drops: StateValue, errors: StateValue) -> InterfaceState {
     InterfaceState { name: "eth0".into(), received: Ok(1e6), sent: Ok(1e6), drops, errors }
 }
 
-/// Rules conclude nothing from a machine of which nothing is known, nor from numbers that are none.
+/// Rules for findings conclude nothing from a machine without known values, nor from values that are not numbers.
 #[test]
 fn nothing_is_found_where_nothing_is_known() {
     for unknown in [Err(NoValue::NotGiven), Ok(f64::NAN)] {
@@ -297,7 +297,8 @@ fn nothing_is_found_where_nothing_is_known() {
     }
 }
 
-/// A rule is unchecked for exactly one missing value that it needs, and an instance is named.
+/// A rule for findings is unchecked for exactly one missing value that it needs, with the name of the value's
+/// instance.
 #[test]
 fn unchecked_rules_have_the_first_missing_value() {
     let late = || Err(NoValue::Late);
@@ -335,8 +336,8 @@ fn unchecked_rules_have_the_first_missing_value() {
     assert_eq!(find(&|state| state.file_systems.clear(), &no_disks), [of("file-system-full", None)]);
 }
 
-/// A disk without a known time of its requests might be slow, unless there were none, or they took no time at all, or
-/// the rule is not about it.
+/// The rule about slow disks is unchecked for a disk without known latencies, except if it had no or no measurable
+/// requests.
 #[test]
 fn disks_without_a_latency_are_unchecked() {
     let late = || Err(NoValue::Late);
@@ -362,7 +363,7 @@ fn disks_without_a_latency_are_unchecked() {
     }
 }
 
-/// An interface, disk or file system that is new is no rule unchecked: it would come and go with each of them.
+/// A new interface, disk or file system leaves no rule unchecked: the remark would come and go with each of them.
 #[test]
 fn new_instances_are_not_unknown() {
     for reason in [NoValue::NewInstance, NoValue::Replaced] {
@@ -380,7 +381,7 @@ fn new_instances_are_not_unknown() {
     }
 }
 
-/// Every place that shows findings has the same summary, and nothing known is not nothing remarkable.
+/// The summary of findings depends on the rules that were checked: nothing known is not nothing remarkable.
 #[test]
 fn summaries_depend_on_what_was_checked() {
     let unchecked = |rule: &FindingRule| UncheckedRule {
@@ -406,7 +407,8 @@ fn summaries_depend_on_what_was_checked() {
     assert_eq!(summary(all - 1, Some(1.0), 99.0), FindingsSummary::Found);
 }
 
-/// A name from the machine is a part of its own in every sentence, and the subject of a finding about one thing.
+/// A name from the machine is a separate part of every sentence, and the subject of a finding about one disk or
+/// interface.
 #[test]
 fn names_are_apart_from_the_words() {
     const HOSTILE: &str = "\u{5e9}\u{202e}\u{1b}[2J<b>";
@@ -453,7 +455,7 @@ fn names_are_apart_from_the_words() {
     }
 }
 
-/// Clock that a test sets, so that all queries read the same time.
+/// Clock of a machine that a test sets, so that all queries read the same time.
 #[derive(Clone, Debug, Default)]
 struct SetClock(std::sync::Arc<std::sync::Mutex<crate::testing::FixedClock>>);
 
@@ -463,8 +465,7 @@ impl crate::Clock for SetClock {
     }
 }
 
-/// An overview for findings has the findings of a whole one from the same samples, word for word, and does not read
-/// what they do not need.
+/// An overview for findings alone has the same findings as a whole one, word for word, and does not read other values.
 #[test]
 fn overview_for_findings_reads_no_more_than_they_need() {
     use crate::testing::Scripted;
@@ -540,7 +541,7 @@ fn overview_for_findings_reads_no_more_than_they_need() {
     assert_eq!(columns.iter().map(counters).collect::<Vec<_>>(), [3, 2, 3, 2], "{columns:?}");
 }
 
-/// Images are always full, and there can be dozens of them.
+/// Findings name full file systems in one line, and leave out package images, which are always full.
 #[test]
 fn full_file_systems_take_one_line() {
     let mut state = state();
@@ -565,7 +566,8 @@ fn the_most_urgent_is_first() {
     assert_eq!(severities, [Severity::Critical, Severity::Warning, Severity::Note]);
 }
 
-/// A change is one from a minute ago, and neither from the first sample, which has no rates, nor from long ago.
+/// A change is a difference from a minute ago, and neither from the first sample, which has no rates, nor from long
+/// ago.
 #[test]
 fn changes_look_back_a_minute() {
     let mut history = VecDeque::new();
@@ -634,7 +636,7 @@ fn groups_that_another_explains_are_left_out() {
     assert_eq!(names(&state.groups_by_memory), ["system.slice", "system.slice/large.service"]);
 }
 
-/// Counts without rates of their own get them from two samples of the same instance, and never from others.
+/// Rates of counts without a rate counter come from two samples of the same instance, and never from others.
 #[test]
 fn drops_are_counted_per_second() {
     use crate::testing::{FixedClock, Scripted};
