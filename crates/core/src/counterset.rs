@@ -185,7 +185,7 @@ impl Counterset {
     }
 }
 
-/// Provider of a counterset.
+/// Identity of a counterset's provider: its GUID and name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderIdentity {
     /// GUID of the provider.
@@ -517,7 +517,7 @@ pub struct Language(pub u32);
 impl Language {
     /// Default language: the configured language of the queried machine.
     pub const DEFAULT: Self = Self(0);
-    /// English, without a region.
+    /// Language id of English, without a region.
     pub const ENGLISH: Self = Self(0x0009);
 
     /// Returns the primary language, without the region: the low 10 bits of the language id.

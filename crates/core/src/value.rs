@@ -33,7 +33,7 @@ impl RawValue {
 /// Formatted value: the result of a formula.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FormattedValue {
-    /// Result of the formula.
+    /// Number that the formula of the counter type returned.
     pub raw: f64,
     /// Counter type whose formula was used.
     pub counter_type: CounterType,
@@ -100,13 +100,13 @@ pub enum NoValue {
         /// `true` if the raw value decreased too: PDH tests the raw value before the clock.
         value_fell: bool,
     },
-    /// The start time is later than the time of the sample.
+    /// The start time of the instance is later than the time of the sample.
     #[error("the instance's start time is later than the sample")]
     BeginsLater,
-    /// No time passed, or the base decreased.
+    /// No time passed between the two samples, or the base decreased.
     #[error("no time passed between the samples, or the counter's base decreased")]
     NegativeDenominator,
-    /// The frequency of the clock is 0 or negative.
+    /// The frequency of the clock that the formula divides by is 0 or negative.
     #[error("the clock's frequency is not positive")]
     NegativeTimebase,
     /// The two samples have different counter types.
@@ -137,7 +137,7 @@ pub enum NoValue {
     /// The provider did not respond in time.
     #[error("the provider did not respond in time")]
     Late,
-    /// No active instance matches the entry.
+    /// No active instance matches the query entry.
     #[error("no active instance matches")]
     NoInstance,
     /// The whole query entry failed with this status code.

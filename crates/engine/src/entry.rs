@@ -38,7 +38,7 @@ impl Counters {
     /// Selection of all counters of the counterset.
     pub const ALL: Self = Self { ids: None };
 
-    /// Selects counters by id.
+    /// Creates a selection of the counters with these ids.
     #[must_use]
     pub fn these(ids: impl IntoIterator<Item = CounterId>) -> Self {
         let mut ids: Vec<_> = ids.into_iter().collect();

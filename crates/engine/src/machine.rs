@@ -226,7 +226,7 @@ impl Machine {
         shared.with_provider(slot, |provider| provider.facts(instance, options))
     }
 
-    /// Returns an empty query. No provider is called.
+    /// Returns an empty query over the machine's countersets. No provider is called.
     #[must_use]
     #[doc(alias = "PerfOpenQueryHandle")]
     pub fn query(&self) -> Query {

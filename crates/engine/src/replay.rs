@@ -87,7 +87,7 @@ struct Copying {
     /// Snapshot of the collection from which the copying plan was made. In the results of other samples of the form,
     /// the numbers have the same places.
     model: Snapshot,
-    /// Numbers of the block structures that equal the model except for numbers: the last ones, newest first.
+    /// Numbers of the last block structures that equal the plan's snapshot except for values, newest first.
     structures: Vec<u64>,
     /// Number of samples of the form, up to [`SETTLED`], that were collected since the last sample of another form.
     collected: u32,
@@ -245,7 +245,8 @@ impl Copying {
         is_there
     }
 
-    /// Returns `true` if a snapshot equals the model with the numbers of this sample copied into it.
+    /// Returns `true` if a snapshot equals that of the copying plan after the numbers of this sample are copied into
+    /// it.
     fn is_like(&self, sample: &[u8], snapshot: &Snapshot) -> bool {
         let mut block = self.model.block.clone();
         self.copy(sample, &mut block)

@@ -3,7 +3,7 @@
 /// Values by row, each stored once for consecutive rows with the same value; rows have the default value at first.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Runs<T> {
-    /// First row of each run and its value, ascending.
+    /// First row of each run of equal values, with the value, ascending.
     starts: Vec<(usize, T)>,
 }
 
@@ -31,14 +31,14 @@ impl<T: Copy + Default + PartialEq> Runs<T> {
         }
     }
 
-    /// Removes the values of this row and all later rows.
+    /// Removes the run-length encoded values of this row and all later rows.
     pub fn truncate(&mut self, row: usize) {
         while self.starts.last().is_some_and(|(start, _)| *start >= row) {
             self.starts.pop();
         }
     }
 
-    /// Returns the value of a row.
+    /// Returns the run-length encoded value of a row.
     #[inline]
     pub fn get(&self, row: usize) -> T {
         let behind = self.starts.partition_point(|(start, _)| *start <= row);

@@ -36,9 +36,9 @@ pub trait Sink {
 /// Samples of one collection, and those of the collection before it.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleSet<'a> {
-    /// Snapshot of this collection.
+    /// Snapshot of the collection from which the samples are.
     pub new: &'a Snapshot,
-    /// Snapshot of the collection before; `None` for the first collection.
+    /// Snapshot of the previous collection; `None` for the first collection.
     pub old: Option<&'a Snapshot>,
 }
 

@@ -115,7 +115,7 @@ impl Window {
     }
 }
 
-/// Query of any source.
+/// Query of a live source or of a log source.
 pub trait QueryHandle: Send {
     /// Adds an entry to the query.
     fn add(&mut self, entry: &Entry) -> Status;

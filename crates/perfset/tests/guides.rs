@@ -45,7 +45,7 @@ fn difference(a: &str, b: &str) -> String {
     lines.map_or_else(|| "one is longer".to_owned(), |(a, b)| format!("{a}\n{b}"))
 }
 
-/// Directory for one test, removed at the end.
+/// Directory for the files of a test, removed at the end.
 struct Scratch(PathBuf);
 
 impl Scratch {

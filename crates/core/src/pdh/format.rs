@@ -26,7 +26,7 @@ pub struct Format {
     /// `true` if the value is multiplied by 1,000 before conversion to an integer.
     #[doc(alias = "PDH_FMT_1000")]
     pub thousandfold: bool,
-    /// `true` if percentages can exceed 100.
+    /// `true` if formatted percentages can exceed 100.
     #[doc(alias = "PDH_FMT_NOCAP100")]
     pub no_cap: bool,
 }

@@ -63,8 +63,8 @@ impl RawCounter {
     }
 }
 
-/// Returns the ticks per second of a counter type's clock: 10,000,000 for 100 ns time, those of PerfTime without a
-/// clock.
+/// Returns the ticks per second of a counter type's clock: 10,000,000 for 100 ns time, those of PerfTime for types
+/// without a clock.
 #[must_use]
 #[doc(alias = "PdhGetCounterTimeBase")]
 pub fn time_base(counter_type: CounterType, clocks: &Clocks) -> i64 {

@@ -49,8 +49,8 @@ struct Last {
     member: u64,
     /// Number of the last collection in which the instance existed.
     round: u64,
-    /// Number of further instances of that collection whose identity differs only in `nth`; stored with the first of
-    /// them.
+    /// Number of further instances in the last collection whose identity differs only in its index; stored with the
+    /// first of them.
     more: u32,
     /// Last value of the instance in each column, if there ever was one.
     values: Vec<Option<u64>>,

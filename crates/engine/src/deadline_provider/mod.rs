@@ -58,7 +58,7 @@ pub struct DeadlineProvider {
     catalogue: Result<Arc<Catalogue>, SourceError>,
     /// Instances of each counterset in its last enumeration.
     names: HashMap<Guid, Rows>,
-    /// Last values of each counterset: one response per shape of request, the newest last.
+    /// Last values of each counterset: one response for each different request, the newest last.
     values: HashMap<Guid, VecDeque<CachedValues>>,
     /// Last texts of the provider about how it collects its values.
     about: Vec<(Text, Text)>,

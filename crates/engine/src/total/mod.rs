@@ -69,7 +69,7 @@ pub struct Totals<K> {
     /// Searches for the rows of this collection in earlier ones, one for each distinct roster of the columns. Their
     /// memory is reused.
     finders: Vec<Finder>,
-    /// Number of searches (`finders`) in use.
+    /// Number of searches for rows that this collection uses.
     found_in: usize,
     /// Identities of the rows of this collection, one for each row so far.
     now: Vec<Member>,

@@ -130,7 +130,7 @@ impl SampleIndex {
         *self.had_same_rows.get_or_init(have_same) && annexes().all(|(a, b)| a.has_rows_of(b)) || have_same()
     }
 
-    /// Returns `true` unless the index has at most one row.
+    /// Returns `true` if the sample's index has more than one row, so that keeping it saves work.
     pub fn is_worth_keeping(&self) -> bool {
         let is_table = |entry: &EntryIndex| {
             entry.rows.get().is_some_and(|result| matches!(result.rows, RowsIndex::Table(_)))

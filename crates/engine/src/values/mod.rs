@@ -91,7 +91,7 @@ pub(crate) struct Column<'a> {
 enum ColumnFormula {
     /// Formula that needs the newer of two samples only.
     Newest(ClockedComputation),
-    /// Formula that needs both samples.
+    /// Formula that needs the older and the newer sample.
     Difference(ClockedComputation),
     /// Formula with the counter's own clock.
     OwnClock(ClockedComputation, OwnColumns),
@@ -106,7 +106,7 @@ enum ColumnFormula {
 struct OwnColumns {
     time: usize,
     freq: usize,
-    /// `true` if the formula needs both samples.
+    /// `true` if the formula needs the older and the newer sample.
     is_difference: bool,
     /// `true` if the counter's own clock replaces PerfTime. The samples are then out of order if this clock decreased.
     is_perf_time: bool,
@@ -175,7 +175,7 @@ struct Current<'a> {
 struct Older<'a> {
     row_index: usize,
     row: ResultRow<'a>,
-    /// `true` if both rows have the same birth, and so are of the same instance.
+    /// `true` if the older and the newer row have the same birth, and so are of the same instance.
     is_same: bool,
 }
 

@@ -28,15 +28,15 @@ pub struct MachineState {
     pub running: StateValue,
     /// Number of processes that wait for storage.
     pub blocked: StateValue,
-    /// Use of all processors together.
+    /// Use of all processors of the machine together.
     pub processors: ProcessorState,
-    /// Use of memory and swap.
+    /// Use of the machine's memory and swap.
     pub memory: MemoryState,
-    /// Time lost to waiting.
+    /// Time that tasks lost to waiting for processors, memory and storage.
     pub pressure: PressureState,
-    /// Disks, the busiest first.
+    /// Disks of the machine, the busiest first.
     pub disks: Vec<DiskState>,
-    /// File systems, the fullest first.
+    /// File systems of the machine, the fullest first.
     pub file_systems: Vec<FileSystemState>,
     /// Network interfaces, the busiest first, and those inside the machine last.
     pub interfaces: Vec<InterfaceState>,
@@ -68,7 +68,7 @@ pub struct MachineState {
 /// Use of all processors together, in percent of all their time.
 #[derive(Clone, Debug)]
 pub struct ProcessorState {
-    /// Number of logical processors.
+    /// Number of logical processors of the machine.
     pub count: usize,
     /// Time in which the processors were busy.
     pub busy: StateValue,
