@@ -203,7 +203,7 @@ impl TreeKind {
 /// Row of a table whose parent is found by numbers, such as process ids.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NumberedRow {
-    /// Number of the table's row, such as the id of a process. A row without one is nobody's parent.
+    /// Number of the table's row, such as the id of a process. A row without one is the parent of no other.
     pub number: Option<f64>,
     /// Number of the row's parent, such as the id of the parent process.
     pub parent: Option<f64>,
@@ -231,8 +231,8 @@ pub fn parents_by_number(rows: &[NumberedRow]) -> Vec<Option<usize>> {
     rows.iter().enumerate().map(parent).collect()
 }
 
-/// Returns the index of each row's parent in a table, found by names: the row with the longest part of the path as its
-/// name, or else the root.
+/// Returns the index of each row's parent, found by names: the row named by the longest part of the path, or else the
+/// root.
 #[must_use]
 pub fn parents_by_path(names: &[&str]) -> Vec<Option<usize>> {
     let by_name: HashMap<&str, usize> = names.iter().enumerate().map(|(at, name)| (*name, at)).collect();

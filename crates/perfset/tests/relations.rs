@@ -315,8 +315,8 @@ const FILES: &[(&str, usize)] = &[
     ("softirqs", 1),
 ];
 
-/// Returns the text of a kernel file with other numbers: most rise, some fall, some jump close to the end of 32 bits
-/// and then over it.
+/// Changes the numbers in a kernel file's text: most rise, some fall, some jump close to the end of 32 bits and then
+/// over it.
 fn change(text: &str, names: usize, random: &mut Random) -> String {
     let line = |line: &str| {
         let mut changed = String::new();

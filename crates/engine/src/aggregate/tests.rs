@@ -13,8 +13,8 @@ use crate::*;
 
 const ONE: Guid = Guid::from_u128(0x0000_0021);
 
-/// Counterset with counters of all aggregate functions; 2 has 4 bytes; 7 takes a difference; 8 is divided by 9, and 10
-/// by the clock 11 and 12.
+/// Counterset of all aggregate functions; 2 has 4 bytes; 7 takes a difference; 8 is divided by 9, and 10 by the clock
+/// 11 and 12.
 fn aggregated(instance_type: InstanceType) -> Counterset {
     type T = CounterType;
     let of = |id, counter_type, base, aggregate| {

@@ -85,8 +85,8 @@ pub fn expand(
     Ok(instances.iter().flat_map(|instance| counters.iter().map(move |c| one(instance, c))).collect())
 }
 
-/// Checks that a text is a valid counter path on a source: counterset and counter exist, and so does an instance that
-/// is named without a wildcard.
+/// Checks a counter path on a source: counterset and counter exist, and so does an instance that is named without a
+/// wildcard.
 ///
 /// # Errors
 /// The status for the problem: an empty text is a wrong argument here.

@@ -112,8 +112,8 @@ struct TotalColumn<K> {
 /// Column whose total is requested in this collection.
 #[derive(Debug)]
 struct RequestedColumn {
-    /// Data of a column that is a count: the indexes of its count and of its finder, its width, and `true` if it is
-    /// collected for the first time. `None` for a level.
+    /// Data of a counted column: indexes of its count and finder, its width, and `true` if it is collected for the
+    /// first time. `None` for a level.
     count: Option<(usize, usize, Width, bool)>,
     /// Sum of the rows' values so far, for a column that is a level.
     sum: u64,

@@ -341,8 +341,8 @@ impl CounterPosition<'_> {
     }
 }
 
-/// Returns the start time of an instance in a V1 block; `None` if its id is 0, as that of totals and of processes that
-/// begin or end.
+/// Returns the start time of an instance in a V1 block; `None` if its id is 0. Totals have that id, and so do
+/// processes that begin or end.
 fn birth_of(start: &CounterPosition<'_>, id: &CounterPosition<'_>, values: Values<'_>) -> Birth {
     let id = id.value(values).ok()?.get();
     NonZeroU64::new(start.value(values).ok()?.get()).filter(|_| id != 0)

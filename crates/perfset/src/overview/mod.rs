@@ -239,9 +239,9 @@ impl Overview {
         self.times[0].map(|_| self.query.snapshot().clocks().utc_100ns())
     }
 
-    /// Returns the state of the machine at the last sample, with this number of processes and control groups for each
-    /// use: those with most processor time, most memory and most storage. To be called once after each collection: the
-    /// changes are differences from earlier states that it returned.
+    /// Returns the machine's state at the last sample, with this number of processes and control groups for each use:
+    /// processor time, memory and storage. To be called once after each collection: the changes are differences from
+    /// earlier states that it returned.
     #[must_use]
     pub fn state(&mut self, most: usize) -> MachineState {
         let [of_machine, of_processes, of_groups] = &self.held;

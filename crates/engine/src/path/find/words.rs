@@ -32,8 +32,7 @@ impl SearchedWord {
         Self { word, singular }
     }
 
-    /// Returns the best kind of match of this searched word in a word of a text: at its start, or at that of one of
-    /// its parts.
+    /// Returns the best kind of match of this searched word at the start of a word or of one of its parts.
     pub fn occurs_in(&self, word: &str) -> Option<Occurrence> {
         let singular = self.singular.as_deref();
         occurrence(word, &self.word).or_else(|| {
