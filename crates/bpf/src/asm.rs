@@ -9,13 +9,13 @@ pub type Instruction = [u8; 8];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Reg {
-    /// Return value of a call.
+    /// Register for the return value of a call.
     R0,
-    /// First argument of a call; `R2` and `R3` are the next ones.
+    /// Register for the first argument of a call; `R2` and `R3` are for the next two.
     R1,
     R2,
     R3,
-    /// First register that calls preserve; `R7` to `R9` are the next ones.
+    /// First register that keeps its value during a call; `R7` to `R9` are the next ones.
     R6 = 6,
     R7,
     R8,
@@ -55,7 +55,7 @@ impl Width {
     }
 }
 
-/// Jump target: a position in the program.
+/// Jump target: a position in the BPF program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label(usize);
 
@@ -82,7 +82,7 @@ impl Assembler {
         Label(self.labels.len().saturating_sub(1))
     }
 
-    /// Sets the label to the position of the next instruction.
+    /// Sets a jump label to the position of the next instruction.
     pub fn place(&mut self, label: Label) {
         let next = self.code.len();
         if let Some(place) = self.labels.get_mut(label.0) {
@@ -203,7 +203,7 @@ impl Assembler {
         self.put(0x95, Reg::R0, 0, 0, 0);
     }
 
-    /// Returns the program; `None` if the label of a jump has no position or is too far away.
+    /// Returns the assembled BPF program; `None` if the label of a jump has no position or is too far away.
     pub fn finish(mut self) -> Option<Vec<Instruction>> {
         for (at, label) in self.jumps {
             let to = (*self.labels.get(label.0)?)?;
@@ -239,7 +239,7 @@ fn low(number: i32) -> u64 {
 mod tests {
     use super::*;
 
-    /// Returns the parts of each instruction: code, first register, second register, offset, number.
+    /// Returns the parts of each BPF instruction: code, first register, second register, offset, number.
     fn taken_apart(code: &[Instruction]) -> Vec<(u8, u8, u8, i16, i32)> {
         let one = |[code, registers, o0, o1, n0, n1, n2, n3]: &Instruction| {
             let (low, high) = (registers & 15, registers >> 4);

@@ -19,8 +19,8 @@ use crate::asm::Instruction;
 struct Argument([u8; Self::LEN]);
 
 impl Argument {
-    /// Number of bytes that the commands used here take. An older kernel accepts bytes that it does not know if they
-    /// are zero.
+    /// Size of the argument of `bpf(2)` in bytes, enough for the commands used here. An older kernel accepts bytes
+    /// that it does not know if they are zero.
     const LEN: usize = 160;
 
     fn new() -> Self {
@@ -36,7 +36,7 @@ impl Argument {
         self.u32(at, u32::from_ne_bytes(value.to_ne_bytes()))
     }
 
-    /// Stores an address, which must stay valid until the call is over.
+    /// Stores an address in the argument. The address must stay valid until the call is over.
     fn address<T: ?Sized>(mut self, at: usize, of: *const T) -> Self {
         let address = u64::try_from(of.cast::<u8>().addr()).unwrap_or(0);
         self.put(at, &address.to_ne_bytes());
@@ -78,13 +78,13 @@ impl Argument {
 /// Type of a BPF map.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MapType {
-    /// Map with one value, which can be mapped into memory.
+    /// BPF map with one value, which can be mapped into memory.
     Mapped,
-    /// Map with a value for each CPU.
+    /// BPF map with a value for each CPU.
     ByCpu,
 }
 
-/// Creates a map with one value of `value_size` bytes.
+/// Creates a BPF map with one value of `value_size` bytes.
 pub(crate) fn new_map(kind: MapType, value_size: u32) -> io::Result<OwnedFd> {
     const MAP_CREATE: c_int = 0;
     let (kind, flags) = match kind {
@@ -102,9 +102,9 @@ pub(crate) fn new_map(kind: MapType, value_size: u32) -> io::Result<OwnedFd> {
 /// Type of a BPF program, given when it is loaded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ProgramType {
-    /// Program that is started by a system call, with [`run`].
+    /// BPF program that is started by a system call, with [`run`].
     Called,
-    /// Program that the kernel calls for the iterator whose function has this type id.
+    /// BPF program that the kernel calls for the iterator whose function has this type id.
     Iterator(u32),
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn load(
 
 const TRACE_ITER: u32 = 28;
 
-/// Runs a program once, until it ends.
+/// Runs a BPF program once, until it ends.
 pub(crate) fn run(program: &OwnedFd) -> io::Result<()> {
     const PROG_TEST_RUN: c_int = 10;
     let mut argument = Argument::new().descriptor(0, program.as_raw_fd());
@@ -146,7 +146,7 @@ pub(crate) fn run(program: &OwnedFd) -> io::Result<()> {
     unsafe { argument.call(PROG_TEST_RUN) }.map(drop)
 }
 
-/// Attaches a program to its iterator.
+/// Attaches a BPF program to its iterator, and returns the link between them.
 pub(crate) fn link(program: &OwnedFd) -> io::Result<OwnedFd> {
     const LINK_CREATE: c_int = 28;
     let mut argument = Argument::new().descriptor(0, program.as_raw_fd()).u32(8, TRACE_ITER);
@@ -154,10 +154,11 @@ pub(crate) fn link(program: &OwnedFd) -> io::Result<OwnedFd> {
     unsafe { argument.open(LINK_CREATE) }
 }
 
-/// Runs an iterator over all tasks once.
+/// Runs a BPF iterator over all tasks once.
 pub(crate) fn iterate(link: &OwnedFd) -> io::Result<()> {
     const ITER_CREATE: c_int = 33;
-    /// Maximum number of reads. The kernel pauses after a million tasks, and has at most four million.
+    /// Maximum number of reads for one run of a BPF iterator. The kernel pauses after a million tasks, and has at
+    /// most four million.
     const PAUSES: u32 = 100;
     let mut argument = Argument::new().descriptor(0, link.as_raw_fd());
     // SAFETY: the argument contains no addresses, and the command creates a file descriptor.
@@ -182,12 +183,13 @@ pub(crate) fn iterate(link: &OwnedFd) -> io::Result<()> {
 pub(crate) struct Buffer {
     start: NonNull<u8>,
     bytes: usize,
-    /// Number of bytes filled by the file.
+    /// Number of bytes of the mapping that the file's contents fill.
     used: usize,
 }
 
 impl Buffer {
-    /// Maximum file size in bytes. The files of Debian's kernels have five to ten megabytes.
+    /// Maximum size in bytes of a file that is read into a buffer. The files of Debian's kernels have five to ten
+    /// megabytes.
     const MOST: u64 = 256 << 20;
 
     /// Reads a whole file into a new buffer.
@@ -240,7 +242,7 @@ impl Drop for Buffer {
     }
 }
 
-/// Mapping of the beginning of a map's value into this process's memory.
+/// Mapping of the beginning of a BPF map's value into this process's memory.
 #[derive(Debug)]
 pub(crate) struct MapView {
     start: NonNull<AtomicU64>,
@@ -253,7 +255,7 @@ unsafe impl Send for MapView {}
 unsafe impl Sync for MapView {}
 
 impl MapView {
-    /// Maps the first `bytes` bytes of a map's value, rounded up to whole pages. The value must have as many.
+    /// Maps the first `bytes` bytes of a BPF map's value, rounded up to whole pages. The value must have as many.
     pub fn new(map: &OwnedFd, bytes: usize) -> io::Result<Self> {
         let bytes = bytes.checked_next_multiple_of(page_size()).ok_or(ErrorKind::InvalidInput)?;
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
@@ -266,7 +268,7 @@ impl MapView {
         Ok(Self { start, bytes })
     }
 
-    /// Returns the mapped words. The kernel writes them while the map's program runs.
+    /// Returns the mapped words of a BPF map's value. The kernel writes them while the map's program runs.
     pub fn words(&self) -> &[AtomicU64] {
         let count = self.bytes / 8;
         // SAFETY: the mapping has `count` words, begins on a page and lasts as long as `self`. It cannot be

@@ -1,8 +1,8 @@
-//! Data available for each process or thread, and its location in the kernel's structures.
+//! Columns of task records: numbers about a process or thread, and their location in the kernel's structures.
 
 use std::ops::BitOr;
 
-/// Number that a record contains for a process or thread.
+/// Column of a task record: a number that describes a process or thread.
 ///
 /// **Units**: times in ns, memory sizes in pages, all others as the kernel stores them. For a process, CPU times,
 /// faults, and bytes and calls of I/O are sums over all its threads, including ended ones. Everything else is that of
@@ -17,17 +17,17 @@ pub enum Column {
     Tgid,
     /// Task flags: the kernel's `PF_*`.
     Flags,
-    /// Start time since the start of the machine, including sleep.
+    /// Start time of the process or thread, counted from the start of the machine, including sleep.
     Start,
-    /// First half of the name: 8 bytes.
+    /// First half of the command name of the process or thread: 8 bytes.
     Name,
-    /// Second half of the name: 8 bytes.
+    /// Second half of the command name of the process or thread: 8 bytes.
     NameEnd,
     /// Time spent running on a processor.
     Runtime,
-    /// Scheduling state: the kernel's `TASK_*`.
+    /// Scheduling state of a thread: the kernel's `TASK_*`.
     State,
-    /// Exit state, not 0 after the end: the kernel's `EXIT_*`.
+    /// Exit state of a thread, not 0 after its end: the kernel's `EXIT_*`.
     ExitState,
     /// Id of the parent process.
     Parent,
@@ -39,9 +39,9 @@ pub enum Column {
     Policy,
     /// Number of threads of the process.
     Threads,
-    /// Time in user mode, as counted at ticks.
+    /// Time that the process or thread spent in user mode, as counted at ticks.
     UserTime,
-    /// Time in kernel mode, as counted at ticks.
+    /// Time that the process or thread spent in kernel mode, as counted at ticks.
     SystemTime,
     /// Time in user mode that the kernel last reported to any reader.
     UserTimeShown,
@@ -55,17 +55,17 @@ pub enum Column {
     Session,
     /// Time spent waiting for block I/O.
     BlockDelay,
-    /// Bytes read from any source, not only from storage.
+    /// Number of bytes read from any source, not only from storage.
     ReadChars,
-    /// Bytes written to any target, not only to storage.
+    /// Number of bytes written to any target, not only to storage.
     WriteChars,
     /// Number of system calls that read.
     ReadCalls,
     /// Number of system calls that write.
     WriteCalls,
-    /// Bytes read from storage.
+    /// Number of bytes read from storage.
     ReadBytes,
-    /// Bytes that were to be written to storage.
+    /// Number of bytes that were to be written to storage.
     WriteBytes,
     /// Part of [`WriteBytes`](Self::WriteBytes) that was never written.
     CancelledWriteBytes,
@@ -75,7 +75,7 @@ pub enum Column {
     VoluntarySwitches,
     /// Number of times that a processor was taken from the task.
     InvoluntarySwitches,
-    /// Time spent waiting for a processor.
+    /// Time that runnable threads spent waiting for a processor.
     RunDelay,
     /// Number of times that the task was given a processor.
     RunCount,
@@ -95,36 +95,37 @@ pub enum Column {
     SharedPages,
     /// For a process: number of threads that were met and added to its sums.
     ThreadsMet,
-    /// 1 if a thread of the process is executing a program and takes the place and id of the first thread, or else 0.
+    /// Flag that is 1 if a thread of the process is executing a program and takes the place and id of the first
+    /// thread, or else 0.
     Executing,
-    /// Sequence counter, which changes when threads end.
+    /// Sequence counter of a process, which changes when its threads end.
     Sequence,
-    /// Sequence counter, read again after the other columns.
+    /// Sequence counter of a process, read again after the other columns.
     SequenceEnd,
-    /// 1 if the process lost its memory while the record was written, or else 0.
+    /// Flag that is 1 if the process lost its memory while the record was written, or else 0.
     MemoryGone,
 }
 
-/// Kernel structure in which a path begins.
+/// Kernel structure in which the path of a column begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StartStruct {
     Task,
     Signal,
-    /// Signal structure for a process, task for a thread.
+    /// Signal structure for a process, task structure for a thread.
     SignalOrTask,
     Memory,
-    /// Structure behind a pointer. Contains the structure that has the pointer (task or signal), the pointer's path,
-    /// and the structure that it points to.
+    /// Structure behind a pointer of the kernel. Contains the structure that has the pointer (task or signal), the
+    /// pointer's path, and the structure that it points to.
     Pointer(&'static str, &'static str, &'static str),
-    /// No structure: the BPF program computes the number.
+    /// No kernel structure: the BPF program computes the column's number.
     Made,
 }
 
-/// Definition of a column that is the same for all kernels.
+/// Definition of a column of task records that is the same for all kernels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Definition {
     pub from: StartStruct,
-    /// Alternative paths of the field; the first one that exists is used.
+    /// Alternative paths of the column's field in its kernel structure; the first one that exists is used.
     pub paths: &'static [&'static str],
     /// Path of the sum over ended threads in the signal structure.
     pub ended: Option<&'static str>,
@@ -133,7 +134,7 @@ pub(crate) struct Definition {
 }
 
 impl Column {
-    /// All columns, in the order of their definition.
+    /// All columns of task records, in the order of their definition.
     pub const ALL: [Self; 46] = [
         Self::Pid,
         Self::Tgid,
@@ -272,12 +273,12 @@ impl Column {
     }
 }
 
-/// Set of columns that a record contains.
+/// Set of columns that a task record contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ColumnSet(u64);
 
 impl ColumnSet {
-    /// Set without any column.
+    /// Column set without any column.
     pub const NONE: Self = Self(0);
 
     /// Returns the set of the given columns.
@@ -286,13 +287,13 @@ impl ColumnSet {
         columns.iter().fold(Self::NONE, |all, column| all | Self::from(*column))
     }
 
-    /// Returns `true` if all `others` are in this set.
+    /// Returns `true` if this set contains all columns of `others`.
     #[must_use]
     pub fn contain(self, others: Self) -> bool {
         self.0 & others.0 == others.0
     }
 
-    /// Returns this set without the `others`.
+    /// Returns this set without the columns of `others`.
     #[must_use]
     pub fn without(self, others: Self) -> Self {
         Self(self.0 & !others.0)

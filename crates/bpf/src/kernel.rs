@@ -13,14 +13,14 @@ pub struct Kernel {
     pub(crate) signal: u32,
     pub(crate) memory: u32,
     pub(crate) iterator: Option<OpenCodedIter>,
-    /// Function to which programs of the classic iterator are attached.
+    /// Type id of the kernel function to which programs of the classic iterator are attached.
     pub(crate) classic: Option<u32>,
     /// `true` if the kernel also counts resident memory by CPU.
     pub(crate) counts_by_cpu: bool,
     pub(crate) exact: Option<PercpuSum>,
 }
 
-/// Functions of the open-coded iterator, by type id.
+/// Type ids of the kernel functions for the open-coded iterator.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenCodedIter {
     pub new: u32,
@@ -28,7 +28,7 @@ pub(crate) struct OpenCodedIter {
     pub destroy: u32,
     pub lock: u32,
     pub unlock: u32,
-    /// Size of the iterator's state, in bytes.
+    /// Size of the open-coded iterator's state, in bytes.
     pub size: u32,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct OpenCodedIter {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PercpuSum {
     pub cast: u32,
-    /// Type id of a structure that begins with a number of four bytes.
+    /// Type id of a structure that begins with a number of four bytes, as which per-CPU parts are read.
     pub cast_type: u32,
     /// Offsets of the pointers to the per-CPU parts of the memory counters, in the memory structure.
     pub counters: [u32; 4],
@@ -44,20 +44,20 @@ pub(crate) struct PercpuSum {
     pub of_map: u32,
 }
 
-/// Location of a column in the kernel's structures.
+/// Location of a task record's column in the kernel's structures.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ColumnSource {
     pub from: StartStruct,
     pub paths: FieldOffset,
-    /// Location of the field in the task structure, for [`StartStruct::SignalOrTask`].
+    /// Location of the column's field in the task structure, for [`StartStruct::SignalOrTask`].
     pub of_thread: Option<FieldOffset>,
-    /// Offset of the pointer, for a column whose structure is behind a pointer.
+    /// Offset of the pointer to the column's structure, for a column behind a pointer.
     pub pointer: Option<u32>,
-    /// Field in the signal structure with the sum over ended threads.
+    /// Location of the column's sum over ended threads, in the signal structure.
     pub ended: Option<FieldOffset>,
 }
 
-/// Offset and width of a field in a structure.
+/// Offset and width of a field in a kernel structure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FieldOffset {
     pub offset: u32,
@@ -68,13 +68,13 @@ pub(crate) struct FieldOffset {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KernelError {
-    /// The file of the type description cannot be read.
+    /// The file of the kernel's type description cannot be read.
     #[error("cannot read the kernel's type description (BTF)")]
     File(#[source] std::sync::Arc<std::io::Error>),
-    /// The type description makes no sense.
+    /// The kernel's type description is not valid BTF.
     #[error(transparent)]
     Btf(#[from] BtfError),
-    /// The type description lacks something that every task iterator needs.
+    /// The kernel's type description lacks something that every task iterator needs.
     #[error("the kernel's types have no {0}")]
     Lacks(&'static str),
 }
@@ -83,7 +83,7 @@ const TASK: &str = "task_struct";
 const SIGNAL: &str = "signal_struct";
 const MEMORY: &str = "mm_struct";
 
-/// Names of the structures and functions that are looked up.
+/// Names of the kernel structures and functions that are looked up in BTF.
 const WANTED: [&str; 14] = [
     TASK,
     SIGNAL,
@@ -100,11 +100,11 @@ const WANTED: [&str; 14] = [
     "bpf_rcu_read_unlock",
     "bpf_rdonly_cast",
 ];
-/// Name of both a structure and a function of the kernel.
+/// Name of both a structure and a function of the kernel, for task iterators.
 const ITERATOR: &str = "bpf_iter_task";
 
 impl Kernel {
-    /// Reads a type description from a file; that of the running kernel is `/sys/kernel/btf/vmlinux`.
+    /// Reads a kernel's BTF type description from a file; that of the running kernel is `/sys/kernel/btf/vmlinux`.
     ///
     /// # Errors
     /// If the file cannot be read, or as for [`from_btf`](Self::from_btf).
@@ -115,7 +115,7 @@ impl Kernel {
         )
     }
 
-    /// Parses a type description, such as the contents of `/sys/kernel/btf/vmlinux`.
+    /// Parses a kernel's BTF type description, such as the contents of `/sys/kernel/btf/vmlinux`.
     ///
     /// # Errors
     /// If `btf` is no type description, or lacks something that every task iterator needs.
@@ -231,12 +231,12 @@ impl Kernel {
         })
     }
 
-    /// Returns the location of a column; `None` if this kernel lacks it.
+    /// Returns the location of a column in the kernel's structures; `None` if this kernel lacks it.
     pub(crate) fn source_of(&self, column: Column) -> Option<&ColumnSource> {
         self.sources.get(column.index())?.as_ref()
     }
 
-    /// Returns those of the `columns` that this kernel has.
+    /// Returns the subset of `columns` that this kernel has.
     #[must_use]
     pub fn has(&self, columns: ColumnSet) -> ColumnSet {
         let is_there = |column: &Column| {

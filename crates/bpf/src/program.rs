@@ -4,7 +4,7 @@ use crate::asm::{Assembler, Instruction, Reg, Width};
 use crate::column::{Column, ColumnSet, StartStruct};
 use crate::kernel::{ColumnSource, Kernel};
 
-/// Subject of a record: a process or a thread.
+/// Subject of a task record: a process or a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordKind {
     /// A process, with the sums over all its threads.
@@ -13,7 +13,7 @@ pub enum RecordKind {
     Thread,
 }
 
-/// Iterator that visits the tasks.
+/// Kind of BPF iterator that visits the tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IterKind {
     /// The program itself visits all tasks with the open-coded iterator, at one moment. Since Linux 6.7. The threads
@@ -24,18 +24,18 @@ pub enum IterKind {
     Classic,
 }
 
-/// Offsets of the columns in a record.
+/// Offsets of the columns in a task record.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordLayout {
     offsets: [Option<RecordOffset>; Column::ALL.len()],
-    /// Size of a record in bytes, rounded up to whole words.
+    /// Size of a task record in bytes, rounded up to whole words.
     pub size: u32,
 }
 
-/// Offset and width of a column in a record.
+/// Offset and width of a column in a task record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordOffset {
-    /// Offset in the record, in bytes.
+    /// Offset of the column in the task record, in bytes.
     pub offset: u16,
     pub is_wide: bool,
 }
@@ -59,8 +59,8 @@ impl RecordLayout {
     }
 }
 
-/// Number of bytes before the records; the first word is the number of tasks met. The spare record, for tasks without
-/// room, follows.
+/// Number of bytes in the output map before the records; the first word is the number of tasks met. The spare record,
+/// for tasks without room, follows.
 pub(crate) const HEADER: u32 = 64;
 
 /// Parameters of a task-iterator program.
@@ -70,11 +70,11 @@ pub(crate) struct Plan<'a> {
     pub way: IterKind,
     pub columns: ColumnSet,
     pub layout: &'a RecordLayout,
-    /// Number of records that have room in the map.
+    /// Number of task records that have room in the output map.
     pub room: u32,
-    /// Distance of each CPU's memory from the address that is the same for all CPUs.
+    /// Distance of each CPU's memory from the per-CPU address that is the same for all CPUs.
     pub offsets: Option<&'a [u64]>,
-    /// File descriptor of the map.
+    /// File descriptor of the output map for task records.
     pub map: i32,
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn walk(kernel: &Kernel, plan: Plan<'_>) -> Option<Vec<Instruction>> 
 }
 
 impl ProgramBuilder<'_> {
-    /// Builds a program that visits all tasks in one call.
+    /// Builds a program that visits all tasks in one call of the open-coded iterator.
     fn open_coded(&mut self) -> Option<()> {
         let iterator = self.kernel.iterator?;
         let state = i32::try_from(iterator.size).ok()?.checked_neg()?;
@@ -167,7 +167,7 @@ impl ProgramBuilder<'_> {
         Some(())
     }
 
-    /// Builds a program that visits one task for each call.
+    /// Builds a program that visits one task for each call by the classic iterator.
     fn classic(&mut self) -> Option<()> {
         let [done, thread] = [(); 2].map(|()| self.asm.label());
         let sums = self.plan.each == RecordKind::Process;

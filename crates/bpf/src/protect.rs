@@ -1,4 +1,4 @@
-//! Protection of maps from other processes of the same user.
+//! Protection of the task iterator's BPF maps from other processes of the same user.
 //!
 //! A map contains numbers of every process of the machine. While this process has `CAP_BPF`, the kernel protects its
 //! file descriptors from `pidfd_getfd(2)` and its memory from `ptrace(2)`. Only processes that have `CAP_BPF`, too,
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use rustix::thread::{CapabilitySet, capabilities};
 
-/// Makes this process not dumpable, before it loads its first program.
+/// Makes this process not dumpable, before it loads its first BPF program.
 ///
 /// Nothing happens if this thread has no capability with which the kernel would take a program: such a process stays
 /// as it is. Nor does anything happen from the second time on, so that a program can decide otherwise afterwards.
@@ -31,7 +31,7 @@ pub(crate) fn from_same_user() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns `true` if this thread has a capability with which some programs can be loaded.
+/// Returns `true` if this thread has a capability with which some BPF programs can be loaded.
 fn can_load() -> io::Result<bool> {
     let effective = capabilities(None)?.effective;
     Ok(effective.intersects(CapabilitySet::BPF | CapabilitySet::SYS_ADMIN))

@@ -1,4 +1,4 @@
-//! Task iterators, loaded and ready to run.
+//! BPF task iterators, loaded and ready to run.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -16,18 +16,18 @@ use crate::protect;
 /// Licence of the BPF programs, as one of the strings that the kernel knows. See `LICENSE.md`.
 const LICENCE: &CStr = c"Dual MIT/GPL";
 
-/// Parameters of a task iterator.
+/// Parameters of a BPF task iterator.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskIterRequest<'a> {
-    /// Subject of a record: process or thread.
+    /// Subject of each task record: process or thread.
     pub each: RecordKind,
-    /// Iterator that visits the tasks.
+    /// Kind of BPF iterator that visits the tasks.
     pub way: IterKind,
-    /// Columns of a record; those that the kernel lacks are left out.
+    /// Columns of each task record; columns that the kernel lacks are left out.
     pub columns: ColumnSet,
-    /// Maximum number of records. With [`IterKind::Classic`], a process takes one for each thread.
+    /// Maximum number of task records. With [`IterKind::Classic`], a process takes one for each thread.
     pub room: u32,
-    /// Offsets of the CPUs' memory, for exact numbers of resident memory; `None` if they need not be exact.
+    /// Offsets of the CPUs' own memory, for exact numbers of resident memory; `None` if they need not be exact.
     pub offsets: Option<&'a PercpuOffsets>,
 }
 
@@ -43,23 +43,23 @@ pub enum TaskIterError {
     Call {
         /// Action that failed, such as "running the BPF task iterator".
         what: &'static str,
-        /// Error of the system call.
+        /// Error of the failed system call.
         source: io::Error,
     },
-    /// The kernel rejects the program.
+    /// The kernel rejects the BPF program.
     #[error("the kernel rejects the BPF program{}{said}", if said.is_empty() { "" } else { ": " })]
     Refused {
         /// Last message of the kernel about the program.
         said: String,
-        /// Error of the system call.
+        /// Error of the system call that loads the program.
         source: io::Error,
     },
-    /// There are more tasks than there is room for.
+    /// There are more tasks than task records in the output map.
     #[error("the BPF task iterator found {met} tasks, but its output map has room for {room}")]
     Full {
-        /// Number of tasks that were met.
+        /// Number of tasks that the iterator has met.
         met: u64,
-        /// Number of tasks for which the map has room.
+        /// Number of tasks for which the output map has room.
         room: u32,
     },
     /// The task iterator was loaded by the process from which this one was forked, and which may be using it.
@@ -82,7 +82,7 @@ fn failed(what: &'static str) -> impl FnOnce(io::Error) -> TaskIterError {
     move |source| TaskIterError::Call { what, source }
 }
 
-/// Task iterator that can be run again and again.
+/// BPF task iterator that can be run again and again.
 ///
 /// Loading takes `CAP_BPF` and `CAP_PERFMON`; running takes no capability. The first load makes this process not
 /// dumpable.
@@ -97,12 +97,12 @@ pub struct TaskIter {
     way: IterKind,
     room: u32,
     owner: u32,
-    /// Pids of processes with the indexes of their records, used to add up threads.
+    /// Pids of processes with the indexes of their task records, used to add up threads.
     leaders: Vec<(u64, usize)>,
 }
 
 impl TaskIter {
-    /// Builds the program and loads it into the kernel.
+    /// Builds the BPF program of a task iterator and loads it into the kernel.
     ///
     /// # Errors
     /// If the kernel lacks something or rejects the program, or this process has no permission.
@@ -190,7 +190,7 @@ impl TaskIter {
         Ok(self.records(count))
     }
 
-    /// Maps the memory of `count` records and somewhat more, unless it is already mapped.
+    /// Maps the memory of `count` task records and somewhat more, unless it is already mapped.
     fn reach(&mut self, count: u32) -> Result<(), TaskIterError> {
         let bytes = |count: u32| {
             let records = usize::try_from(count.saturating_add(1)).unwrap_or(usize::MAX);
@@ -221,8 +221,8 @@ impl TaskIter {
         }
     }
 
-    /// Adds the records of threads to those of their processes. If the sequence counter changed between two threads
-    /// of a process, the record of the process is made to look torn.
+    /// Adds the task records of threads to those of their processes. If the sequence counter changed between two
+    /// threads of a process, the record of the process is made to look torn.
     fn add_up(&mut self, count: usize) {
         let mut leaders = std::mem::take(&mut self.leaders);
         leaders.clear();
@@ -285,7 +285,7 @@ fn load(code: &[Instruction], kind: ProgramType) -> Result<OwnedFd, TaskIterErro
     if source.kind() == io::ErrorKind::PermissionDenied && source.raw_os_error() == Some(libc::EPERM) {
         return Err(failed("loading the BPF task iterator")(source));
     }
-    /// Size of the log in bytes: enough for the verifier's messages on a rejected program of this size.
+    /// Size of the verifier's log in bytes: enough for the messages on a rejected program of this size.
     const LOG: usize = 4 << 20;
     let mut log = vec![0; LOG];
     let said = match call::load(code, kind, LICENCE, &mut log) {
@@ -303,17 +303,17 @@ fn last_said(log: &[u8]) -> String {
     String::from_utf8_lossy(lines.find(says).unwrap_or_default()).into_owned()
 }
 
-/// Records of one run of a task iterator.
+/// Task records of one run of a task iterator.
 #[derive(Clone, Copy)]
 pub struct Records<'a> {
     words: &'a [AtomicU64],
-    /// Size of a record in words.
+    /// Size of a task record in words.
     size: usize,
     layout: &'a RecordLayout,
 }
 
 impl<'a> Records<'a> {
-    /// Returns the position of a column in each record; `None` if it was not requested, or the kernel lacks it.
+    /// Returns the position of a column in each task record; `None` if it was not requested, or the kernel lacks it.
     #[must_use]
     pub fn place(&self, column: Column) -> Option<ColumnOffset> {
         let RecordOffset { offset: at, is_wide } = self.layout.offset(column)?;
@@ -326,13 +326,13 @@ impl<'a> Records<'a> {
         })
     }
 
-    /// Returns the maximum number of records.
+    /// Returns the maximum number of task records.
     #[must_use]
     pub fn most(&self) -> usize {
         self.words.len().checked_div(self.size).unwrap_or(0)
     }
 
-    /// Returns the records, in the order in which their tasks were met.
+    /// Returns the task records, in the order in which their tasks were met.
     pub fn iter(&self) -> impl Iterator<Item = Record<'a>> + use<'a> {
         let of_first = self.place(Column::ThreadsMet);
         self.all().filter(move |record| of_first.is_none_or(|met| record.get(met) != 0))
@@ -347,7 +347,7 @@ impl<'a> Records<'a> {
         Some(Record { words: self.words.get(start..start.checked_add(self.size)?)? })
     }
 
-    /// Returns the check for [torn](ConsistencyCheck::is) records.
+    /// Returns the check for task records that are [torn](ConsistencyCheck::is).
     #[must_use]
     pub fn torn(&self) -> ConsistencyCheck {
         ConsistencyCheck {
@@ -365,7 +365,7 @@ impl fmt::Debug for Records<'_> {
     }
 }
 
-/// Position of a column in a record.
+/// Position of a column in a task record.
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnOffset {
     word: usize,
@@ -373,14 +373,14 @@ pub struct ColumnOffset {
     mask: u64,
 }
 
-/// Data of one process or thread.
+/// Task record: the columns of one process or thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
     words: &'a [AtomicU64],
 }
 
 impl Record<'_> {
-    /// Returns the number in a column.
+    /// Returns the number in a column of the task record.
     #[must_use]
     pub fn get(&self, place: ColumnOffset) -> u64 {
         let word = self.words.get(place.word).map_or(0, |word| word.load(Relaxed));
@@ -395,20 +395,20 @@ impl Record<'_> {
     }
 }
 
-/// Check for records whose data is not of one moment.
+/// Check for task records whose data is not of one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct ConsistencyCheck {
-    /// Sequence counter before and after the data was summed up.
+    /// Positions of the sequence counters that were read before and after the data was summed up.
     sequence: Option<(ColumnOffset, ColumnOffset)>,
-    /// Number of threads that exist, and number that were met.
+    /// Positions of the number of threads that exist, and of the number that were met.
     threads: Option<(ColumnOffset, ColumnOffset)>,
     executing: Option<ColumnOffset>,
     gone: Option<ColumnOffset>,
 }
 
 impl ConsistencyCheck {
-    /// Returns `true` if the record is not of one moment: threads began or ended while their process was summed up,
-    /// or its memory was lost.
+    /// Returns `true` if the task record is not of one moment: threads began or ended while their process was summed
+    /// up, or its memory was lost.
     ///
     /// The iterator is one task ahead. A thread that it already holds may end, be in the sum of ended threads, and
     /// still be met. The sequence counter has changed by then, and only the number of threads shows it.
@@ -424,13 +424,14 @@ impl ConsistencyCheck {
     }
 }
 
-/// Distance of each CPU's memory from the address that is the same for all CPUs. Valid until the machine reboots.
+/// Distance of each CPU's memory from the per-CPU address that is the same for all CPUs. Valid until the machine
+/// reboots.
 ///
 /// The distances are kernel addresses, and are not shown.
 pub struct PercpuOffsets(Vec<u64>);
 
 impl PercpuOffsets {
-    /// Finds the offsets of the first `cpus` CPUs.
+    /// Finds the per-CPU offsets of the first `cpus` CPUs.
     ///
     /// # Errors
     /// The same as for [`TaskIter::load`].

@@ -13,7 +13,7 @@ use perfset_bpf::{
 
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
-/// Kernel that lets this process load BPF task iterators, with the exact memory of its CPUs.
+/// Returns the kernel that lets this process load BPF task iterators, with the exact memory of its CPUs.
 fn allowed() -> Option<(Kernel, PercpuOffsets)> {
     let kernel = Kernel::read(BTF.as_ref()).ok()?;
     let possible = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap();
@@ -37,7 +37,7 @@ fn request(
     TaskIterRequest { each, way, columns: ColumnSet::new(&Column::ALL), room, offsets }
 }
 
-/// Columns of all records of one run, by number.
+/// Returns the columns of all task records of one run that are not torn, by the id of the process or thread.
 fn walked(walk: &mut TaskIter) -> BTreeMap<u64, BTreeMap<Column, u64>> {
     let records = walk.run().unwrap();
     let torn = records.torn();
@@ -53,14 +53,14 @@ fn walked(walk: &mut TaskIter) -> BTreeMap<u64, BTreeMap<Column, u64>> {
         .collect()
 }
 
-/// The numbers behind the name in a `stat`, from field 3 on.
+/// Returns the fields behind the name in a `stat` file of a process, from field 3 on.
 fn stat(path: &str) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap();
     text.rsplit_once(')').unwrap().1.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Loading makes a process that may load not dumpable, so that others of its user cannot take the map. A process that
-/// may not load stays as it is.
+/// Checks that loading makes a process not dumpable if it may load, so that other processes of its user cannot take
+/// the map. A process that may not load stays as it is.
 #[test]
 fn a_process_that_loads_is_not_dumpable() {
     use rustix::process::{DumpableBehavior, dumpable_behavior};
@@ -175,8 +175,8 @@ fn many_threads_are_one_process() {
     });
 }
 
-/// Checks that numbers of a process that only counts up never fall from run to run. Returns the number of runs, and of
-/// those with a torn record.
+/// Checks that a process's numbers that only count up never fall from run to run. Returns the number of runs, and of
+/// runs with a torn record.
 fn never_falls(walk: &mut TaskIter, pid: u32, mut goes_on: impl FnMut() -> bool) -> (u64, u64) {
     let (mut walks, mut torn_walks, mut calls, mut ran) = (0, 0, 0, 0);
     while goes_on() {
@@ -200,7 +200,7 @@ fn never_falls(walk: &mut TaskIter, pid: u32, mut goes_on: impl FnMut() -> bool)
     (walks, torn_walks)
 }
 
-/// The iterator holds a thread while it ends, which then is in the sum of those that ended, and is met.
+/// Checks sums while the iterator holds an ending thread, which then is in the sum of ended threads, and is met.
 #[test]
 fn sums_stay_whole_while_threads_end() {
     let Some((kernel, offsets)) = allowed() else { return };
@@ -228,10 +228,10 @@ fn sums_stay_whole_while_threads_end() {
     }
 }
 
-/// Number of rounds of threads that read and end, and number of executions.
+/// Number of rounds of threads that read and end, and number of times that a program executes itself.
 const STORM: u32 = 200;
 
-/// A test runs on a thread of its own: started as a program, with a number of times left, it executes itself from it.
+/// Checks a process that executes itself from a thread: this test, started as a program, with a number of times left.
 #[test]
 fn one_process_executes_from_its_threads() {
     const LEFT: &str = "STORM_LEFT";

@@ -11,7 +11,7 @@ use std::ops::Range;
 pub struct BtfError {
     /// Offset of the error from the start of the file, in bytes.
     pub offset: usize,
-    /// Reason that the description is rejected.
+    /// Reason why the BTF type description is rejected.
     pub why: &'static str,
 }
 
@@ -19,7 +19,7 @@ pub struct BtfError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Member {
-    /// Offset from the start of the structure, in bytes.
+    /// Offset of the member from the start of its structure, in bytes.
     pub offset: u32,
     /// Size of the member in bytes.
     pub size: u32,
@@ -47,13 +47,13 @@ pub struct Member {
 pub struct Btf<'a> {
     bytes: &'a [u8],
     strings: Range<usize>,
-    /// Offset of each type in `bytes`; the index is the type id less one.
+    /// Offset of each BTF type in `bytes`; the index is the type id less one.
     offsets: Vec<u32>,
-    /// Functions and structures with one of the requested names: name, kind, type id.
+    /// Functions and structures of the description with one of the requested names: name, kind, type id.
     found: Vec<(&'static str, BtfKind, u32)>,
 }
 
-/// Kind of a type, as far as this parser distinguishes the kinds of BTF.
+/// Kind of a BTF type, as far as this parser distinguishes kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BtfKind {
     Int,
@@ -95,7 +95,7 @@ impl BtfKind {
         })
     }
 
-    /// Returns the number of bytes that follow the header of a type with that many parts.
+    /// Returns the number of bytes behind the header of a BTF type that has that many parts, such as members.
     fn tail(self, parts: usize) -> usize {
         match self {
             Self::Compound | Self::Section | Self::Enum64 => parts.saturating_mul(MEMBER),
@@ -110,13 +110,13 @@ impl BtfKind {
 const HEAD: usize = 12;
 const MEMBER: usize = 12;
 
-/// Position and header of one type.
+/// Position and header of one type in a BTF description.
 #[derive(Clone, Copy, Debug)]
 struct Type {
     offset: usize,
     info: u32,
     kind: BtfKind,
-    /// Size of the type, or the id of the type that it refers to.
+    /// Size of the BTF type, or the id of the type that it refers to.
     size_or_type: u32,
 }
 
@@ -127,12 +127,12 @@ impl Type {
 }
 
 impl<'a> Btf<'a> {
-    /// Maximum number of members visited for one lookup.
+    /// Maximum number of structure members that one lookup visits.
     pub const STEPS: u32 = 200_000;
     /// Maximum number of chained typedefs and qualifiers, and maximum nesting of anonymous structures.
     const DEPTH: u32 = 16;
 
-    /// Parses a type description. Lookups find only functions and structures with one of the `wanted` names.
+    /// Parses a BTF type description. Lookups find only functions and structures with one of the `wanted` names.
     ///
     /// # Errors
     /// If `bytes` are not BTF version 1 in this machine's byte order, are cut, or contain a type of an unknown kind.
@@ -187,25 +187,25 @@ impl<'a> Btf<'a> {
         Ok(Self { bytes, strings, offsets, found })
     }
 
-    /// Returns the number of types.
+    /// Returns the number of types in the BTF description.
     #[must_use]
     pub fn len(&self) -> usize {
         self.offsets.len()
     }
 
-    /// Returns `true` if there are no types.
+    /// Returns `true` if there are no types in the BTF description.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.offsets.is_empty()
     }
 
-    /// Returns the type id of the first function of that name, which must be one of the `wanted` names.
+    /// Returns the type id of the first kernel function of that name, which must be one of the `wanted` names.
     #[must_use]
     pub fn function(&self, name: &str) -> Option<u32> {
         self.named(name, BtfKind::Function)
     }
 
-    /// Returns the type id of the first structure of that name, which must be one of the `wanted` names.
+    /// Returns the type id of the first kernel structure of that name, which must be one of the `wanted` names.
     #[must_use]
     pub fn structure(&self, name: &str) -> Option<u32> {
         self.named(name, BtfKind::Compound)
@@ -216,7 +216,7 @@ impl<'a> Btf<'a> {
         found.map(|found| found.2)
     }
 
-    /// Returns the size of a type in bytes.
+    /// Returns the size of a BTF type in bytes.
     #[must_use]
     pub fn size(&self, type_id: u32) -> Option<u32> {
         let (mut size, mut id) = (1_u32, type_id);
@@ -264,7 +264,7 @@ impl<'a> Btf<'a> {
         Some(Member { offset, size: self.size(type_id)?, type_id: self.plain(type_id)?.1 })
     }
 
-    /// Finds the member of that name; returns its offset in bytes and its type id.
+    /// Finds the structure member of that name; returns its offset in bytes and its type id.
     fn find(&self, of: Type, name: &[u8], depth: u32, steps: &mut u32) -> Option<(u32, u32)> {
         if of.kind != BtfKind::Compound {
             return None;
@@ -295,7 +295,7 @@ impl<'a> Btf<'a> {
         None
     }
 
-    /// Returns an array's element type and number of elements.
+    /// Returns the element type and the number of elements of a BTF array type.
     fn array(&self, of: Type) -> Option<(u32, u32)> {
         let tail = of.offset.checked_add(HEAD)?;
         Some((u32_at(self.bytes, tail)?, u32_at(self.bytes, tail.checked_add(8)?)?))
@@ -325,7 +325,7 @@ impl<'a> Btf<'a> {
         })
     }
 
-    /// Returns the string at offset `place` of the string table, cut to 128 bytes. Names that are looked for are
+    /// Returns the string at offset `place` of the BTF string table, cut to 128 bytes. Names that are looked for are
     /// shorter.
     fn text(&self, place: u32) -> Option<&[u8]> {
         const LONGEST: usize = 128;
@@ -336,9 +336,10 @@ impl<'a> Btf<'a> {
     }
 }
 
-/// Returns the offsets of the requested names in the string table, ascending. Visits the table once.
+/// Returns the offsets of the requested names in the BTF string table, ascending. Visits the table once.
 fn places(table: &[u8], wanted: &[&'static str]) -> Vec<(u32, &'static str)> {
-    /// Maximum number of offsets that are returned. A valid table contains each name once; more of them are garbage.
+    /// Maximum number of offsets of names that are returned. A valid table contains each name once; more of them are
+    /// garbage.
     const MOST: usize = 1_024;
     // Each bit stands for a length that a requested name has. Most strings are excluded by their length alone. A name
     // that is empty or longer than 63 bytes is never found.

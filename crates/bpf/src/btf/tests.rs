@@ -1,10 +1,10 @@
-//! Descriptions that are made by hand, cut, changed and garbage.
+//! Tests of the BTF parser with descriptions that are made by hand, cut, changed and garbage.
 
 use super::*;
 use crate::{Column, ColumnSet, Kernel};
 use proptest::prelude::*;
 
-/// Writes descriptions.
+/// Writer of BTF type descriptions for tests.
 #[derive(Clone, Debug)]
 pub(crate) struct Writer {
     types: Vec<u32>,
@@ -33,7 +33,7 @@ impl Writer {
         place
     }
 
-    /// A type: its number.
+    /// Appends a BTF type to the description and returns its type id.
     fn put(&mut self, name: &str, info: u32, size_or_type: u32, tail: &[u32]) -> u32 {
         let name = self.name(name);
         self.types.extend([name, info, size_or_type]);
@@ -62,7 +62,7 @@ impl Writer {
         self.put(name, 12 << 24, 0, &[])
     }
 
-    /// A structure of members: name, type, place in bits.
+    /// Appends a structure or union with its members: the name, type id and offset in bits of each.
     pub(crate) fn compound(&mut self, kind: u32, name: &str, size: u32, members: &[(&str, u32, u32)]) -> u32 {
         let mut tail = Vec::new();
         for (name, of, place) in members {
@@ -86,7 +86,7 @@ impl Writer {
     }
 }
 
-/// A structure with everything that a path can lead through.
+/// Returns a BTF description with everything that a member path can lead through, and the id of its outer structure.
 fn example() -> (Vec<u8>, u32) {
     let mut writer = Writer::new();
     let int = writer.int(4);
@@ -178,7 +178,7 @@ fn no_sense() {
     assert_eq!(changed(28, 4 << 24 | 0xFFFF), "BTF at byte 24: a type is cut");
 }
 
-/// Asks everything, whatever it is.
+/// Calls every lookup of the BTF parser on any bytes, to see that none panics.
 fn ask(bytes: &[u8]) {
     let Ok(btf) = Btf::parse(bytes, &NAMES) else { return };
     let mut ids: Vec<u32> = NAMES.iter().filter_map(|name| btf.structure(name)).collect();
@@ -235,7 +235,7 @@ proptest! {
     }
 }
 
-/// BTF of a kernel with everything that the BPF task iterator needs or can use, except one member.
+/// Returns BTF of a kernel with everything that the BPF task iterator needs or can use, except one member.
 fn kernel(without: &str) -> Vec<u8> {
     let mut writer = Writer::new();
     let (int, long) = (writer.int(4), writer.int(8));
