@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 
-/// Answer of `adjtimex(2)` to a request that changes nothing.
+/// State of the kernel's clock discipline: the response of `adjtimex(2)` to a request that changes nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Discipline {
     /// `false` if no program keeps the clock synchronised: the call returned `TIME_ERROR`.
@@ -11,31 +11,31 @@ pub(crate) struct Discipline {
     pub(crate) offset_ns: i64,
     /// Deviation of the clock's rate from the nominal rate, in 1/65,536 of a millionth.
     pub(crate) freq: i64,
-    /// Greatest possible and estimated error of the clock, in µs.
+    /// Greatest possible and estimated error of the machine's clock, in µs.
     pub(crate) maxerror_us: i64,
     pub(crate) esterror_us: i64,
-    /// Exponent of the time in which the loop corrects an offset.
+    /// Exponent of the time in which the loop of the clock discipline corrects an offset.
     pub(crate) constant: i64,
     /// Time that a timer tick of 1/100 s adds to the clock, in µs.
     pub(crate) tick_us: i64,
     /// Deviation of the clock's rate from a pulse-per-second signal, and its mean change, in 1/65,536 of a millionth.
     pub(crate) pps_freq: i64,
     pub(crate) pps_stability: i64,
-    /// Mean difference between pulses, in ns.
+    /// Mean difference between pulses of the pulse-per-second signal, in ns.
     pub(crate) pps_jitter_ns: i64,
-    /// Exponent of the seconds of a calibration by pulses.
+    /// Exponent of the seconds that a calibration by the pulse-per-second signal takes.
     pub(crate) pps_shift: i64,
-    /// Pulses that came too early or too late, calibrations, failed calibrations, and calibrations in which the rate
-    /// changed too much.
+    /// Counts of pulses that came too early or too late, calibrations, failed calibrations, and calibrations in which
+    /// the rate changed too much.
     pub(crate) pps_jitter_exceeded: i64,
     pub(crate) pps_calibrations: i64,
     pub(crate) pps_errors: i64,
     pub(crate) pps_stability_exceeded: i64,
-    /// Difference of atomic time and UTC, in seconds; 0 until a program tells it to the kernel.
+    /// Difference of international atomic time (TAI) and UTC, in seconds; 0 until a program tells it to the kernel.
     pub(crate) tai: i64,
 }
 
-/// Asks the kernel for the state of its clock discipline. Needs no permission, and changes nothing.
+/// Requests the state of the clock discipline from the kernel. Needs no permission, and changes nothing.
 ///
 /// # Errors
 /// `ENOSYS` or `EPERM` if a sandbox forbids the call.
@@ -53,7 +53,7 @@ pub(crate) fn discipline() -> Result<Discipline, Errno> {
 }
 
 fn converted(timex: &libc::timex, state: libc::c_int) -> Discipline {
-    /// Numbers of a `long`, which has another width on other processors.
+    /// Converts a C `long`, which has another width on other processors.
     fn wide(number: impl Into<i64>) -> i64 {
         number.into()
     }

@@ -21,8 +21,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// Returns the anchor of this process, which ties the monotonic clock to the wall clock, taken at the first call. Uses
-/// no lock: a process that forks at that moment would inherit a held lock.
+/// Returns the anchor of this process, which ties the monotonic clock to the wall clock, taken at the first call.
+/// Uses no lock: a process that forks at that moment would inherit a held lock.
 fn anchor() -> Anchor {
     #[cfg(test)]
     if let Some(anchor) = crate::faults::kernel::anchor() {
@@ -41,7 +41,7 @@ fn anchor() -> Anchor {
     Anchor { zero_100ns }
 }
 
-/// Returns the start time of this machine: PerfTime100NSec less the time since, sleep included.
+/// Returns the start time of this machine: PerfTime100NSec less the time since the start, sleep included.
 ///
 /// The result is the same at every call, unless the machine sleeps: the monotonic clock stands still then, and
 /// PerfTime100NSec with it.
@@ -124,7 +124,7 @@ fn clock_ns(clock: ClockId) -> i64 {
     ns(clock_gettime(clock))
 }
 
-/// Converts a time to ns; an `i64` of ns lasts until the year 2262.
+/// Converts a kernel time to ns; an `i64` of ns lasts until the year 2262.
 fn ns(time: Timespec) -> i64 {
     time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)
 }

@@ -18,7 +18,7 @@ pub(crate) fn cpu_clock_ns(pid: u32) -> Result<u64, Errno> {
     }
     /// Low bits of a clock id: the CPU clock of a whole process, as the scheduler counts it.
     const CPUCLOCK_SCHED: i32 = 2;
-    /// Valid pids: the kernel has no higher pids, and 0 would mean this process.
+    /// Valid process ids for CPU clocks: the kernel has no higher pids, and 0 would mean this process.
     const PIDS: RangeInclusive<u32> = 1..=1 << 22;
     let pid = i32::try_from(pid).ok().filter(|_| PIDS.contains(&pid)).ok_or(Errno::INVAL)?;
     // As in the kernel's `make_process_cpuclock`. The inverted pid makes the id negative; ordinary clocks

@@ -1,9 +1,9 @@
-//! Root directories of the kernel's files.
+//! Root directories of the kernel's files: the paths of `/proc` and `/sys`.
 
 use std::path::PathBuf;
 
-/// Paths of the two trees of kernel files. They may belong to another system, such as a container's host, or to
-/// fixtures in tests.
+/// Paths of the two trees of kernel files, `/proc` and `/sys`. They may belong to another system, such as a
+/// container's host, or to fixtures in tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Roots {
     /// Path of the procfs, usually `/proc`.
@@ -19,14 +19,14 @@ impl Default for Roots {
 }
 
 impl Roots {
-    /// Returns `true` if this process is `self` in these trees: then paths in their files, such as mount points, are
+    /// Returns `true` if `self` in these trees is this process: then paths in their files, such as mount points, are
     /// valid here.
     #[must_use]
     pub fn are_own(&self) -> bool {
         self.proc == Self::default().proc
     }
 
-    /// Returns the roots from the environment variables `PERFSET_PROC` and `PERFSET_SYS`; the usual path where a
+    /// Returns the roots from the environment variables `PERFSET_PROC` and `PERFSET_SYS`; the usual path if a
     /// variable is unset or empty.
     #[must_use]
     pub fn from_env() -> Self {

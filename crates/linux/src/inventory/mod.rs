@@ -20,19 +20,19 @@ pub(crate) use reader::chip_label;
 pub struct Inventory {
     /// Names and versions that the kernel reports of itself.
     pub kernel: KernelNames,
-    /// Distribution, from `os-release`; each key is in lower case: `pretty_name`.
+    /// Distribution's name and version, from `os-release`; each key is in lower case: `pretty_name`.
     pub distribution: Vec<(&'static str, String)>,
-    /// Firmware and hardware, from `/sys/class/dmi/id`; serial numbers are never read.
+    /// Facts about firmware and hardware, from `/sys/class/dmi/id`; serial numbers are never read.
     pub firmware: Vec<(&'static str, String)>,
     /// Number of processors that are online.
     pub processors: Option<u64>,
-    /// Clock sources that the kernel may use, and the one that it uses.
+    /// Names of the clock sources that the kernel may use.
     pub clock_sources: Vec<String>,
-    /// Clock source that the kernel uses.
+    /// Name of the clock source that the kernel uses.
     pub clock_source: Option<String>,
-    /// Whole block devices, in the order of their names.
+    /// Whole block devices of the machine, in the order of their names.
     pub disks: Vec<DiskInventory>,
-    /// Network interfaces, in the order of their names.
+    /// Network interfaces of the machine, in the order of their names.
     pub links: Vec<LinkInventory>,
     /// Chips that have sensors, in the order of their names.
     pub chips: Vec<ChipInventory>,
@@ -40,7 +40,7 @@ pub struct Inventory {
     pub sensors: Vec<SensorInventory>,
     /// Wall clock when the facts were read, in nanoseconds since 1970.
     pub now_ns: Option<u64>,
-    /// Resources of this process.
+    /// Resources that this process uses.
     pub process: ProcessInventory,
 }
 
@@ -51,56 +51,56 @@ pub struct KernelNames {
     pub system: String,
     /// Host name of the machine.
     pub host: String,
-    /// Release, such as `6.1.0-18-amd64`.
+    /// Release of the kernel, such as `6.1.0-18-amd64`.
     pub release: String,
-    /// Version: number and options of the build.
+    /// Version of the kernel: number and options of the build.
     pub version: String,
     /// Type of the processors, such as `x86_64`.
     pub machine: String,
-    /// NIS domain; `(none)` if none is set.
+    /// NIS domain of the machine; `(none)` if none is set.
     pub domain: String,
 }
 
-/// Whole block device, with its model.
+/// Whole block device in an inventory, with its model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DiskInventory {
-    /// Name that the kernel gives to the device.
+    /// Name that the kernel gives to the block device.
     pub device: String,
-    /// Major and minor number.
+    /// Major and minor number of the block device.
     pub number: (u32, u32),
-    /// Model that the device reports.
+    /// Model that the block device reports.
     pub model: String,
-    /// Revision of the firmware that the device reports.
+    /// Revision of the firmware that the block device reports.
     pub revision: String,
 }
 
-/// Network interface, with its addresses and state.
+/// Network interface in an inventory, with its addresses and state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkInventory {
-    /// Name of the interface.
+    /// Name of the network interface.
     pub device: String,
-    /// Hardware address, such as a MAC address.
+    /// Hardware address of the network interface, such as a MAC address.
     pub address: String,
-    /// Hardware address for broadcasts.
+    /// Hardware address for broadcasts on the network interface.
     pub broadcast: String,
-    /// `full`, `half` or `unknown`; empty if the driver does not say.
+    /// Duplex mode of the interface: `full`, `half` or `unknown`; empty if the driver does not say.
     pub duplex: String,
-    /// Name that an administrator has given to the interface.
+    /// Name that an administrator has given to the network interface.
     pub alias: String,
-    /// Operational state: `up`, `down`, `unknown` and others.
+    /// Operational state of the network interface: `up`, `down`, `unknown` and others.
     pub state: String,
 }
 
-/// Chip that has sensors, with its names.
+/// Chip that has sensors, with its names, in an inventory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ChipInventory {
-    /// Name of the device that the chip is, made of the place of the device: `platform_coretemp_0`.
+    /// Name of the chip's device, made of the location of the device: `platform_coretemp_0`.
     pub chip: String,
-    /// Name that the driver gives to the chip: `coretemp`.
+    /// Name that the driver gives to the sensor chip: `coretemp`.
     pub name: String,
 }
 
-/// Sensor that has a label.
+/// Sensor that has a label, in an inventory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SensorInventory {
     /// Name of the sensor's chip, as in [`ChipInventory`].
@@ -111,21 +111,21 @@ pub struct SensorInventory {
     pub label: String,
 }
 
-/// Resources that this process uses, and their limits.
+/// Resources that the process uses which reads the inventory, and their limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ProcessInventory {
-    /// CPU time of all threads, in nanoseconds.
+    /// CPU time of all threads of this process, in nanoseconds.
     pub cpu_ns: Option<u64>,
-    /// Number of open file descriptors.
+    /// Number of open file descriptors of this process.
     pub open_files: Option<u64>,
-    /// Maximum number of open file descriptors; `u64::MAX` if there is no limit.
+    /// Maximum number of open file descriptors of this process; `u64::MAX` if there is no limit.
     pub open_files_max: Option<u64>,
-    /// Size of the address space in bytes.
+    /// Size of this process's address space in bytes.
     pub virtual_bytes: Option<u64>,
-    /// Maximum size of the address space in bytes; `u64::MAX` if there is no limit.
+    /// Maximum size of this process's address space in bytes; `u64::MAX` if there is no limit.
     pub virtual_bytes_max: Option<u64>,
-    /// Memory of the process that is in RAM, in bytes.
+    /// Memory of this process that is in RAM, in bytes.
     pub resident_bytes: Option<u64>,
-    /// Start time in hundredths of a second since 1970.
+    /// Start time of this process in hundredths of a second since 1970.
     pub start_cs: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Resources of this process.
+//! Resources of this process for the inventory: CPU time, memory, open files and their limits.
 
 use std::fs;
 
@@ -38,7 +38,7 @@ fn open_files() -> Option<u64> {
     u64::try_from(count).ok()
 }
 
-/// Returns a clock in nanoseconds.
+/// Returns the time of a clock in nanoseconds.
 pub(super) fn clock_ns(clock: ClockId) -> Option<u64> {
     let time = clock_gettime(clock);
     let seconds = u64::try_from(time.tv_sec).ok()?;

@@ -1,4 +1,4 @@
-//! Reader of the inventory.
+//! Reader of the inventory of this machine, which caches facts that rarely change.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -11,13 +11,13 @@ use super::{ChipInventory, DiskInventory, Inventory, KernelNames, LinkInventory,
 use crate::roots::Roots;
 use crate::sources::{attribute, cpulist, hwmon, os_release};
 
-/// Maximum number of bytes that are read of a file.
+/// Maximum number of bytes that are read of a file for the inventory.
 const FILE_MAX: u64 = 16 << 10;
-/// Maximum number of devices of a kind that are read.
+/// Maximum number of devices of a kind that are read for the inventory.
 const DEVICES_MAX: usize = 4_096;
-/// Time for which facts that change with devices are not read again.
+/// Time for which inventory facts that change with devices are not read again.
 const DEVICE_PAUSE: Duration = Duration::from_secs(5);
-/// Time for which facts that change with an update or a reboot are not read again.
+/// Time for which inventory facts that change with an update or a reboot are not read again.
 const MACHINE_PAUSE: Duration = Duration::from_secs(60);
 
 /// Keys of `os-release` that are read, and their names in the inventory.
@@ -57,7 +57,7 @@ const FIRMWARE: &[(&str, &str)] = &[
     ("sys_vendor", "system_vendor"),
 ];
 
-/// Reader of the inventory of this machine, which keeps what rarely changes.
+/// Reader of the inventory of this machine, which stores facts that rarely change.
 #[derive(Debug)]
 pub struct InventoryReader {
     roots: Roots,
@@ -67,7 +67,7 @@ pub struct InventoryReader {
 }
 
 impl InventoryReader {
-    /// Creates a reader of the files below `roots`.
+    /// Creates an inventory reader of the files below `roots`.
     #[must_use]
     pub fn new(roots: Roots) -> Self {
         Self { roots, inventory: Inventory::default(), machine_read: None, devices_read: None }
@@ -135,7 +135,7 @@ fn kernel() -> KernelNames {
     }
 }
 
-/// Reads whole block devices, except RAM disks, loop devices and floppy disks.
+/// Reads the whole block devices of a machine, except RAM disks, loop devices and floppy disks.
 fn disks(folder: &Path) -> Vec<DiskInventory> {
     let disk = |(device, path): (String, PathBuf)| {
         let is_left_out = ["ram", "loop", "fd"].iter().any(|kind| {
@@ -157,12 +157,12 @@ fn disks(folder: &Path) -> Vec<DiskInventory> {
     entries(folder).into_iter().filter_map(disk).collect()
 }
 
-/// Returns the first text that is not empty.
+/// Returns the first of two texts that is not empty.
 fn first_of(texts: [String; 2]) -> String {
     texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
 }
 
-/// Reads the network interfaces.
+/// Reads the network interfaces of a machine.
 fn links(folder: &Path) -> Vec<LinkInventory> {
     let link = |(device, path): (String, PathBuf)| {
         let text = |file: &str| line(&path.join(file)).unwrap_or_default();
@@ -179,7 +179,7 @@ fn links(folder: &Path) -> Vec<LinkInventory> {
     entries(folder).into_iter().filter_map(link).collect()
 }
 
-/// Reads the chips with sensors.
+/// Reads the chips with sensors of a machine.
 fn chips(folder: &Path) -> Vec<ChipInventory> {
     let chip = |(_, path): (String, PathBuf)| {
         let name = cleaned(&line(&path.join("name"))?);
@@ -192,7 +192,7 @@ fn chips(folder: &Path) -> Vec<ChipInventory> {
     chips
 }
 
-/// Reads the labels of sensors.
+/// Reads the labels of a machine's sensors.
 fn sensors(folder: &Path) -> Vec<SensorInventory> {
     let of_chip = |(_, path): (String, PathBuf)| {
         let chip = chip_label(&path);
@@ -213,8 +213,8 @@ fn is_sensor(name: &str) -> bool {
     hwmon::sensor(format!("{name}_input").as_bytes()).is_some()
 }
 
-/// Returns the label of the chip with this directory: the place of its device, else its name, else the name of the
-/// directory.
+/// Returns the label of the sensor chip with this directory: the location of its device, else its name, else the name
+/// of the directory.
 pub(crate) fn chip_label(path: &Path) -> String {
     let device = fs::canonicalize(path.join("device")).ok();
     let name = || line(&path.join("name")).map(|name| cleaned(&name));
@@ -229,7 +229,7 @@ fn place(device: &Path) -> Option<String> {
     Some(parent.map_or(own.clone(), |parent| format!("{parent}_{own}")))
 }
 
-/// Returns a name in small letters, with `_` in place of all characters except letters, digits, `_` and `:`.
+/// Returns a device's name in small letters, with `_` in place of all characters except letters, digits, `_` and `:`.
 fn cleaned(name: &str) -> String {
     let clean = |c: char| match c.to_ascii_lowercase() {
         c if c.is_ascii_alphanumeric() || matches!(c, '_' | ':') => c,
@@ -247,14 +247,14 @@ fn entries(folder: &Path) -> Vec<(String, PathBuf)> {
     all
 }
 
-/// Returns the only line of a file without blanks around it; `None` if there is none.
+/// Returns the only line of a file without blanks around it; `None` if the file has none.
 fn line(path: &Path) -> Option<String> {
     let text = small_file(path)?;
     let line = attribute::line(&text).ok()?;
     Some(String::from_utf8_lossy(line.trim_ascii()).into_owned())
 }
 
-/// Returns the content of a small file; `None` if it cannot be read.
+/// Returns the contents of a small file; `None` if it cannot be read.
 fn small_file(path: &Path) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     File::open(path).ok()?.take(FILE_MAX).read_to_end(&mut text).ok()?;

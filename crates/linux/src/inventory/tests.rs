@@ -1,4 +1,4 @@
-//! Inventories of machines made of files, and of this machine.
+//! Tests of inventories of machines made of files, and of this machine.
 
 use std::os::unix::fs::symlink;
 

@@ -1,4 +1,4 @@
-//! Files that a collection reads, at most once if several counters or countersets use them.
+//! Kernel files that a collection reads, at most once if several counters or countersets use them.
 
 use std::fmt::Display;
 use std::io::ErrorKind;
@@ -17,7 +17,7 @@ use crate::sources::text::TextError;
 
 /// Methods of a collection that read kernel files.
 pub(crate) trait ReadFiles {
-    /// Reads and parses a file. `absent` is the reason for an absent file.
+    /// Reads and parses a kernel file. `absent` is the reason for an absent file.
     fn read<T>(
         &mut self,
         file: &mut KeptFile,
@@ -25,8 +25,8 @@ pub(crate) trait ReadFiles {
         parse: impl FnOnce(&[u8]) -> Result<T, TextError>,
     ) -> Result<T, NoValue>;
 
-    /// Calls `each` with the chunks of a file of any length, in whole lines. `absent` has the same meaning as in
-    /// [`read`](Self::read).
+    /// Calls `each` with the chunks of a kernel file of any length, in whole lines. `absent` has the same meaning as
+    /// in [`read`](Self::read).
     fn read_in_pieces(
         &mut self,
         file: &mut ChunkedFile,
@@ -94,7 +94,8 @@ impl ReadFiles for Collection {
     }
 }
 
-/// Reads the text of a file. Separate from [`ReadFiles::read`], which is compiled once for each type of result.
+/// Reads the text of a kernel file. Separate from [`ReadFiles::read`], which is compiled once for each type of
+/// result.
 fn text<'f>(
     pass: &mut Collection,
     file: &'f mut KeptFile,
@@ -105,7 +106,7 @@ fn text<'f>(
     Ok(text)
 }
 
-/// Attribute of `/sys` that is one number.
+/// Attribute of `/sys` that is one number, read at most once in each collection.
 #[derive(Debug)]
 pub(crate) struct Attribute {
     file: KeptFile,
@@ -127,7 +128,7 @@ impl Attribute {
     }
 }
 
-/// A file that several countersets parse: read once per collection, at the first request.
+/// Kernel file that several countersets parse: read once per collection, at the first request.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedFile {
     path: PathBuf,
@@ -139,7 +140,7 @@ impl SharedFile {
         Self::keeping(path, printed, true)
     }
 
-    /// Creates a shared file. `keep`: `true` if its file descriptor stays open.
+    /// Creates a shared kernel file. `keep`: `true` if its file descriptor stays open.
     pub(crate) fn keeping(path: PathBuf, printed: SeqFileKind, keep: bool) -> Self {
         Self::from_file(KeptFile::new(path, printed).keep(keep))
     }
@@ -148,7 +149,7 @@ impl SharedFile {
         Self { path: file.path().to_owned(), latest: Arc::new(Mutex::new((file, 0))) }
     }
 
-    /// Reads and parses the file as [`ReadFiles::read`] does; only the first call in a collection reads.
+    /// Reads and parses the shared file as [`ReadFiles::read`] does; only the first call in a collection reads.
     fn read<T>(
         &self,
         pass: &mut Collection,
@@ -162,7 +163,7 @@ impl SharedFile {
         parse(text).map_err(|text| invalid(&self.path, text))
     }
 
-    /// Reads the file, or returns its text if it was read in this collection already. Separate from
+    /// Reads the shared file, or returns its text if it was read in this collection already. Separate from
     /// [`read`](Self::read), which is compiled once for each type of result.
     fn text<'f>(
         (file, read_in): &'f mut (KeptFile, u64),
@@ -203,7 +204,7 @@ impl<T: Default> SharedParsedFile<T> {
     }
 }
 
-/// A parsed file that several counters use.
+/// Kernel file that several counters use, with the data parsed from it.
 #[derive(Debug)]
 pub(crate) struct ParsedFile<T> {
     file: SharedFile,
@@ -211,7 +212,7 @@ pub(crate) struct ParsedFile<T> {
     parse: Parse<T>,
     parsed: T,
     latest: CollectionCache<()>,
-    /// Time of the last reading, on the monotonic clock.
+    /// Time of the last reading of the file, on the monotonic clock.
     read_at_ns: u64,
 }
 
@@ -224,7 +225,8 @@ impl<T: Default> ParsedFile<T> {
         Self::from_file(SharedFile::new(path, printed), absent, parse)
     }
 
-    /// Creates a parsed file from a file that others share. `absent`: the reason if the file does not exist.
+    /// Creates a parsed file from a kernel file that other parsers share. `absent`: the reason if the file does not
+    /// exist.
     pub(crate) fn from_file(file: SharedFile, absent: &'static str, parse: Parse<T>) -> Self {
         let (parsed, latest) = (T::default(), CollectionCache::default());
         Self { file, absent, parse, parsed, latest, read_at_ns: 0 }
@@ -239,8 +241,8 @@ impl<T: Default> ParsedFile<T> {
         Ok(parsed)
     }
 
-    /// Returns the same as [`get`](Self::get), with a periodic refresh, for data that hardly ever changes and costs
-    /// much: the file is read again after 10 s. The flag is `true` if the data was read earlier.
+    /// Returns the parsed data as [`get`](Self::get) does, with a periodic refresh, for data that hardly ever changes
+    /// and costs much: the file is read again after 10 s. The flag is `true` if the data was read earlier.
     pub(crate) fn in_turn(&mut self, pass: &mut Collection) -> Result<(&T, bool), NoValue> {
         let young = pass.elapsed_ns().saturating_sub(self.read_at_ns) < LOOK_AGAIN_NS;
         // An error is not reused: its cause may have gone. In the collection that read the data, they are not
@@ -252,7 +254,7 @@ impl<T: Default> ParsedFile<T> {
         self.get(pass).map(|parsed| (parsed, false))
     }
 
-    /// Returns the number in a line of the file.
+    /// Returns the number in a line of the parsed file.
     pub(crate) fn number(
         &mut self,
         of: impl FnOnce(&T) -> &Number,
@@ -268,19 +270,19 @@ impl<T: Default> ParsedFile<T> {
         }
     }
 
-    /// Returns the reason for a value whose line or column the file lacks: a CPU went offline a moment ago, or the file
-    /// was cut.
+    /// Returns the reason for a value whose line or column the kernel file lacks: a CPU went offline a moment ago, or
+    /// the file was cut.
     pub(crate) fn lacks(&self, name: impl Display) -> NoValue {
         NoValue::Failed(format!("{}: nothing about {name}", self.file.path.display()).into())
     }
 
-    /// Returns the reason for a value whose part of the file is invalid.
+    /// Returns the reason for a value whose part of the kernel file is invalid.
     pub(crate) fn fault(&self, text: TextError) -> NoValue {
         invalid(&self.file.path, text)
     }
 }
 
-/// Returns the reason for a value if the text of the file at `path` is invalid.
+/// Returns the reason for a value if the text of the kernel file at `path` is invalid.
 fn invalid(path: &Path, text: TextError) -> NoValue {
     ReadError::Text { path: path.to_owned(), text }.into()
 }

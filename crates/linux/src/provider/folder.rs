@@ -15,12 +15,12 @@ pub(crate) struct DirReader {
 }
 
 impl DirReader {
-    /// Size of the buffer, in bytes: about a thousand names of `/proc`.
+    /// Size of the buffer for directory entries, in bytes: about a thousand names of `/proc`.
     const BUFFER: usize = 32 << 10;
-    /// Maximum number of names that are listed, more than the kernel has processes.
+    /// Maximum number of names that are listed of a directory, more than the kernel has processes.
     const LIMIT: usize = 1 << 23;
 
-    /// Creates the directory at `path`, without opening it.
+    /// Creates a reader of the directory at `path`, without opening it.
     pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), buffer: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! Kernel files that are read repeatedly.
+//! Kernel files that are read repeatedly, with open file descriptors and reused buffers.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -14,28 +14,28 @@ use crate::sources::text::TextError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The system returned an error.
+    /// Reading a file fails with an error of the system.
     #[error("{}: cannot be read", path.display())]
     Io {
-        /// Path of the file.
+        /// Path of the kernel file that cannot be read.
         path: PathBuf,
-        /// Error of the system.
+        /// Error that the system returned for the file.
         source: io::Error,
     },
-    /// The file is longer than any kernel file can be.
+    /// A file is longer than any kernel file can be.
     #[error("{}: does not end within {mib} MiB", path.display())]
     TooLong {
-        /// Path of the file.
+        /// Path of the kernel file that is too long.
         path: PathBuf,
-        /// Number of MiB that were read.
+        /// Number of MiB that were read of the file.
         mib: usize,
     },
-    /// The text of the file is invalid.
+    /// The text of a kernel file is invalid.
     #[error("{}:{}: expected {}, found {}", path.display(), text.line, text.expected, text.found)]
     Text {
-        /// Path of the file.
+        /// Path of the kernel file with the invalid text.
         path: PathBuf,
-        /// Line of the error, and the difference from the expected text.
+        /// Line of the error in the file, and the difference from the expected text.
         text: TextError,
     },
 }
@@ -57,22 +57,22 @@ impl From<ReadError> for NoValue {
 /// `seq_file` lines).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeqFileKind {
-    /// Printed at once: `/proc/stat`, `/proc/softirqs` and all files in `/sys`. A chunk shorter than the buffer is
-    /// the last, and no further read is needed. Some attributes arrive a page at a time, so a chunk of a page or more
-    /// does not end the file.
+    /// File printed at once: `/proc/stat`, `/proc/softirqs` and all files in `/sys`. A chunk shorter than the buffer
+    /// is the last, and no further read is needed. Some attributes arrive a page at a time, so a chunk of a page or
+    /// more does not end the file.
     Single,
-    /// Printed record by record: `/proc/interrupts`, `/proc/cpuinfo`. The kernel returns whole records, as many as
-    /// fit into its own page, so any chunk may be short. Only an empty chunk is the end.
+    /// File printed record by record: `/proc/interrupts`, `/proc/cpuinfo`. The kernel returns whole records, as many
+    /// as fit into its own page, so any chunk may be short. Only an empty chunk is the end.
     Records,
-    /// Printed in records, as [`Records`](Self::Records), that are lines below 1 KiB: `/proc/vmstat`,
-    /// `/proc/diskstats`. A chunk that leaves more than 1 KiB of space, in the kernel's page and in the buffer, is the
-    /// last.
+    /// File printed in records, as [`Records`](Self::Records), that are lines below 1 KiB: `/proc/vmstat`,
+    /// `/proc/diskstats`. A chunk that leaves more than 1 KiB of space, in the kernel's page and in the buffer, is
+    /// the last.
     Lines,
 }
 
-/// Interval in ns, 10 s, at which an absent file is looked for again: a driver may be loaded at any time. A search
-/// costs as much as reading, and a machine without cpufreq lacks four files for each processor. The same interval holds
-/// for data that hardly ever changes.
+/// Interval in ns, 10 s, at which an absent kernel file is looked for again: a driver may be loaded at any time. A
+/// search costs as much as reading, and a machine without cpufreq lacks four files for each processor. The same
+/// interval holds for data that hardly ever changes.
 pub(crate) const LOOK_AGAIN_NS: u64 = 10_000_000_000;
 
 /// Kernel file with its file descriptor and buffer, so that the next reading is cheap.
@@ -92,46 +92,47 @@ pub struct KeptFile {
 }
 
 impl KeptFile {
-    /// Maximum size of a file, in bytes.
+    /// Maximum size of a kernel file, in bytes.
     const LIMIT: usize = 64 << 20;
     // The smallest page of any architecture. Where pages are larger, this only costs one more read.
     const PAGE: usize = 4_096;
-    /// Maximum length of a line in a file that is printed in lines.
+    /// Maximum length of a line in a kernel file that is printed in lines.
     const LINE: usize = 1_024;
 
-    /// Creates the file at `path`, without opening it.
+    /// Creates a kernel file at `path`, without opening it.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>, printed: SeqFileKind) -> Self {
         let (path, buffer) = (path.into(), Vec::new());
         Self { path, printed, keep: true, tells: false, file: None, buffer, len: 0, absent_at_ns: None }
     }
 
-    /// Keeps the file descriptor open between readings if `keep` is `true`, which saves nine tenths of the cost.
+    /// Sets that the kernel file's descriptor stays open between readings if `keep` is `true`, which saves nine
+    /// tenths of the cost.
     #[must_use]
     pub fn keep(self, keep: bool) -> Self {
         Self { keep, ..self }
     }
 
-    /// Makes [`read`](Self::read) skip the reading while the file is unchanged. The kernel reports changes by
+    /// Makes [`read`](Self::read) skip the reading while the kernel file is unchanged. The kernel reports changes by
     /// `poll(2)`, as `proc_pid_mountinfo(5)` describes.
     #[must_use]
     pub fn tells_changes(self) -> Self {
         Self { tells: true, ..self }
     }
 
-    /// Switches to another file, whose path `change` derives from the old one, and reuses the buffer.
+    /// Switches to another kernel file, whose path `change` derives from the old one, and reuses the buffer.
     pub(crate) fn move_to(&mut self, change: impl FnOnce(&mut PathBuf)) {
         change(&mut self.path);
         (self.file, self.len, self.absent_at_ns) = (None, 0, None);
     }
 
-    /// Returns the path of the file.
+    /// Returns the path of the kernel file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads the whole file; returns `None` if it does not exist. `elapsed_ns` is the monotonic clock.
+    /// Reads the whole kernel file; returns `None` if it does not exist. `elapsed_ns` is the monotonic clock.
     ///
     /// After an error the file is opened again once: the file of a CPU that came back is a new one. An exception is
     /// `EINVAL`, by which the file itself reports that there is no value.
@@ -168,14 +169,15 @@ impl KeptFile {
         Ok(self.buffer.get(..self.len))
     }
 
-    /// Returns the text of the last successful reading, without reading again; `None` if the file did not exist.
+    /// Returns the text of the file's last successful reading, without reading again; `None` if the file did not
+    /// exist.
     #[must_use]
     pub fn text(&self) -> Option<&[u8]> {
         self.buffer.get(..self.len).filter(|_| self.absent_at_ns.is_none())
     }
 
-    /// Returns `true` if the result of a reading comes from the file itself, not from a descriptor whose file was
-    /// removed.
+    /// Returns `true` if the result of a reading comes from the kernel file itself, not from a descriptor whose file
+    /// was removed.
     fn is_answer(&self, filled: &Result<(), ReadError>) -> bool {
         let invalid = Some(rustix::io::Errno::INVAL.raw_os_error());
         match filled {

@@ -1,4 +1,4 @@
-//! Providers whose sources may be slow, moved to another thread at the first request.
+//! Providers whose kernel files or devices may be slow, moved to another thread at the first request.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -21,9 +21,9 @@ pub(crate) struct LazyProvider {
     provider: Option<Box<dyn Provider>>,
     deadline: Deadline,
     slow: Option<DeadlineProvider>,
-    /// Directory of the instances; without an entry in it there are no instances.
+    /// Directory with an entry for each instance; while it is empty there are no instances.
     folder: Option<DirReader>,
-    /// Time at which the directory was seen to be empty, on the monotonic clock.
+    /// Time at which the instances' directory was seen to be empty, on the monotonic clock.
     empty_at_ns: Option<u64>,
 }
 
@@ -51,8 +51,8 @@ impl LazyProvider {
         }
     }
 
-    /// Returns `true` if there can be no instances. If the directory cannot be listed, the provider is asked, and
-    /// returns the reason.
+    /// Returns `true` if there can be no instances. If their directory cannot be listed, the request goes to the
+    /// provider, which returns the reason.
     fn has_none(&mut self, now_ns: u64) -> bool {
         let Some(folder) = &mut self.folder else { return false };
         if self.empty_at_ns.is_some_and(|at| now_ns.saturating_sub(at) < LOOK_AGAIN_NS) {

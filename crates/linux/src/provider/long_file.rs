@@ -15,20 +15,20 @@ pub(crate) struct ChunkedFile {
 }
 
 impl ChunkedFile {
-    /// Size of a chunk, in bytes: possibly several chunks of the kernel, and more than any line.
+    /// Size of a chunk of the file, in bytes: possibly several chunks of the kernel, and more than any line.
     const PIECE: usize = 64 << 10;
     /// Least number of bytes of a read that does not end the file: the smallest page less a line, because the kernel
     /// fills a page before it ends a read early, except with a line that does not fit.
     const FULL_READ: usize = 3 << 10;
-    /// Maximum size of a file, in MiB, enough for ten million sockets.
+    /// Maximum size of a file that is read in chunks, in MiB, enough for ten million sockets.
     const LIMIT_MIB: usize = 2 << 10;
 
-    /// Creates the file at `path`, without opening it.
+    /// Creates a chunked file at `path`, without opening it.
     pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), buffer: Vec::new() }
     }
 
-    /// Returns the path of the file.
+    /// Returns the path of the chunked file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

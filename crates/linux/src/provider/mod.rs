@@ -25,15 +25,15 @@ pub(crate) use value::{HOLD_SECONDS, id_of_name, unavailable};
 
 use crate::clock::elapsed_ns;
 
-/// Name of the origin of all values of this crate.
+/// Name of the origin of all counter values of this crate.
 pub(crate) const ORIGIN: &str = "Linux";
 
-/// Creates the provider of a counterset with one instance.
+/// Creates the provider of a counterset with one instance, of Linux as the origin.
 pub(crate) fn single_instance<V: ValueSource>(values: V) -> SingleInstanceProvider<V> {
     SingleInstanceProvider::new(values).origin(ORIGIN).clock(elapsed_ns)
 }
 
-/// Creates the provider of a counterset of several instances.
+/// Creates the provider of a counterset of several instances, of Linux as the origin.
 pub(crate) fn multi_instance<I: InstanceSource>(instances: I) -> MultiInstanceProvider<I> {
     MultiInstanceProvider::new(instances).origin(ORIGIN).clock(elapsed_ns)
 }

@@ -7,12 +7,12 @@ use perfset_engine::provider::TOTAL_ID;
 /// online.
 pub(crate) const HOLD_SECONDS: u64 = 60;
 
-/// Returns the reason that a counter has no value, on any Linux or on this machine.
+/// Returns the reason for a counter without a value, on any Linux or on this machine.
 pub(crate) fn unavailable(why: &'static str) -> NoValue {
     NoValue::Unavailable(why.into())
 }
 
-/// Returns the id of an instance that nothing else than its name identifies: the FNV-1a hash of the name.
+/// Returns the id of an instance that only its name identifies: the FNV-1a hash of the name.
 pub(crate) fn id_of_name(name: &[u8]) -> InstanceId {
     const BASIS: u32 = 0x811C_9DC5;
     const PRIME: u32 = 0x0100_0193;

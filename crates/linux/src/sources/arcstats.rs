@@ -1,4 +1,4 @@
-//! `/proc/spl/kstat/zfs/arcstats`: the cache of ZFS.
+//! Parser of `/proc/spl/kstat/zfs/arcstats`: the cache of ZFS.
 //!
 //! Source: `arcstats` in OpenZFS's `zfs(4)` and `arcstat(1)`; the format is that of all kstats.
 
@@ -15,7 +15,7 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArcStats {
-    /// Names and numbers in the order of the file.
+    /// Names and numbers of `arcstats`, in the order of the file.
     rows: Vec<(Vec<u8>, u64)>,
 }
 
@@ -51,7 +51,7 @@ impl ArcStats {
         Ok(())
     }
 
-    /// Returns the number with a name; `None` if this version of ZFS has none.
+    /// Returns the number with a name in `arcstats`; `None` if this version of ZFS has none.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<u64> {
         self.rows.iter().find(|(known, _)| known == name.as_bytes()).map(|(_, number)| *number)

@@ -18,7 +18,7 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArpTable {
-    /// Number of lines that were parsed, including the column names.
+    /// Number of lines of `/proc/net/arp` that were parsed, including the column names.
     lines: usize,
 }
 
@@ -52,7 +52,7 @@ impl ArpTable {
         Ok(())
     }
 
-    /// Returns the number of entries in all chunks.
+    /// Returns the number of neighbours in all chunks of `/proc/net/arp`.
     ///
     /// # Errors
     /// If there were not even column names.
@@ -62,7 +62,7 @@ impl ArpTable {
     }
 }
 
-/// Returns the interface of an entry; `None` if the line is no entry.
+/// Returns the interface in a line of `/proc/net/arp`; `None` if the line is no entry.
 fn device(line: &[u8]) -> Option<&[u8]> {
     let words = |line: &'_ [u8]| line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).count();
     let is_blank = |byte: &u8| byte.is_ascii_whitespace();

@@ -1,4 +1,4 @@
-//! Files of a control group (cgroup), of version 2 and of version 1.
+//! Parsers of the files of a control group (cgroup), of version 2 and of version 1.
 //!
 //! Source: "Control Group v2" in the kernel's admin guide, and the documents of the controllers of version 1 there.
 
@@ -16,25 +16,25 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuStat {
-    /// Time on processors, in µs.
+    /// Time that the control group ran on processors, in µs.
     pub usage_usec: Number,
-    /// Time in user mode, in µs.
+    /// Time that the control group ran in user mode, in µs.
     pub user_usec: Number,
-    /// Time in kernel mode, in µs.
+    /// Time that the control group ran in kernel mode, in µs.
     pub system_usec: Number,
-    /// Number of periods with a limit and with work to do.
+    /// Number of periods in which the control group had a limit of CPU time and work to do.
     pub nr_periods: Number,
-    /// Number of periods in which the group reached its limit.
+    /// Number of periods in which the control group reached its limit of CPU time.
     pub nr_throttled: Number,
-    /// Time for which the group was stopped by its limit, in µs.
+    /// Time for which the control group was stopped by its limit of CPU time, in µs.
     pub throttled_usec: Number,
-    /// Time for which the group was stopped by its limit, in ns, from version 1.
+    /// Time for which the control group was stopped by its limit of CPU time, in ns, from version 1.
     pub throttled_time: Number,
-    /// Number of periods in which the group ran beyond its limit. Since Linux 5.14.
+    /// Number of periods in which the control group ran beyond its limit of CPU time. Since Linux 5.14.
     pub nr_bursts: Number,
-    /// Time that the group ran beyond its limit, in µs.
+    /// Time that the control group ran beyond its limit of CPU time, in µs.
     pub burst_usec: Number,
-    /// Time that the group ran beyond its limit, in ns, from version 1.
+    /// Time that the control group ran beyond its limit of CPU time, in ns, from version 1.
     pub burst_time: Number,
 }
 
@@ -61,12 +61,12 @@ impl CpuStat {
     }
 }
 
-/// CPU times in `cpuacct.stat` of version 1. Unit: clock ticks (`sysconf(_SC_CLK_TCK)` a second).
+/// CPU times of a control group in `cpuacct.stat` of version 1. Unit: clock ticks (`sysconf(_SC_CLK_TCK)` a second).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuAcctStat {
-    /// Time in user mode, in clock ticks.
+    /// Time that the control group ran in user mode, in clock ticks.
     pub user: Number,
-    /// Time in kernel mode, in clock ticks.
+    /// Time that the control group ran in kernel mode, in clock ticks.
     pub system: Number,
 }
 
@@ -82,18 +82,18 @@ impl CpuAcctStat {
     }
 }
 
-/// Numbers of memory events in `memory.events`.
+/// Numbers of memory events of a control group in `memory.events`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryEvents {
-    /// Number of times that memory was taken from the part that `memory.low` protects.
+    /// Number of times that memory was taken from the part of the control group that `memory.low` protects.
     pub low: Number,
-    /// Number of times that the group's memory was above `memory.high`.
+    /// Number of times that the control group's memory was above `memory.high`.
     pub high: Number,
-    /// Number of times that the group's memory was about to exceed `memory.max`.
+    /// Number of times that the control group's memory was about to exceed `memory.max`.
     pub max: Number,
-    /// Number of times that no memory could be freed.
+    /// Number of times that no memory could be freed for the control group.
     pub oom: Number,
-    /// Number of processes of the group that were killed for lack of memory.
+    /// Number of processes of the control group that were killed for lack of memory.
     pub oom_kill: Number,
 }
 
@@ -129,26 +129,26 @@ impl MemoryEvents {
     }
 }
 
-/// Memory use and events in `memory.stat`, including the groups below. Unit: bytes, and events.
+/// Memory use and events in a control group's `memory.stat`, including the groups below. Unit: bytes, and events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryStat {
-    /// Memory that belongs to no file (anonymous).
+    /// Memory of the control group that belongs to no file (anonymous).
     pub anon: Number,
-    /// Cached contents of files.
+    /// Cached contents of files that the control group is charged for.
     pub file: Number,
-    /// All memory of the kernel. Since Linux 5.18.
+    /// All memory of the kernel that the control group is charged for. Since Linux 5.18.
     pub kernel: Number,
-    /// Memory of socket buffers.
+    /// Memory of socket buffers that the control group is charged for.
     pub sock: Number,
-    /// Memory of slab caches.
+    /// Memory of slab caches that the control group is charged for.
     pub slab: Number,
-    /// Anonymous pages that were needed again soon. Since Linux 5.9.
+    /// Number of anonymous pages of the control group that were needed again soon. Since Linux 5.9.
     pub workingset_refault_anon: Number,
-    /// Pages of files that were needed again soon. Since Linux 5.9.
+    /// Number of pages of files of the control group that were needed again soon. Since Linux 5.9.
     pub workingset_refault_file: Number,
-    /// Number of page faults.
+    /// Number of page faults in the control group.
     pub pgfault: Number,
-    /// Number of page faults that read from disk.
+    /// Number of page faults in the control group that read from disk.
     pub pgmajfault: Number,
 }
 
@@ -192,7 +192,7 @@ impl MemoryStat {
     }
 }
 
-/// I/O with block devices, as sums over all devices. A device without any I/O yet counts as 0.
+/// I/O of a control group with block devices, as sums over all devices. A device without any I/O yet counts as 0.
 ///
 /// ```
 /// use perfset_linux::sources::cgroup::IoSums;
@@ -203,17 +203,17 @@ impl MemoryStat {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IoSums {
-    /// Number of bytes read, `rbytes`.
+    /// Number of bytes that the control group read, `rbytes`.
     pub read_bytes: u64,
-    /// Number of bytes written, `wbytes`.
+    /// Number of bytes that the control group wrote, `wbytes`.
     pub write_bytes: u64,
-    /// Number of bytes discarded, `dbytes`.
+    /// Number of bytes that the control group discarded, `dbytes`.
     pub discard_bytes: u64,
-    /// Number of reads, `rios`.
+    /// Number of reads by the control group, `rios`.
     pub reads: u64,
-    /// Number of writes, `wios`.
+    /// Number of writes by the control group, `wios`.
     pub writes: u64,
-    /// Number of discards, `dios`.
+    /// Number of discards by the control group, `dios`.
     pub discards: u64,
 }
 
@@ -257,7 +257,7 @@ impl IoSums {
     }
 }
 
-/// Sums over all block devices in a file of version 1, such as `blkio.throttle.io_serviced`.
+/// Sums over all block devices in a control group's file of version 1, such as `blkio.throttle.io_serviced`.
 ///
 /// ```
 /// use perfset_linux::sources::cgroup::BlkioSums;
@@ -268,11 +268,11 @@ impl IoSums {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlkioSums {
-    /// Sum of the lines `Read`.
+    /// Sum of the lines `Read` in the block I/O file.
     pub read: u64,
-    /// Sum of the lines `Write`.
+    /// Sum of the lines `Write` in the block I/O file.
     pub write: u64,
-    /// Sum of the lines `Discard`. Since Linux 4.18.
+    /// Sum of the lines `Discard` in the block I/O file. Since Linux 4.18.
     pub discard: u64,
 }
 
@@ -303,7 +303,7 @@ impl BlkioSums {
     }
 }
 
-/// Parses a limit in bytes, as in `memory.max`; returns `None` if there is no limit.
+/// Parses a control group's limit in bytes, as in `memory.max`; returns `None` if there is no limit.
 ///
 /// Version 1 prints the largest signed number that is a multiple of a page if there is no limit.
 ///
@@ -328,7 +328,7 @@ pub fn limit(text: &[u8]) -> Result<Option<u64>, TextError> {
     Ok(limit.filter(|limit| *limit < NONE_FROM))
 }
 
-/// Controllers of a version 2 hierarchy, from `cgroup.controllers` of its root.
+/// Controllers of a control group hierarchy of version 2, from `cgroup.controllers` of its root.
 ///
 /// ```
 /// use perfset_linux::sources::cgroup::Controllers;
@@ -338,13 +338,13 @@ pub fn limit(text: &[u8]) -> Result<Option<u64>, TextError> {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Controllers {
-    /// `true` if there is the controller `cpu`.
+    /// `true` if the hierarchy has the controller `cpu`.
     pub cpu: bool,
-    /// `true` if there is the controller `memory`.
+    /// `true` if the hierarchy has the controller `memory`.
     pub memory: bool,
-    /// `true` if there is the controller `io`.
+    /// `true` if the hierarchy has the controller `io`.
     pub io: bool,
-    /// `true` if there is the controller `pids`.
+    /// `true` if the hierarchy has the controller `pids`.
     pub pids: bool,
 }
 

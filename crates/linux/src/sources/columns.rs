@@ -3,7 +3,7 @@
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::{Text, TextError};
 
-/// CPUs of a table's columns, in ascending order, and the sum of each column.
+/// CPUs of the columns of a kernel table, in ascending order, and the sum of each column.
 ///
 /// Sums wrap, as the kernel's own sums do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(crate) struct CpuColumns {
 }
 
 impl CpuColumns {
-    /// Clears all contents and parses the first line of a file, which names the CPUs.
+    /// Clears all contents and parses the first line of a kernel table, which names the CPUs.
     pub(crate) fn start(&mut self, text: &mut Text<'_>) -> Result<(), TextError> {
         self.cpus.clear();
         self.sums.clear();
@@ -36,7 +36,7 @@ impl CpuColumns {
         self.cpus.len()
     }
 
-    /// Adds the next numbers of `text` to the sums, one for each column.
+    /// Adds the next numbers of `text` to the sums of the CPUs' columns, one for each column.
     pub(crate) fn add(&mut self, text: &mut Text<'_>) -> Result<(), TextError> {
         for sum in &mut self.sums {
             *sum = sum.wrapping_add(text.number()?);
@@ -44,12 +44,12 @@ impl CpuColumns {
         Ok(())
     }
 
-    /// Returns the index of a CPU's column.
+    /// Returns the index of a CPU's column in a kernel table.
     pub(crate) fn index(&self, cpu: u32) -> Option<usize> {
         self.cpus.binary_search(&cpu).ok()
     }
 
-    /// Returns the sum of a CPU's column.
+    /// Returns the sum of a CPU's column in a kernel table.
     pub(crate) fn get(&self, cpu: u32) -> Option<u64> {
         self.index(cpu).and_then(|at| self.sums.get(at).copied())
     }

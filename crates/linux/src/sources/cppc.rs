@@ -1,4 +1,4 @@
-//! `/sys/devices/system/cpu/cpuN/acpi_cppc`: the real speed of a CPU.
+//! Parser of `/sys/devices/system/cpu/cpuN/acpi_cppc`: the real speed of a CPU.
 //!
 //! Source: "Collaborative Processor Performance Control (CPPC)" in the kernel's admin guide.
 
@@ -14,9 +14,9 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeedbackCounters {
-    /// Cycles at the fixed reference speed.
+    /// Number of cycles at the CPU's fixed reference speed.
     pub reference: u64,
-    /// Cycles at the real speed.
+    /// Number of cycles at the CPU's real speed.
     pub delivered: u64,
 }
 
@@ -38,18 +38,18 @@ impl FeedbackCounters {
     }
 }
 
-/// Speed of the reference counter: `nominal_freq` MHz x `reference_perf` / `nominal_perf`.
+/// Speed of a CPU's reference counter: `nominal_freq` MHz x `reference_perf` / `nominal_perf`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReferenceSpeed {
-    /// Number of cycles in the time `ns`.
+    /// Number of cycles that the reference counter counts in the time `ns`.
     cycles: u128,
-    /// Time for `cycles` cycles, in ns.
+    /// Time in which the reference counter counts `cycles` cycles, in ns.
     ns: u128,
 }
 
 impl ReferenceSpeed {
-    /// Returns the speed for the values of the sysfs attributes that the arguments are named after; `None` if a value
-    /// is 0, which means unknown.
+    /// Returns the reference speed for the values of the sysfs attributes that the arguments are named after; `None`
+    /// if a value is 0, which means unknown.
     #[must_use]
     pub fn new(reference_perf: u64, nominal_perf: u64, nominal_freq: u64) -> Option<Self> {
         let cycles = u128::from(reference_perf).saturating_mul(u128::from(nominal_freq));

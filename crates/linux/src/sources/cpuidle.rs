@@ -1,33 +1,33 @@
-//! `/sys/devices/system/cpu/cpuN/cpuidle/stateK`: the idle states of a CPU.
+//! Idle states of a CPU, from `/sys/devices/system/cpu/cpuN/cpuidle/stateK`.
 //!
 //! Source: "CPU Idle Time Management" in the kernel's admin guide. `time` and `usage` are plain
 //! [`attribute`](crate::sources::attribute)s, in microseconds and in stays.
 
 use crate::sources::text::{Text, TextError};
 
-/// Idle states that Windows counts.
+/// Class of a CPU's idle state, as Windows counts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleClass {
-    /// The lightest idle state.
+    /// The lightest idle state of the CPU.
     C1,
-    /// Idle state between the lightest and the deepest.
+    /// Any idle state between the lightest and the deepest.
     C2,
-    /// The deepest idle state.
+    /// The deepest idle state of the CPU.
     C3,
 }
 
-/// Depth of an idle state, derived from its name.
+/// Depth of a CPU's idle state, derived from its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// The CPU waits in a loop, which is no idle state in Windows.
+    /// State in which the CPU waits in a loop, which is no idle state in Windows.
     Polling,
-    /// The CPU halts, and does nothing else.
+    /// State in which the CPU halts, and does nothing else.
     Light,
-    /// Any deeper state than a halt.
+    /// Any deeper idle state than a halt.
     Deep,
 }
 
-/// Returns the depth of a state, derived from the text of its `name`.
+/// Returns the depth of an idle state, derived from the text of its `name`.
 ///
 /// # Errors
 /// If `text` is not one line.
@@ -48,7 +48,7 @@ pub fn depth(text: &[u8]) -> Result<Depth, TextError> {
     })
 }
 
-/// Returns the classes of a CPU's states, which are ordered from the lightest to the deepest.
+/// Returns the classes of a CPU's idle states, which are ordered from the lightest to the deepest.
 ///
 /// ```
 /// use perfset_linux::sources::cpuidle::{Depth, IdleClass, classes};

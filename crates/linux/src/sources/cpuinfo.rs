@@ -1,4 +1,4 @@
-//! `/proc/cpuinfo`: the frequency of each CPU, where the architecture reports it.
+//! Parser of `/proc/cpuinfo`: the frequency of each CPU, where the architecture reports it.
 //!
 //! Source: `proc_cpuinfo(5)`. Every architecture has its own lines; x86 has these.
 
@@ -16,7 +16,7 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuInfo {
-    /// CPU number and kHz, in ascending order of the CPUs.
+    /// Number and frequency in kHz of each CPU, in ascending order of the CPUs.
     khz: Vec<(u32, u64)>,
 }
 
@@ -55,7 +55,8 @@ impl CpuInfo {
     }
 }
 
-/// Skips `key`, the colon and the blanks around it. Returns `false` and skips nothing if they do not come next.
+/// Skips the name of a line, `key`, with its colon and the blanks around it. Returns `false` and skips nothing if
+/// they do not come next.
 fn take_key(text: &mut Text<'_>, key: &[u8]) -> bool {
     let mut behind = *text;
     // The colon must follow: s390 has lines such as `processor 0: version = …`, which mean something else.
@@ -88,7 +89,8 @@ mod tests {
 
     #[test]
     fn lines() {
-        /// Frequencies of the CPUs 0 and 1 in kHz, or the line number of the error and the text found there.
+        /// Expected frequencies of the CPUs 0 and 1 in kHz, or the line number of the expected error and the text
+        /// found there.
         type Want = Result<[Option<u64>; 2], (usize, &'static str)>;
         let cases: [(&str, &str, Want); 11] = [
             (

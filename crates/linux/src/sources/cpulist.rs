@@ -1,4 +1,4 @@
-//! Lists of CPUs or nodes, as in `/sys/devices/system/cpu/online`.
+//! Parsers of lists of CPUs or NUMA nodes, as in `/sys/devices/system/cpu/online`.
 //!
 //! Source: "cputopology" in the kernel's admin guide.
 
@@ -9,10 +9,10 @@ use crate::sources::text::{Text, TextError};
 /// Upper limit of CPU numbers, exclusive. Linux 6 supports at most 8,192 CPUs.
 pub const CPU_LIMIT: u32 = 65_536;
 
-/// Upper limit of node numbers, exclusive: the largest number of nodes that Linux supports.
+/// Upper limit of NUMA node numbers, exclusive: the largest number of nodes that Linux supports.
 pub const NODE_LIMIT: u32 = 1_024;
 
-/// Parses a list of ascending numbers below `limit`, which replace the contents of `ids`.
+/// Parses a list of CPUs or nodes, ascending and below `limit`, which replace the contents of `ids`.
 ///
 /// ```
 /// use perfset_linux::sources::cpulist::{CPU_LIMIT, parse};
@@ -30,8 +30,8 @@ pub fn parse(text: &[u8], limit: u32, ids: &mut Vec<u32>) -> Result<(), TextErro
     each_range(text, limit, |range| ids.extend(range))
 }
 
-/// Parses a list as ranges, under the same rules as [`parse`]. However long the ranges are, they take no more memory
-/// than the text.
+/// Parses a list of CPUs or nodes as ranges, under the same rules as [`parse`]. However long the ranges are, they
+/// take no more memory than the text.
 ///
 /// ```
 /// use perfset_linux::sources::cpulist::{CPU_LIMIT, ranges};

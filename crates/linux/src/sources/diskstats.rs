@@ -1,4 +1,4 @@
-//! `/proc/diskstats`: I/O of block devices and partitions since they were added.
+//! Parser of `/proc/diskstats`: I/O of block devices and partitions since they were added.
 //!
 //! Source: the kernel's `Documentation/admin-guide/iostats.rst` and `Documentation/ABI/testing/procfs-diskstats`, whose
 //! numbering of fields begins with the device's number; the first of these is its field 4.
@@ -12,31 +12,31 @@ use crate::sources::text::{Text, TextError};
 pub enum DiskStatsField {
     /// Field 4: number of completed reads.
     Reads,
-    /// Field 5: number of reads that were merged with another.
+    /// Field 5: number of reads that were merged with another request.
     ReadsMerged,
-    /// Field 6: sectors that were read.
+    /// Field 6: number of sectors that were read.
     SectorsRead,
     /// Field 7: total time of all completed reads, in ms.
     ReadMs,
     /// Field 8: number of completed writes.
     Writes,
-    /// Field 9: number of writes that were merged with another.
+    /// Field 9: number of writes that were merged with another request.
     WritesMerged,
-    /// Field 10: sectors that were written.
+    /// Field 10: number of sectors that were written.
     SectorsWritten,
     /// Field 11: total time of all completed writes, in ms.
     WriteMs,
-    /// Field 12: number of requests that wait or are being served.
+    /// Field 12: number of I/O requests that wait or are being served.
     InFlight,
-    /// Field 13: time in which at least one request was in progress, in ms.
+    /// Field 13: time in which at least one I/O request was in progress, in ms.
     BusyMs,
-    /// Field 14: total time of all requests, in ms.
+    /// Field 14: total time of all I/O requests, in ms.
     AllMs,
     /// Field 15: number of completed discards. Since Linux 4.18, like fields 16 to 18.
     Discards,
-    /// Field 16: number of discards that were merged with another.
+    /// Field 16: number of discards that were merged with another request.
     DiscardsMerged,
-    /// Field 17: sectors that were discarded.
+    /// Field 17: number of sectors that were discarded.
     SectorsDiscarded,
     /// Field 18: total time of all completed discards, in ms.
     DiscardMs,
@@ -57,7 +57,7 @@ impl DiskStatsField {
         is_time || cfg!(target_pointer_width = "32")
     }
 
-    /// All fields in the order of a line of `/proc/diskstats`.
+    /// All fields of a line of `/proc/diskstats`, in their order.
     pub const ALL: [Self; 17] = [
         Self::Reads,
         Self::ReadsMerged,
@@ -79,7 +79,7 @@ impl DiskStatsField {
     ];
 }
 
-/// Numbers in the line of one device: 11, 15 or 17, depending on the kernel.
+/// Numbers in the line of one device in `/proc/diskstats`: 11, 15 or 17, depending on the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
     fields: [u64; DiskStatsField::ALL.len()],
@@ -87,10 +87,10 @@ pub struct DeviceCounters {
 }
 
 impl DeviceCounters {
-    /// Valid numbers of fields in a line. Future kernels may print more.
+    /// Valid numbers of fields in a line of `/proc/diskstats`. Future kernels may print more.
     const LENGTHS: [usize; 3] = [11, 15, 17];
 
-    /// Returns the number in a field; `None` if this kernel does not count it.
+    /// Returns the number in a field of the device's line; `None` if this kernel does not count it.
     #[must_use]
     pub fn get(&self, field: DiskStatsField) -> Option<u64> {
         let place = DiskStatsField::ALL.iter().position(|known| *known == field)?;
@@ -116,13 +116,13 @@ impl DeviceCounters {
 /// Line of `/proc/diskstats`: a block device or a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// First half of the device number, which identifies the driver.
+    /// First half of the block device's number, which identifies the driver.
     pub major: u32,
-    /// Second half of the device number.
+    /// Second half of the block device's number.
     pub minor: u32,
-    /// The kernel's name for the device.
+    /// Name that the kernel gives to the block device.
     pub name: Vec<u8>,
-    /// Numbers of the line, or the error if they are malformed.
+    /// Numbers of the block device's line, or the error if they are malformed.
     pub numbers: Result<DeviceCounters, TextError>,
 }
 
@@ -139,7 +139,7 @@ pub struct Device {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DiskStats {
-    /// Devices and partitions, in the kernel's order.
+    /// Block devices and partitions, in the kernel's order.
     pub devices: Vec<Device>,
 }
 
@@ -191,7 +191,7 @@ mod tests {
         stats.parse(text.as_bytes()).map(|()| stats.devices)
     }
 
-    /// Last number of a line with 11, 15 and 17 numbers, or the text that was found instead.
+    /// Last numbers of a line with 11, 15 and 17 numbers, or the text that was found instead.
     type Found = (Option<[u64; 3]>, String);
 
     fn found(text: &str) -> Found {

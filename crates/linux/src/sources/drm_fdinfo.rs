@@ -1,4 +1,4 @@
-//! `/proc/PID/fdinfo/FD` of a file descriptor that is open on a graphics driver: GPU use of one client.
+//! Parser of `/proc/PID/fdinfo/FD` of a file descriptor that is open on a graphics driver: GPU use of one client.
 //!
 //! Source: the kernel's `Documentation/gpu/drm-usage-stats.rst`.
 
@@ -6,7 +6,7 @@ use super::named::Number;
 use super::pci_address::PciAddress;
 use super::text::{Text, TextError};
 
-/// Data that a graphics driver reports on one client.
+/// Data that a graphics driver reports on one client, a user of the adapter.
 ///
 /// Several file descriptors, also of several processes, may belong to the same client. They do if driver, address and
 /// client id are equal.
@@ -27,22 +27,22 @@ use super::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DrmFdinfo {
-    /// Name of the driver, `drm-driver`.
+    /// `drm-driver`: name of the graphics driver.
     pub driver: String,
-    /// `drm-pdev`: PCI address of the adapter, if it is on PCI.
+    /// `drm-pdev`: PCI address of the graphics adapter, if it is on PCI.
     pub pci_address: Option<PciAddress>,
-    /// `drm-client-id`: id of the client, unique among the clients of the adapter.
+    /// `drm-client-id`: id of the client, unique among the clients of the graphics adapter.
     pub client_id: Number,
-    /// Groups of engines, sorted by name. At most [`LIMIT`](Self::LIMIT).
+    /// Groups of engines of the graphics adapter, sorted by name. At most [`LIMIT`](Self::LIMIT).
     pub engines: Vec<Engine>,
-    /// Kinds of memory, sorted by name. At most [`LIMIT`](Self::LIMIT).
+    /// Kinds of graphics memory, sorted by name. At most [`LIMIT`](Self::LIMIT).
     pub regions: Vec<Region>,
 }
 
-/// Group of engines of the same kind.
+/// Group of engines of the same kind in a graphics adapter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Engine {
-    /// The driver's own name for the engines.
+    /// Name that the driver gives to the group of engines.
     pub name: String,
     /// `drm-engine-NAME`: time that the engines worked for the client, in ns. The time may decrease, and then catches
     /// up.
@@ -51,25 +51,25 @@ pub struct Engine {
     pub capacity: Number,
     /// `drm-cycles-NAME`: cycles that the engines worked for the client. The number may decrease, too.
     pub cycles: Number,
-    /// `drm-total-cycles-NAME`: cycles that have passed, with work or without.
+    /// `drm-total-cycles-NAME`: cycles of the engines that have passed, with work or without.
     pub total_cycles: Number,
 }
 
-/// Kind of memory that can contain buffers. Unit: bytes.
+/// Kind of memory that can contain buffers of a graphics client. Unit: bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Region {
-    /// The driver's own name for the memory.
+    /// Name that the driver gives to the kind of memory.
     pub name: String,
-    /// `drm-total-NAME`: memory allocated to the client.
+    /// `drm-total-NAME`: memory allocated to the graphics client.
     pub total: Number,
-    /// `drm-resident-NAME`: memory that is resident at the moment.
+    /// `drm-resident-NAME`: memory of the graphics client that is resident at the moment.
     pub resident: Number,
     /// `drm-memory-NAME`: the name of older drivers for `drm-resident-NAME`.
     pub memory: Number,
 }
 
 impl DrmFdinfo {
-    /// Maximum number of engines and of regions that are parsed: many times the number of any driver.
+    /// Maximum number of engines and of memory kinds that are parsed: many times the number of any driver.
     pub const LIMIT: usize = 256;
 
     /// Parses the file `fdinfo` of a graphics client, replacing all previous contents. A malformed line affects only
@@ -95,7 +95,7 @@ impl DrmFdinfo {
         if self.driver.is_empty() { Err(text.expected("a line with drm-driver")) } else { Ok(()) }
     }
 
-    /// Clears everything except the names, so that none must be allocated again.
+    /// Clears all data of the client except the names, so that none must be allocated again.
     fn clear(&mut self) {
         self.driver.clear();
         self.pci_address = None;
@@ -108,7 +108,7 @@ impl DrmFdinfo {
         }
     }
 
-    /// Stores the number of a line. If several lines have the same key, the first one counts.
+    /// Stores the number of a line of `fdinfo`. If several lines have the same key, the first one counts.
     fn take(&mut self, key: &[u8], mut value: Text<'_>) {
         // Keys of a single driver, such as `amd-requested-vram`, have another prefix and no common meaning.
         let Some(key) = key.strip_prefix(b"drm-") else { return };
@@ -189,8 +189,8 @@ impl Region {
     }
 }
 
-/// Returns the item of that name in a list sorted by name, and adds it if it is missing. Returns `None` if the list
-/// is full.
+/// Returns the item of a name in a list sorted by name, and adds it if it is missing. Returns `None` if the list is
+/// full.
 fn named<'l, T>(
     list: &'l mut Vec<T>,
     name: &[u8],

@@ -5,13 +5,14 @@
 /// Device file of a graphics adapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Node {
-    /// `cardN`: the whole adapter.
+    /// Device file `cardN`: the whole graphics adapter.
     Card(u32),
-    /// `renderDN`: only rendering on the adapter.
+    /// Device file `renderDN`: only rendering on the graphics adapter.
     Render(u32),
 }
 
-/// Returns the device of that name; `None` if the name belongs to something else, such as a connector.
+/// Returns the device file of a graphics adapter with that name; `None` if the name belongs to something else, such
+/// as a connector.
 ///
 /// ```
 /// use perfset_linux::sources::drm_nodes::{Node, node};
@@ -28,7 +29,8 @@ pub fn node(name: &[u8]) -> Option<Node> {
     }
 }
 
-/// Returns the device on which a file descriptor of a process is open, from the target of its link in `/proc/PID/fd`.
+/// Returns the graphics device on which a file descriptor of a process is open, from the target of its link in
+/// `/proc/PID/fd`.
 ///
 /// ```
 /// use perfset_linux::sources::drm_nodes::{Node, open_node};

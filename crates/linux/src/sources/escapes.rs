@@ -1,8 +1,8 @@
-//! Decoder for names in lists that are separated by blanks. Blanks, newlines and backslashes in such names are
+//! Decoder for names in kernel lists that are separated by blanks. Blanks, newlines and backslashes in such names are
 //! written as octal numbers.
 
-/// Decodes the octal escapes of `escaped` into `name`, replacing its contents. A backslash without three octal digits
-/// stands for itself.
+/// Decodes the octal escapes of a kernel name, `escaped`, into `name`, replacing its contents. A backslash without
+/// three octal digits stands for itself.
 pub(crate) fn unescape(escaped: &[u8], name: &mut Vec<u8>) {
     name.clear();
     let mut rest = escaped;

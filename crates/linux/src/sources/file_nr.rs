@@ -1,10 +1,10 @@
-//! `/proc/sys/fs/file-nr`: the number of open files, and its limit.
+//! Parser of `/proc/sys/fs/file-nr`: the number of open files, and its limit.
 //!
 //! Source: "fs" in the kernel's documents of sysctl.
 
 use crate::sources::text::{Text, TextError};
 
-/// Numbers of files in `/proc/sys/fs/file-nr`.
+/// Number of open files of the machine and its limit, parsed from `/proc/sys/fs/file-nr`.
 ///
 /// ```
 /// use perfset_linux::sources::file_nr::FileNr;
@@ -31,13 +31,14 @@ impl FileNr {
         text.end_of_only_line()
     }
 
-    /// Returns the number of open files.
+    /// Returns the number of open files of the machine.
     #[must_use]
     pub fn open(&self) -> u64 {
         self.allocated.saturating_sub(self.unused)
     }
 
-    /// Returns the maximum number of open files. `None` if it is the largest number that the kernel supports.
+    /// Returns the maximum number of open files of the machine. `None` if it is the largest number that the kernel
+    /// supports.
     #[must_use]
     pub fn limit(&self) -> Option<u64> {
         // The kernel accepts at most `LONG_MAX`. systemd sets it at boot to get rid of the limit.

@@ -1,4 +1,4 @@
-//! `/sys/class/hwmon`: kinds of sensors of a chip, derived from the names of their attributes.
+//! Kinds of sensors of a chip in `/sys/class/hwmon`, derived from the names of their attributes.
 //!
 //! Source: "Naming and data format standards for sysfs files" in the kernel's documents about hwmon.
 
@@ -15,9 +15,9 @@ pub enum SensorKind {
     Current,
     /// `power`: power, in µW.
     Power,
-    /// `energy`: energy since some point in time, in µJ.
+    /// `energy`: energy used since some point in time, in µJ.
     Energy,
-    /// `humidity`: humidity, in thousandths of a percent.
+    /// `humidity`: relative humidity, in thousandths of a percent.
     Humidity,
 }
 
@@ -32,7 +32,7 @@ impl SensorKind {
         Self::Humidity,
     ];
 
-    /// Returns the prefix of the names of such a sensor's attributes.
+    /// Returns the prefix of the names of the attributes that sensors of this kind have.
     #[must_use]
     pub const fn prefix(self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ impl SensorKind {
     }
 }
 
-/// Sensor of a chip.
+/// Sensor of a hardware-monitoring chip, identified by the name of its attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sensor {
     /// Quantity that the sensor measures.

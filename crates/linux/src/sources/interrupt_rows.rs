@@ -1,4 +1,4 @@
-//! `/proc/interrupts`: the rows, each with its sum over the CPUs.
+//! Parser of the rows of `/proc/interrupts`, each with its sum over the CPUs.
 //!
 //! Source: `proc_interrupts(5)`; `show_interrupts` of the kernel prints the rows.
 
@@ -7,11 +7,11 @@ use crate::sources::text::{Text, TextError};
 /// Row of `/proc/interrupts`: an interrupt, or a count of the architecture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InterruptRow {
-    /// Number of the interrupt, or name of the count, such as `LOC`.
+    /// Number of the interrupt, or name of the architecture's count, such as `LOC`.
     pub name: Vec<u8>,
-    /// Sum over the CPUs, modulo 2^32: the kernel counts in 32 bits for each CPU.
+    /// Sum of the interrupts over the CPUs, modulo 2^32: the kernel counts in 32 bits for each CPU.
     pub count: u32,
-    /// Text behind the counts: chip, line and devices of an interrupt, or the meaning of a count.
+    /// Text behind the interrupt counts: chip, line and devices of an interrupt, or the meaning of a count.
     pub about: Vec<u8>,
 }
 
@@ -50,7 +50,7 @@ impl InterruptRow {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InterruptRows {
-    /// Rows in the kernel's order.
+    /// Rows of `/proc/interrupts`, in the kernel's order.
     pub rows: Vec<InterruptRow>,
 }
 

@@ -1,4 +1,4 @@
-//! `/proc/interrupts`: the number of interrupts of each CPU, by cause.
+//! Parser of `/proc/interrupts`: the number of interrupts of each CPU, by cause.
 //!
 //! Source: `proc_interrupts(5)`; the names of the rows are those of the architectures' `arch_show_interrupts`.
 
@@ -74,8 +74,8 @@ impl Interrupts {
     }
 }
 
-/// Skips the name of a row. Returns `true` if the row must not be added: it has one number for the whole machine, as
-/// `ERR` and `MIS` have, or is part of another row.
+/// Skips the name of a row of `/proc/interrupts`. Returns `true` if the row must not be added: it has one number for
+/// the whole machine, as `ERR` and `MIS` have, or is part of another row.
 fn is_left_out(text: &mut Text<'_>, columns: usize) -> Result<bool, TextError> {
     let name = text.until_colon()?;
     // On x86 a TLB shootdown is a function call, and since Linux 4.8 the row CAL counts it, too.
@@ -99,8 +99,8 @@ mod tests {
     fn rows() {
         let two = "           CPU0       CPU2\n";
         let (sum, clock, none) = (Some, Some, None);
-        /// All interrupts and the clock interrupts of the CPUs 0, 1 and 2, or the line number of the error and the text
-        /// found there.
+        /// Expected interrupts and clock interrupts of the CPUs 0, 1 and 2, or the line number of the expected error
+        /// and the text found there.
         type Want = Result<([Option<u64>; 3], [Option<u64>; 3]), (usize, &'static str)>;
         let cases: [(&str, String, Want); 16] = [
             // Rows that are added. CPU 1 is offline: it has no column, and must have no number.

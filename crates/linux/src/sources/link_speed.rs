@@ -1,4 +1,4 @@
-//! `/sys/class/net/NAME/speed`: the speed of a network link.
+//! Parser of `/sys/class/net/NAME/speed`: the speed of a network link.
 //!
 //! Source: `Documentation/ABI/testing/sysfs-class-net`.
 
@@ -17,8 +17,8 @@ use crate::sources::text::{Text, TextError};
 /// # Errors
 /// If `text` is no number.
 pub fn megabits(text: &[u8]) -> Result<Option<u64>, TextError> {
-    /// Values for an unknown speed. Older kernels print -1 as a number of 16 or of 32 bits. Some drivers print 0 for
-    /// a link that is down.
+    /// Values that stand for an unknown speed of a network link. Older kernels print -1 as a number of 16 or of 32
+    /// bits. Some drivers print 0 for a link that is down.
     const UNKNOWN: [u64; 3] = [0, 0xFFFF, 0xFFFF_FFFF];
     let mut negative = Text::new(text);
     if negative.take(b"-") {

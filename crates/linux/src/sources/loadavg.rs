@@ -1,10 +1,10 @@
-//! `/proc/loadavg`: the number of threads, and how many of them wanted to run lately.
+//! Parser of `/proc/loadavg`: the number of threads, and how many of them wanted to run lately.
 //!
 //! Source: `proc_loadavg(5)`.
 
 use crate::sources::text::{Text, TextError};
 
-/// Numbers of threads in the fourth field of `/proc/loadavg`.
+/// Numbers of the machine's threads in the fourth field of `/proc/loadavg`.
 ///
 /// ```
 /// use perfset_linux::sources::loadavg::LoadAvg;
@@ -15,9 +15,9 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadAvg {
-    /// Number of threads that run or wait for a processor.
+    /// Number of threads of the machine that run or wait for a processor.
     pub runnable: u64,
-    /// Number of all threads.
+    /// Number of all threads of the machine.
     pub threads: u64,
 }
 

@@ -1,42 +1,42 @@
-//! `/proc/mdstat`: the arrays of software RAID.
+//! Parser of `/proc/mdstat`: the arrays of software RAID.
 //!
 //! Source: "RAID arrays" in the kernel's documents, and `md_seq_show` of the kernel.
 
 use crate::sources::text::{Text, TextError};
 
-/// Work that an array does on its disks.
+/// Work that a RAID array does on its disks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MdWork {
-    /// Data of a replaced disk are computed anew.
+    /// Work that computes the data of a replaced disk again.
     Recovery,
-    /// Disks are made equal after the machine stopped at a wrong moment.
+    /// Work that makes disks equal after the machine stopped at a wrong moment.
     Resync,
-    /// The array gets another shape.
+    /// Work that gives the RAID array another shape.
     Reshape,
-    /// Disks are compared with each other.
+    /// Work that compares disks with each other.
     Check,
 }
 
-/// Array of software RAID.
+/// Array of software RAID, from `/proc/mdstat`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MdArray {
-    /// Name of the array, such as `md0`.
+    /// Name of the RAID array, such as `md0`.
     pub name: Vec<u8>,
-    /// `true` if the array runs.
+    /// `true` if the RAID array runs.
     pub is_active: bool,
-    /// Number of disks that are listed, failed and spare ones included.
+    /// Number of disks that are listed for the RAID array, failed and spare ones included.
     pub listed: u64,
-    /// Number of disks that have failed.
+    /// Number of disks of the RAID array that have failed.
     pub failed: u64,
-    /// Number of spare disks.
+    /// Number of spare disks of the RAID array.
     pub spare: u64,
-    /// Number of disks that the array should have, and number that work. `None` for kinds without redundancy.
+    /// Number of disks that the RAID array should have, and number that work. `None` for kinds without redundancy.
     pub slots: Option<(u64, u64)>,
-    /// Size of the array in blocks of 1 KiB; `None` if the kernel does not show it.
+    /// Size of the RAID array in blocks of 1 KiB; `None` if the kernel does not show it.
     pub blocks: Option<u64>,
-    /// Work that the array does now, if any.
+    /// Work that the RAID array does now, if any.
     pub work: Option<MdWork>,
-    /// Blocks of each disk that the work is done for; `None` if it has not begun.
+    /// Number of blocks of each disk for which the work is done; `None` if it has not begun.
     pub done: Option<u64>,
 }
 
@@ -53,7 +53,7 @@ pub struct MdArray {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MdStat {
-    /// Arrays in the kernel's order.
+    /// RAID arrays, in the kernel's order.
     pub arrays: Vec<MdArray>,
 }
 
@@ -108,7 +108,7 @@ fn pair(word: &[u8], open: &[u8], separator: u8, close: &[u8]) -> Option<(u64, u
 }
 
 impl MdArray {
-    /// Parses the line that begins an array: `md0 : active raid1 sdb1[1] sda1[0](F)`.
+    /// Parses the line that begins a RAID array: `md0 : active raid1 sdb1[1] sda1[0](F)`.
     fn parse(line: &[u8], at: &Text<'_>) -> Result<Self, TextError> {
         let mut words = words(line);
         let name = words.next().unwrap_or_default();
@@ -133,7 +133,7 @@ impl MdArray {
         Ok(array)
     }
 
-    /// Parses an indented line: size and disks, or the work in progress.
+    /// Parses an indented line of a RAID array: size and disks, or the work in progress.
     fn parse_detail(&mut self, line: &[u8], at: &Text<'_>) -> Result<(), TextError> {
         let all = || words(line);
         if all().nth(1) == Some(b"blocks") {

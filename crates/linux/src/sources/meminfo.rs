@@ -1,4 +1,4 @@
-//! `/proc/meminfo`: use of the physical memory.
+//! Parser of `/proc/meminfo`: use of the physical memory.
 //!
 //! Source: `proc_meminfo(5)`.
 
@@ -49,7 +49,8 @@ pub struct MemInfo {
     pub committed_as: Number,
     /// `VmallocTotal`: size of the kernel's address range for its own larger allocations.
     pub vmalloc_total: Number,
-    /// `VmallocUsed`: the used part of that address range. 0 in Linux 4.4 to 5.2.
+    /// `VmallocUsed`: the used part of the kernel's address range for its own larger allocations. 0 in Linux 4.4 to
+    /// 5.2.
     pub vmalloc_used: Number,
     /// `Percpu`: memory that exists separately for each processor. After Linux 4.18.
     pub percpu: Number,
@@ -99,7 +100,7 @@ impl MemInfo {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AllLines {
-    /// Lines in the kernel's order.
+    /// Lines of `/proc/meminfo`, in the kernel's order.
     pub lines: NamedLines,
 }
 
@@ -113,8 +114,8 @@ impl AllLines {
     }
 }
 
-/// Parses a number with its unit, or without a unit if it is a count, and skips the end of its line. Returns bytes or
-/// the count.
+/// Parses a number of `/proc/meminfo` with its unit, or without a unit if it is a count, and skips the end of its
+/// line. Returns bytes or the count.
 fn bytes(text: &mut Text<'_>) -> Result<u64, TextError> {
     let number = text.number()?;
     text.skip_blanks();

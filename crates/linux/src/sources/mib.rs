@@ -1,7 +1,7 @@
 //! Macro for the structs of `/proc/net/snmp` and `/proc/net/snmp6`: many numbers, each with the kernel's name.
 
-/// Defines a struct for the numbers of a protocol. Each entry has a field name, the kernel's name, and a description.
-/// `ended by` is the text that ends the kernel's name in the file.
+/// Defines a struct for the numbers of a network protocol. Each entry has a field name, the kernel's name, and a
+/// description. `ended by` is the text that ends the kernel's name in the file.
 ///
 /// Entries must be in the kernel's order: the parser drops the first names from its list as they are found.
 macro_rules! mib {
@@ -18,7 +18,7 @@ macro_rules! mib {
         }
 
         impl $name {
-            /// Clears all numbers, and calls `read` to set them.
+            /// Clears all numbers of the protocol, and calls `read` to set them.
             fn read_by(
                 &mut self,
                 read: impl FnOnce(

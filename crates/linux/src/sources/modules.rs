@@ -1,10 +1,10 @@
-//! `/proc/modules`: the loaded modules of the kernel.
+//! Parser of `/proc/modules`: the loaded modules of the kernel.
 //!
 //! Source: `proc_modules(5)`.
 
 use crate::sources::text::{Text, TextError};
 
-/// Sum over all loaded modules of the kernel.
+/// Memory of all loaded modules of the kernel, parsed from `/proc/modules`.
 ///
 /// ```
 /// use perfset_linux::sources::modules::Modules;
@@ -15,7 +15,7 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Modules {
-    /// Memory of all modules, in bytes.
+    /// Memory of all kernel modules, in bytes.
     pub bytes: u64,
 }
 
@@ -42,7 +42,8 @@ mod tests {
 
     #[test]
     fn lines() {
-        /// Sum of the memory in bytes, or the line number of the error and the text found there.
+        /// Expected sum of the modules' memory in bytes, or the line number of the expected error and the text found
+        /// there.
         type Want = Result<u64, (usize, &'static str)>;
         let cases: [(&str, &str, Want); 8] = [
             ("none", "", Ok(0)),

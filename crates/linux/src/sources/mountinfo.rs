@@ -1,4 +1,4 @@
-//! `/proc/PID/mountinfo`: the mounts that a process sees.
+//! Parser of `/proc/PID/mountinfo`: the mounts that a process sees.
 //!
 //! Source: `proc_pid_mountinfo(5)`.
 
@@ -12,15 +12,15 @@ pub struct Mount {
     pub id: u64,
     /// Id of the parent mount. For the topmost mount, its own id or one that no line has.
     pub parent: u64,
-    /// First half of the device number of the file system. 0 if the device is no block device.
+    /// First half of the device number of the mounted file system. 0 if the device is no block device.
     pub major: u32,
-    /// Second half of the device number of the file system.
+    /// Second half of the device number of the mounted file system.
     pub minor: u32,
     /// Path of the mount point, as seen from the root directory of the process.
     pub mount_point: Vec<u8>,
-    /// Type of the file system, such as `ext4` or `fuse.sshfs`.
+    /// Type of the mounted file system, such as `ext4` or `fuse.sshfs`.
     pub fs_type: Vec<u8>,
-    /// Source of the mount, as it was passed to the kernel.
+    /// Device or other source of the mount, as it was passed to the kernel.
     pub source: Vec<u8>,
     /// `true` if nothing can be written through this mount: the mount or its file system is read-only.
     pub is_read_only: bool,
@@ -38,7 +38,7 @@ pub struct Mount {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MountInfo {
-    /// Mounts in the kernel's order.
+    /// Mounts that the process sees, in the kernel's order.
     pub mounts: Vec<Mount>,
 }
 
@@ -90,7 +90,7 @@ impl Mount {
     }
 }
 
-/// Returns `true` if options, separated by commas, contain `ro`.
+/// Returns `true` if mount options, separated by commas, contain `ro`.
 fn is_read_only(options: &[u8]) -> bool {
     options.split(|byte| *byte == b',').any(|option| option == b"ro")
 }

@@ -5,7 +5,7 @@ use crate::sources::text::{Text, TextError};
 /// Number in a line of a kernel file, or the error in the line; `None` if this kernel prints no such line.
 pub type Number = Option<Result<u64, TextError>>;
 
-/// Requested line of a kernel file: the text at its beginning, and the place for its number.
+/// Requested line of a kernel file: the text at its beginning, and the variable for its number.
 pub(crate) type Wanted<'a> = (&'static str, &'a mut Number);
 
 /// Parses lines of a kernel file until all `wanted` lines are found. A malformed line does not affect the others.
@@ -54,7 +54,7 @@ pub(crate) fn numbers_behind<'t>(
     if none_found { Err(text.expected("a line with a known name")) } else { Ok(()) }
 }
 
-/// Parses a number of KiB, which the kernel calls kB, and skips the end of its line.
+/// Parses a number of KiB in a kernel file, which calls them kB, and skips the end of its line.
 pub(crate) fn kib(text: &mut Text<'_>) -> Result<u64, TextError> {
     let number = text.number()?;
     text.skip_blanks();
@@ -71,12 +71,12 @@ pub(crate) fn kib(text: &mut Text<'_>) -> Result<u64, TextError> {
 /// has the same lines in the same order. Parsing such a file again allocates nothing.
 #[derive(Clone, Debug, Default)]
 pub struct NamedLines {
-    /// Names of all lines in sequence, each with the byte that ends it.
+    /// Names of all lines of the kernel file in sequence, each with the byte that ends it.
     names: Vec<u8>,
     lines: Vec<NamedLine>,
-    /// Errors of malformed lines, by index of the line.
+    /// Errors of malformed lines of the kernel file, by index of the line.
     faults: Vec<(usize, TextError)>,
-    /// Error of the last line of the text, if the text was cut there.
+    /// Error of the last line of the kernel file, if the text was cut there.
     cut: Option<TextError>,
     layout: u64,
     /// Indexes of the [chosen](Self::choose) lines, and the layout in which they were found.
@@ -87,12 +87,12 @@ pub struct NamedLines {
 struct NamedLine {
     /// End of the line's name in `names`.
     name_end: usize,
-    /// Number of the line; 0 if the line is malformed.
+    /// Number in a line of the kernel file; 0 if the line is malformed.
     number: u64,
 }
 
 impl PartialEq for NamedLines {
-    /// Returns `true` if both contain the same lines.
+    /// Returns `true` if both contents of a kernel file have the same lines.
     fn eq(&self, other: &Self) -> bool {
         (&self.names, &self.lines, &self.faults) == (&other.names, &other.lines, &other.faults)
     }
@@ -101,14 +101,14 @@ impl PartialEq for NamedLines {
 impl Eq for NamedLines {}
 
 impl NamedLines {
-    /// Returns a number that increases whenever names changed, appeared or disappeared. Indexes that were found
-    /// before are invalid then.
+    /// Returns a number that increases whenever names of lines changed, appeared or disappeared. Line indexes that
+    /// were found before are invalid then.
     #[must_use]
     pub fn layout(&self) -> u64 {
         self.layout
     }
 
-    /// Returns the index of the line of that name.
+    /// Returns the index of the line with that name in the kernel file.
     #[must_use]
     pub fn index(&self, name: &[u8]) -> Option<usize> {
         let mut name_at = 0;
@@ -119,7 +119,7 @@ impl NamedLines {
         })
     }
 
-    /// Returns the number of the line at an index.
+    /// Returns the number in the line at an index of the kernel file.
     #[must_use]
     #[inline]
     pub fn number(&self, place: usize) -> Number {
@@ -148,8 +148,8 @@ impl NamedLines {
         }
     }
 
-    /// Parses `text`, replacing all previous contents. A line consists of a name, the byte `end`, and a text that
-    /// `number` parses. A malformed line does not affect the others.
+    /// Parses the text of a kernel file, replacing all previous contents. A line consists of a name, the byte `end`,
+    /// and a text that `number` parses. A malformed line does not affect the others.
     ///
     /// # Errors
     /// If `text` has no line of that kind.

@@ -1,4 +1,4 @@
-//! `/proc/net/dev`: data received and sent by each network interface.
+//! Parser of `/proc/net/dev`: data received and sent by each network interface.
 //!
 //! Source: `proc_pid_net(5)`, `Documentation/networking/statistics.rst`.
 
@@ -19,7 +19,8 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetDev {
-    /// First two lines of the text, kept between calls of `parse` so that `columns` is computed only if they change.
+    /// First two lines of `/proc/net/dev`, kept between calls of `parse` so that `columns` is computed only if they
+    /// change.
     heads: Vec<u8>,
     columns: Vec<Column>,
     interfaces: Vec<Interface>,
@@ -28,18 +29,18 @@ pub struct NetDev {
 /// Line of a network interface in `/proc/net/dev`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Name of the interface: any bytes except `/`, blanks and, in newer kernels, `:`.
+    /// Name of the network interface: any bytes except `/`, blanks and, in newer kernels, `:`.
     pub name: Vec<u8>,
-    /// Numbers of the line, or the error in them.
+    /// Numbers of the network interface's line, or the error in them.
     pub counts: Result<Counts, TextError>,
 }
 
-/// Counts of an interface since it was created; a count is `None` if the kernel has no such column.
+/// Counts of a network interface since it was created; a count is `None` if the kernel has no such column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Number of received bytes.
+    /// Number of bytes that the network interface received.
     pub rx_bytes: Option<u64>,
-    /// Number of received packets.
+    /// Number of packets that the network interface received.
     pub rx_packets: Option<u64>,
     /// Number of received packets with an error.
     pub rx_errors: Option<u64>,
@@ -53,25 +54,25 @@ pub struct Counts {
     pub rx_compressed: Option<u64>,
     /// Number of received multicast packets.
     pub rx_multicast: Option<u64>,
-    /// Number of sent bytes.
+    /// Number of bytes that the network interface sent.
     pub tx_bytes: Option<u64>,
-    /// Number of sent packets.
+    /// Number of packets that the network interface sent.
     pub tx_packets: Option<u64>,
     /// Number of packets that could not be sent because of an error.
     pub tx_errors: Option<u64>,
-    /// Number of packets that were dropped instead of sent.
+    /// Number of network packets that were dropped instead of sent.
     pub tx_dropped: Option<u64>,
     /// Number of packets that could not be sent because a queue of the interface failed.
     pub tx_fifo: Option<u64>,
-    /// Number of collisions while packets were sent.
+    /// Number of collisions while network packets were sent.
     pub tx_collisions: Option<u64>,
     /// Number of packets that could not be sent because the carrier was lost, or the sending was aborted.
     pub tx_carrier: Option<u64>,
-    /// Number of sent packets that were compressed.
+    /// Number of sent network packets that were compressed.
     pub tx_compressed: Option<u64>,
 }
 
-/// Field for the numbers of a column; `None` if the column is not needed.
+/// Field for the numbers of a column of `/proc/net/dev`; `None` if the column is not needed.
 type Column = Option<NetDevField>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +145,7 @@ impl NetDev {
         Ok(())
     }
 
-    /// Returns the interfaces, including the loopback interface.
+    /// Returns the network interfaces, including the loopback interface.
     #[must_use]
     pub fn interfaces(&self) -> &[Interface] {
         &self.interfaces
@@ -169,7 +170,8 @@ impl NetDev {
     }
 }
 
-/// Returns the columns, from the names of groups in the first line and the names of columns in the second.
+/// Returns the columns of `/proc/net/dev`, from the names of groups in the first line and the names of columns in the
+/// second.
 fn columns<'a>(groups: &'a [u8], names: &'a [u8]) -> impl Iterator<Item = Column> + 'a {
     let is_bar = |byte: &u8| *byte == b'|';
     let parts = groups.split(is_bar).zip(names.split(is_bar)).skip(1); // before the first bar is the interface
@@ -280,7 +282,7 @@ mod tests {
         assert_eq!(dev.interfaces(), [all]);
     }
 
-    /// The columns that the kernel prints, in its order, each with its own number.
+    /// Checks the columns that the kernel prints, in its order, each with its own number.
     #[test]
     fn every_column_of_the_kernel() {
         let heads = "Inter-| Receive | Transmit\n face |bytes packets errs drop fifo frame compressed multicast|\

@@ -1,4 +1,4 @@
-//! `/proc/net/netstat`: counts of TCP, Multipath TCP and IPv4 beyond the standard numbers.
+//! Parser of `/proc/net/netstat`: counts of TCP, Multipath TCP and IPv4 beyond the standard numbers.
 //!
 //! Source: `Documentation/networking/snmp_counter.rst`.
 
@@ -22,15 +22,15 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Netstat {
-    /// Lines of names, each with its newline, kept between calls of `parse`.
+    /// Lines of names in `/proc/net/netstat`, each with its newline, kept between calls of `parse`.
     heads: Vec<u8>,
     columns: Vec<NetstatColumn>,
-    /// Number of each column; 0 if it is malformed.
+    /// Number in each column of `/proc/net/netstat`; 0 if it is malformed.
     numbers: Vec<u64>,
     faults: Vec<(Range<usize>, TextError)>,
 }
 
-/// Group and name of a number, as ranges of `heads`.
+/// Group and name of a number in `/proc/net/netstat`, as ranges of `heads`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct NetstatColumn {
     group: Range<usize>,
@@ -73,7 +73,8 @@ impl Netstat {
         if self.columns.is_empty() { Err(text.expected("a line of names")) } else { Ok(changed) }
     }
 
-    /// Returns the index of a number, whose group and name are given as one word, such as `TcpExtArpFilter`.
+    /// Returns the index of a number in `/proc/net/netstat`, whose group and name are given as one word, such as
+    /// `TcpExtArpFilter`.
     #[must_use]
     pub fn find(&self, name: &[u8]) -> Option<usize> {
         self.columns.iter().position(|column| {
@@ -97,7 +98,7 @@ impl Netstat {
         self.columns.truncate(kept);
     }
 
-    /// Adds a line of names; the names follow the colon.
+    /// Adds a line of names of `/proc/net/netstat`; the names follow the colon.
     fn learn(&mut self, head: &[u8], colon: usize) {
         let start = self.heads.len();
         self.heads.extend(head.iter().chain(b"\n"));
@@ -113,7 +114,7 @@ impl Netstat {
         }
     }
 
-    /// Parses the numbers of a group, whose names end at `end` in `heads`.
+    /// Parses the numbers of a group in `/proc/net/netstat`, whose names end at `end` in `heads`.
     fn read_numbers(&mut self, text: &mut Text<'_>, group: &[u8], end: usize) {
         let first = self.numbers.len();
         let of_group = self.columns.get(first..).unwrap_or_default();
@@ -151,7 +152,7 @@ impl Netstat {
 mod tests {
     use super::*;
 
-    /// Returns the numbers that a text has for these names.
+    /// Returns the numbers that a text of `/proc/net/netstat` has for these names.
     fn read(
         netstat: &mut Netstat,
         text: &str,

@@ -1,4 +1,4 @@
-//! `/proc/net/rpc/nfs`: what the NFS client sent.
+//! Parser of `/proc/net/rpc/nfs`: packets and calls that the NFS client sent.
 //!
 //! Source: `rpc_proc_show` of the kernel; the procedures are those of RFC 1813 and of the kernel's `nfs4.h`.
 
@@ -30,7 +30,7 @@ pub const OPERATIONS_V3: [&str; 22] = [
     "COMMIT",
 ];
 
-/// Procedures of NFS version 4, in the kernel's order. Those behind them have other places in other kernels.
+/// Procedures of NFS version 4, in the kernel's order. Later procedures have other indexes in other kernels.
 pub const OPERATIONS_V4: [&str; 35] = [
     "NULL",
     "READ",
@@ -80,18 +80,18 @@ pub const OPERATIONS_V4: [&str; 35] = [
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NfsClient {
-    /// Packets, those over UDP and over TCP, and TCP connections.
+    /// Numbers of NFS packets, of those over UDP and over TCP, and of TCP connections.
     pub net: [u64; 4],
-    /// Calls, calls that were sent again, and renewals of credentials.
+    /// Numbers of RPC calls, of calls that were sent again, and of renewals of credentials.
     pub rpc: [u64; 3],
-    /// Calls of each procedure of version 3; empty if the kernel has no such line.
+    /// Number of calls of each procedure of NFS version 3; empty if the kernel has no such line.
     pub proc3: Vec<u64>,
-    /// Calls of each procedure of version 4; empty if the kernel has no such line.
+    /// Number of calls of each procedure of NFS version 4; empty if the kernel has no such line.
     pub proc4: Vec<u64>,
 }
 
 impl NfsClient {
-    /// Maximum number of procedures of a version, far more than there are.
+    /// Maximum number of procedures of an NFS version, far more than there are.
     const MOST: u64 = 256;
 
     /// Parses `/proc/net/rpc/nfs`, replacing all previous contents.

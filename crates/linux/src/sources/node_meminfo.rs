@@ -1,4 +1,4 @@
-//! `/sys/devices/system/node/nodeN/meminfo`: use of the memory of one NUMA node.
+//! Parser of `/sys/devices/system/node/nodeN/meminfo`: use of the memory of one NUMA node.
 //!
 //! Source: "Linux memory management: NUMA" and `Documentation/ABI/stable/sysfs-devices-node` of the kernel.
 
@@ -18,9 +18,9 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeMemInfo {
-    /// `MemTotal`: all memory of the node.
+    /// `MemTotal`: all memory of the NUMA node.
     pub mem_total: Number,
-    /// `MemFree`: memory that is not used.
+    /// `MemFree`: memory of the NUMA node that is not used.
     pub mem_free: Number,
     /// `Active(file)`: cached contents of files that were used lately.
     pub active_file: Number,
@@ -54,7 +54,7 @@ impl NodeMemInfo {
     }
 }
 
-/// Skips the prefix `Node N` of a line.
+/// Skips the prefix `Node N` of a line in a NUMA node's `meminfo`.
 fn node(line: &mut Text<'_>) {
     if line.take(b"Node ") && line.digits().is_ok() {
         line.skip_blanks();

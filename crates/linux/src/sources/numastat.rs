@@ -1,4 +1,4 @@
-//! `/sys/devices/system/node/nodeN/numastat`: from which NUMA node pages were allocated, and for which.
+//! Parser of `/sys/devices/system/node/nodeN/numastat`: from which NUMA node pages were allocated, and for which.
 //!
 //! Source: "Numa policy hit/miss statistics" in the kernel's admin guide.
 
@@ -17,17 +17,17 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NumaStat {
-    /// Number of pages allocated from this node, as intended.
+    /// Number of pages allocated from this NUMA node, as intended.
     pub numa_hit: Number,
-    /// Number of pages allocated from this node, although another node was intended.
+    /// Number of pages allocated from this NUMA node, although another node was intended.
     pub numa_miss: Number,
-    /// Number of pages allocated from another node, although this node was intended.
+    /// Number of pages allocated from another NUMA node, although this node was intended.
     pub numa_foreign: Number,
-    /// Number of pages allocated from this node by interleaving.
+    /// Number of pages allocated from this NUMA node by interleaving.
     pub interleave_hit: Number,
-    /// Number of pages of this node that one of its own processors allocated.
+    /// Number of pages of this NUMA node that one of its own processors allocated.
     pub local_node: Number,
-    /// Number of pages of this node that a processor of another node allocated.
+    /// Number of pages of this NUMA node that a processor of another node allocated.
     pub other_node: Number,
 }
 

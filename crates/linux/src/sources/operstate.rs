@@ -1,10 +1,10 @@
-//! `operstate` of a network interface: one word, the operational state of RFC 2863.
+//! Parser of the file `operstate` of a network interface: one word, the operational state of RFC 2863.
 //!
 //! Source: `Documentation/networking/operstates.rst` and `Documentation/ABI/testing/sysfs-class-net`.
 
 use crate::sources::text::{Text, TextError};
 
-/// Returns `true` if an interface is operational: its state is `up`.
+/// Returns `true` if a network interface is operational: its state is `up`.
 ///
 /// ```
 /// use perfset_linux::sources::operstate::is_up;

@@ -1,12 +1,13 @@
-//! `/etc/os-release`: name and version of the distribution.
+//! Parser of `/etc/os-release`: name and version of the distribution.
 //!
 //! Source: `os-release(5)`.
 
-/// Maximum length of a value that is returned, in bytes.
+/// Maximum length of a value of `os-release` that is returned, in bytes.
 const VALUE_MAX: usize = 1024;
 
-/// Returns the value of a key, without quotation marks and escapes; `None` if the file does not contain the key, or if
-/// the value is too long. If the key occurs several times, the last value counts, as in a shell.
+/// Returns the value of a key in `os-release`, without quotation marks and escapes; `None` if the file does not
+/// contain the key, or if the value is too long. If the key occurs several times, the last value counts, as in a
+/// shell.
 ///
 /// ```
 /// use perfset_linux::sources::os_release::value;
@@ -24,7 +25,7 @@ pub fn value(text: &[u8], key: &str) -> Option<String> {
     lines.next_back().and_then(unquoted)
 }
 
-/// Returns a value without its quotation marks and escapes.
+/// Returns a value of `os-release` without its quotation marks and escapes.
 fn unquoted(value: &[u8]) -> Option<String> {
     let value = String::from_utf8_lossy(value.get(..value.len().min(VALUE_MAX.saturating_add(1)))?);
     let mut quote = None;

@@ -1,4 +1,4 @@
-//! `/etc/passwd`: names of users.
+//! Parser of `/etc/passwd`: names of users.
 //!
 //! Source: `passwd(5)`. Users of a directory service are not in the file.
 

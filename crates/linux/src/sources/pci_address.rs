@@ -13,18 +13,18 @@
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PciAddress {
-    /// Number of the domain (segment): 16 bits, or more behind some host bridges.
+    /// Number of the PCI domain (segment): 16 bits, or more behind some host bridges.
     pub domain: u32,
-    /// Number of the bus.
+    /// Number of the PCI bus.
     pub bus: u8,
-    /// Number of the device on its bus, below 32.
+    /// Number of the PCI device on its bus, below 32.
     pub device: u8,
-    /// Number of the function of the device, below 8.
+    /// Number of the function of the PCI device, below 8.
     pub function: u8,
 }
 
 impl PciAddress {
-    /// Parses an address with four to eight digits of the domain, all hexadecimal; returns `None` if `text` is
+    /// Parses a PCI address with four to eight digits of the domain, all hexadecimal; returns `None` if `text` is
     /// anything else.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
@@ -41,8 +41,8 @@ impl PciAddress {
         (address.device < 32 && address.function < 8).then_some(address)
     }
 
-    /// Returns the address as a number: the domain from bit 16 on, then 8 bits of the bus, 5 of the device, 3 of the
-    /// function.
+    /// Returns the PCI address as a number: the domain from bit 16 on, then 8 bits of the bus, 5 of the device, 3 of
+    /// the function.
     #[must_use]
     pub fn packed(self) -> u64 {
         // Device and function share a byte, as in the kernel's `devfn`.

@@ -1,18 +1,19 @@
-//! `/sys/class/powercap`: zones whose energy the processor counts (RAPL).
+//! Zones in `/sys/class/powercap` whose energy the processor counts (RAPL).
 //!
 //! Source: "Power Capping Framework" in the kernel's documents.
 
 /// Energy zone of a processor, identified by the numbers in the name of its directory: a package, or a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Zone {
-    /// First number in the directory's name, which identifies the package.
+    /// First number in the name of the zone's directory, which identifies the processor package.
     pub top: u32,
-    /// Second number in the directory's name, for a part of a package; `None` for a whole package.
+    /// Second number in the name of the zone's directory, for a part of a processor package; `None` for a whole
+    /// package.
     pub part: Option<u32>,
 }
 
-/// Returns the zone of a directory; `None` if the directory is something else, or a duplicate of a zone, such as
-/// `intel-rapl-mmio:0`.
+/// Returns the energy zone of a directory; `None` if the directory is something else, or a duplicate of a zone, such
+/// as `intel-rapl-mmio:0`.
 ///
 /// ```
 /// use perfset_linux::sources::powercap::{Zone, zone};
@@ -36,26 +37,26 @@ pub fn zone(folder: &[u8]) -> Option<Zone> {
     }
 }
 
-/// Part of the machine whose energy a zone counts, from its attribute `name`.
+/// Part of the machine whose energy a zone of powercap counts, from its attribute `name`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Domain<'a> {
-    /// `package-0`: a package, with its number.
+    /// `package-0`: a processor package, with its number.
     Package(u32),
-    /// `package-0-die-1`: a die of a package, which is counted separately.
+    /// `package-0-die-1`: a die of a processor package, which is counted separately.
     Die(u32, u32),
-    /// `core`: the cores of a package.
+    /// `core`: the cores of a processor package.
     Cores,
-    /// `uncore`: the graphics of a package.
+    /// `uncore`: the graphics of a processor package.
     Graphics,
-    /// `dram`: the memory of a package, which is not included in the package.
+    /// `dram`: the memory of a processor package, which is not included in the package.
     Memory,
     /// `psys`: the whole machine.
     Machine,
-    /// Any other part, by its name.
+    /// Any other part of the machine, by its name.
     Other(&'a [u8]),
 }
 
-/// Returns the part of the machine for the attribute `name` of a zone.
+/// Returns the part of the machine for the attribute `name` of an energy zone.
 ///
 /// ```
 /// use perfset_linux::sources::powercap::{Domain, domain};

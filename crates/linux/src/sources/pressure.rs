@@ -1,4 +1,4 @@
-//! `/proc/pressure/*` and `*.pressure` of cgroups: time that tasks lost to waiting.
+//! Parser of `/proc/pressure/*` and `*.pressure` of cgroups: time that tasks lost to waiting.
 //!
 //! Source: "PSI - Pressure Stall Information" in the kernel's documents of accounting.
 
@@ -18,22 +18,22 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pressure {
-    /// `some`: times in which at least one task waited.
+    /// `some`: times in which at least one task waited for the resource.
     pub some: Option<Result<Stall, TextError>>,
-    /// `full`: times in which all tasks that had something to do waited.
+    /// `full`: times in which all tasks that had something to do waited for the resource.
     pub full: Option<Result<Stall, TextError>>,
 }
 
-/// Averages and total of one line; `None` if the line has no such field.
+/// Averages and total of one line of a pressure file; `None` if the line has no such field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stall {
-    /// Average over 10 s, in hundredths of a percent.
+    /// Average share of time lost to waiting over 10 s, in hundredths of a percent.
     pub avg10: Option<u64>,
-    /// Average over 60 s, in hundredths of a percent.
+    /// Average share of time lost to waiting over 60 s, in hundredths of a percent.
     pub avg60: Option<u64>,
-    /// Average over 300 s, in hundredths of a percent.
+    /// Average share of time lost to waiting over 300 s, in hundredths of a percent.
     pub avg300: Option<u64>,
-    /// Total time since the machine started or the cgroup was created, in µs.
+    /// Total time lost to waiting since the machine started or the cgroup was created, in µs.
     pub total: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! `/proc/stat`: the times of each CPU, and activity of the machine as a whole.
+//! Parser of `/proc/stat`: the times of each CPU, and activity of the machine as a whole.
 //!
 //! Source: `proc_stat(5)`.
 
@@ -6,44 +6,44 @@ use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::named::{Number, numbers};
 use crate::sources::text::{Text, TextError};
 
-/// Time that one logical processor spent in each state since boot.
+/// Time that one logical processor spent in each state since boot, from `/proc/stat`.
 ///
 /// Unit: clock ticks (`sysconf(_SC_CLK_TCK)` a second). `None` if the kernel does not report the time: lines had 4
 /// columns before Linux 2.5.41, and have grown to 10.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTicks {
-    /// Time in user mode, including guests.
+    /// Time of the CPU in user mode, including guests.
     pub user: u64,
-    /// Time in user mode with a nice value above 0, including guests.
+    /// Time of the CPU in user mode with a nice value above 0, including guests.
     pub nice: u64,
-    /// Time in kernel mode.
+    /// Time of the CPU in kernel mode.
     pub system: u64,
-    /// Idle time, without the time in `iowait`.
+    /// Idle time of the CPU, without the time in `iowait`.
     pub idle: u64,
     /// Idle time while a task of this CPU waited for a disk.
     pub iowait: Option<u64>,
-    /// Time in handlers of hardware interrupts.
+    /// Time of the CPU in handlers of hardware interrupts.
     pub irq: Option<u64>,
-    /// Time in soft interrupts.
+    /// Time of the CPU in soft interrupts.
     pub softirq: Option<u64>,
     /// Time in which the CPU was to run, while the hypervisor ran something else.
     pub steal: Option<u64>,
-    /// Part of `user` that guests used.
+    /// Part of the CPU's `user` time that guests used.
     pub guest: Option<u64>,
-    /// Part of `nice` that guests used.
+    /// Part of the CPU's `nice` time that guests used.
     pub guest_nice: Option<u64>,
 }
 
 impl CpuTicks {
-    /// Returns the idle time, whether waiting for disks or not.
+    /// Returns the idle time of the CPU, whether waiting for disks or not.
     #[must_use]
     pub fn resting(&self) -> u64 {
         // A CPU that waits for a disk has nothing to run: it is idle.
         self.idle.saturating_add(self.iowait.unwrap_or(0))
     }
 
-    /// Returns the time in kernel mode, including interrupts. Kernels that do not report interrupts separately
-    /// include them in `system`.
+    /// Returns the time of the CPU in kernel mode, including interrupts. Kernels that do not report interrupts
+    /// separately include them in `system`.
     #[must_use]
     pub fn privileged(&self) -> u64 {
         let interrupts = self.irq.unwrap_or(0).saturating_add(self.softirq.unwrap_or(0));
@@ -77,7 +77,7 @@ impl CpuTicks {
 pub struct CpuLine {
     /// Number of the CPU.
     pub cpu: u32,
-    /// Times of the CPU, or the error in this line.
+    /// Times of the CPU, or the error in its line.
     pub ticks: Result<CpuTicks, TextError>,
 }
 
@@ -92,7 +92,7 @@ pub struct CpuLine {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcStat {
-    /// Lines of the online CPUs, in ascending order.
+    /// Lines of the online CPUs in `/proc/stat`, in ascending order.
     pub cpus: Vec<CpuLine>,
     /// `true` if any CPU, offline ones included, has counted [`CpuTicks::irq`] since boot. A kernel that accounts time
     /// by ticks never does: a tick does not arrive inside a handler.
@@ -134,13 +134,13 @@ impl ProcStat {
         Ok(())
     }
 
-    /// Sets `counts_irq` and `counts_softirq` if a line has such times.
+    /// Sets `counts_irq` and `counts_softirq` if a line of `/proc/stat` has such times.
     fn note_interrupts(&mut self, ticks: &CpuTicks) {
         self.counts_irq |= ticks.irq.is_some_and(|ticks| ticks > 0);
         self.counts_softirq |= ticks.softirq.is_some_and(|ticks| ticks > 0);
     }
 
-    /// Returns the line of one CPU.
+    /// Returns the line of one CPU in `/proc/stat`.
     #[must_use]
     pub fn cpu(&self, cpu: u32) -> Option<&CpuLine> {
         self.cpus.binary_search_by_key(&cpu, |line| line.cpu).ok().and_then(|at| self.cpus.get(at))
@@ -160,15 +160,15 @@ impl ProcStat {
 pub struct SystemTotals {
     /// Number of online CPUs.
     pub online_cpus: u64,
-    /// `intr`: interrupts since boot, the first number of its line.
+    /// `intr`: number of interrupts since boot, the first number of its line.
     pub intr: Number,
-    /// `ctxt`: context switches since boot.
+    /// `ctxt`: number of context switches since boot.
     pub ctxt: Number,
-    /// `processes`: processes and threads created since boot.
+    /// `processes`: number of processes and threads created since boot.
     pub processes: Number,
-    /// `procs_running`: threads that run or wait for a CPU. Since Linux 2.5.45.
+    /// `procs_running`: number of threads that run or wait for a CPU. Since Linux 2.5.45.
     pub procs_running: Number,
-    /// `procs_blocked`: threads that wait for a disk. Since Linux 2.5.45.
+    /// `procs_blocked`: number of threads that wait for a disk. Since Linux 2.5.45.
     pub procs_blocked: Number,
 }
 
@@ -271,8 +271,8 @@ mod tests {
         }
     }
 
-    /// Checks that the work is proportional to the text, also if every line is bad. Counting lines anew for each error
-    /// would take minutes.
+    /// Checks that parsing work is proportional to the text, also if every line is bad. Counting lines again for each
+    /// error would take minutes.
     #[test]
     fn many_bad_lines_cost_little() {
         let lines: String = (0..CPU_LIMIT).map(|cpu| format!("cpu{cpu} x\n")).collect();

@@ -1,8 +1,8 @@
-//! `/proc` itself: a directory for each process.
+//! Names in `/proc` itself: a directory for each process.
 //!
 //! Source: `proc(5)`.
 
-/// Returns the process of a name in `/proc`; `None` if the name belongs to something else.
+/// Returns the id of the process with a name in `/proc`; `None` if the name belongs to something else.
 ///
 /// ```
 /// use perfset_linux::sources::processes::pid;

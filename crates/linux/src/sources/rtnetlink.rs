@@ -6,10 +6,10 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetlinkError {
-    /// A length reaches beyond the end of the message.
+    /// A length in the message reaches beyond the end of the message.
     #[error("the kernel's netlink response ends within {0}")]
     Cut(&'static str),
-    /// The kernel refuses the request.
+    /// The kernel refuses the request, with this error number.
     #[error("the kernel refused the netlink request with error number {0}")]
     Refused(u32),
 }
@@ -21,13 +21,13 @@ const RTM_GETQDISC: u16 = 38;
 const TC_H_ROOT: u32 = 0xFFFF_FFFF;
 const TC_H_INGRESS: u32 = 0xFFFF_FFF1;
 
-/// Length of a [`request`] in bytes.
+/// Length of a netlink [`request`] in bytes.
 pub const REQUEST_LEN: usize = 36;
 
-/// Returns a request for all queueing disciplines. The response carries the same `number`.
+/// Returns a netlink request for all queueing disciplines. The response carries the same `number`.
 #[must_use]
 pub fn request(number: u32) -> [u8; REQUEST_LEN] {
-    /// Flags of a dump: `REQUEST`, `ROOT` and `MATCH`.
+    /// Flags of a netlink dump: `REQUEST`, `ROOT` and `MATCH`.
     const FLAGS: u16 = 0x301;
     const LEN: u32 = 36;
     let mut request = [0; REQUEST_LEN]; // the 20 bytes behind the header choose nothing
@@ -54,7 +54,7 @@ pub struct Qdiscs {
     all: Vec<Qdisc>,
 }
 
-/// Queueing discipline of an interface.
+/// Queueing discipline of a network interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Qdisc {
     ifindex: u32,
@@ -62,17 +62,18 @@ struct Qdisc {
     parent: u32,
     /// `true` for `mq` and `mqprio`, which only contain a queueing discipline for each queue of the interface.
     has_queues: bool,
-    /// Number of packets that wait to be sent.
+    /// Number of packets that wait in the queueing discipline to be sent.
     waiting: Option<u32>,
 }
 
 impl Qdiscs {
-    /// Removes all queueing disciplines.
+    /// Removes all queueing disciplines from the list.
     pub fn clear(&mut self) {
         self.all.clear();
     }
 
-    /// Parses a datagram of the response to the request `number`. Returns `true` if the datagram is the last one.
+    /// Parses a datagram of the kernel's response to the request `number`. Returns `true` if the datagram is the last
+    /// one.
     ///
     /// # Errors
     /// If the datagram is malformed, or the kernel refuses the request.
@@ -109,8 +110,8 @@ impl Qdiscs {
         Ok(false)
     }
 
-    /// Returns the number of packets that wait in the queues of an interface; `None` if the interface has no queueing
-    /// discipline.
+    /// Returns the number of packets that wait in the queues of a network interface; `None` if the interface has no
+    /// queueing discipline.
     #[must_use]
     pub fn waiting(&self, ifindex: u32) -> Option<u64> {
         let of_interface = || self.all.iter().filter(|qdisc| qdisc.ifindex == ifindex);
@@ -189,8 +190,8 @@ impl<'a> Bytes<'a> {
         Ok(u32::from_ne_bytes(self.array(what)?))
     }
 
-    /// Takes the rest of an item, and skips the padding after it. `len` is the length of the whole item, of which
-    /// `before` bytes were already taken.
+    /// Takes the rest of an item of a netlink message, and skips the padding after it. `len` is the length of the
+    /// whole item, of which `before` bytes were already taken.
     fn padded(&mut self, len: usize, before: usize, what: &'static str) -> Result<&'a [u8], NetlinkError> {
         let left = len.checked_sub(before).ok_or(NetlinkError::Cut(what))?;
         let taken = self.take(left, what)?;
@@ -201,9 +202,9 @@ impl<'a> Bytes<'a> {
         Ok(taken)
     }
 
-    /// Takes the next attribute; returns its kind and value.
+    /// Takes the next attribute of a netlink message; returns its kind and value.
     fn attribute(&mut self) -> Result<Option<(u16, Self)>, NetlinkError> {
-        /// Mask for the kind of an attribute; the two bits above the mask are flags.
+        /// Mask for the kind of a netlink attribute; the two bits above the mask are flags.
         const KIND: u16 = 0x3FFF;
         if self.0.is_empty() {
             return Ok(None);
@@ -239,7 +240,7 @@ mod tests {
         [&header.concat(), body].concat()
     }
 
-    /// Returns the message of a queueing discipline in response 7, with a name, an unknown attribute, and its
+    /// Returns the netlink message of a queueing discipline in response 7, with a name, an unknown attribute, and its
     /// statistics.
     fn qdisc(ifindex: u32, handle: u32, parent: u32, kind: &str, waiting: u32) -> Vec<u8> {
         let queue = [waiting, 71, 73, 79, 83].map(u32::to_ne_bytes).concat();

@@ -1,4 +1,4 @@
-//! `/proc/schedstat`: activity of the scheduler on each CPU.
+//! Parser of `/proc/schedstat`: activity of the scheduler on each CPU.
 //!
 //! Source: "Scheduler Statistics" in the kernel's documents.
 
@@ -8,13 +8,13 @@ use crate::sources::text::{Text, TextError};
 /// Statistics of the run queue of one CPU since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunQueue {
-    /// Number of calls of `sched_yield`.
+    /// Number of calls of `sched_yield` on this CPU.
     pub yields: u64,
-    /// Number of calls of `schedule`.
+    /// Number of calls of the kernel's `schedule` on this CPU.
     pub schedule_calls: u64,
-    /// Number of calls of `schedule` that left the CPU idle.
+    /// Number of calls of the kernel's `schedule` that left the CPU idle.
     pub left_idle: u64,
-    /// Number of times that a task was woken up.
+    /// Number of times that a task was woken up on this CPU.
     pub wakeups: u64,
     /// Number of wake-ups of a task that was to run on this CPU.
     pub local_wakeups: u64,
@@ -22,7 +22,7 @@ pub struct RunQueue {
     pub run_ns: u64,
     /// Time that tasks waited for this CPU although they could have run, in ns.
     pub wait_ns: u64,
-    /// Number of times that a task was given the CPU.
+    /// Number of times that a task was given this CPU.
     pub timeslices: u64,
 }
 
@@ -54,7 +54,7 @@ pub struct CpuLine {
     pub queue: Result<RunQueue, TextError>,
 }
 
-/// Lines of all CPUs, which are the same in versions 15, 16 and 17 of `/proc/schedstat`. A malformed line does not
+/// Lines of all CPUs in `/proc/schedstat`, which are the same in versions 15, 16 and 17. A malformed line does not
 /// affect the others; lines of domains are skipped.
 ///
 /// ```
@@ -66,7 +66,7 @@ pub struct CpuLine {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SchedStat {
-    /// Lines of the online CPUs, in ascending order.
+    /// Lines of the online CPUs in `/proc/schedstat`, in ascending order.
     cpus: Vec<CpuLine>,
 }
 
@@ -108,13 +108,13 @@ impl SchedStat {
         Ok(())
     }
 
-    /// Returns the line of one CPU.
+    /// Returns the line of one CPU in `/proc/schedstat`.
     #[must_use]
     pub fn cpu(&self, cpu: u32) -> Option<&CpuLine> {
         self.cpus.binary_search_by_key(&cpu, |line| line.cpu).ok().and_then(|at| self.cpus.get(at))
     }
 
-    /// Returns the lines of all CPUs.
+    /// Returns the lines of all online CPUs in `/proc/schedstat`.
     #[must_use]
     pub fn cpus(&self) -> &[CpuLine] {
         &self.cpus

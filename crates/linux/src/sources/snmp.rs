@@ -1,4 +1,4 @@
-//! `/proc/net/snmp`: activity of IPv4 and the protocols above it since boot, and of TCP over IPv6 as well.
+//! Parser of `/proc/net/snmp`: activity of IPv4 and the protocols above it since boot, and of TCP over IPv6 as well.
 //!
 //! Each section has two lines: the names of numbers, then the numbers. Source: `proc_pid_net(5)`, RFC 1213, and
 //! `networking/snmp_counter.rst` in the kernel's documentation.
@@ -8,7 +8,7 @@ use crate::sources::named::Wanted;
 use crate::sources::text::{Text, TextError};
 
 mib! {
-    /// Section `Ip`: datagrams of IPv4.
+    /// Section `Ip` of `/proc/net/snmp`: datagrams of IPv4.
     ///
     /// ```
     /// use perfset_linux::sources::snmp::Ip;
@@ -40,7 +40,7 @@ mib! {
 }
 
 mib! {
-    /// Section `Icmp`: messages of ICMP for IPv4.
+    /// Section `Icmp` of `/proc/net/snmp`: messages of ICMP for IPv4.
     ///
     /// ```
     /// use perfset_linux::sources::snmp::Icmp;
@@ -80,7 +80,7 @@ mib! {
 }
 
 mib! {
-    /// Section `Tcp`: TCP over IPv4 and over IPv6 together.
+    /// Section `Tcp` of `/proc/net/snmp`: TCP over IPv4 and over IPv6 together.
     ///
     /// ```
     /// use perfset_linux::sources::snmp::Tcp;
@@ -104,7 +104,7 @@ mib! {
 }
 
 mib! {
-    /// Section `Udp`: datagrams of UDP over IPv4.
+    /// Section `Udp` of `/proc/net/snmp`: datagrams of UDP over IPv4.
     ///
     /// ```
     /// use perfset_linux::sources::snmp::Udp;
@@ -124,7 +124,7 @@ mib! {
 }
 
 mib! {
-    /// Section `UdpLite`: datagrams of UDP-Lite over IPv4.
+    /// Section `UdpLite` of `/proc/net/snmp`: datagrams of UDP-Lite over IPv4.
     ///
     /// ```
     /// use perfset_linux::sources::snmp::UdpLite;
@@ -149,7 +149,8 @@ mib! {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TcpLimit {
-    /// `MaxConn`: `Ok(None)` if there is no limit, which the kernel prints as -1.
+    /// `MaxConn`, the maximum number of TCP connections: `Ok(None)` if there is no limit, which the kernel prints as
+    /// -1.
     pub max_conn: Option<Result<Option<u64>, TextError>>,
 }
 
@@ -227,7 +228,7 @@ impl TcpLimit {
     }
 }
 
-/// Parses the section whose two lines begin with `head`. A malformed number affects only itself.
+/// Parses the section of `/proc/net/snmp` whose two lines begin with `head`. A malformed number affects only itself.
 fn section(text: &[u8], head: &str, wanted: &mut [Wanted<'_>]) -> Result<(), TextError> {
     each_of_section(text, head, |name, numbers| {
         // Some numbers are negative, such as `MaxConn` of TCP, which is -1. No such number is wanted, and they
@@ -239,8 +240,8 @@ fn section(text: &[u8], head: &str, wanted: &mut [Wanted<'_>]) -> Result<(), Tex
     })
 }
 
-/// Calls `each` with every name of the section whose two lines begin with `head`, and with the text at its number, from
-/// which `each` takes one word.
+/// Calls `each` with every name of the section of `/proc/net/snmp` whose two lines begin with `head`, and with the
+/// text at its number, from which `each` takes one word.
 fn each_of_section<'t>(
     text: &'t [u8],
     head: &str,

@@ -1,4 +1,4 @@
-//! `/proc/net/snmp6`: activity of IPv6 and the protocols above it since boot, except TCP.
+//! Parser of `/proc/net/snmp6`: activity of IPv6 and the protocols above it since boot, except TCP.
 //!
 //! Each line has a name and a number. Source: `proc_pid_net(5)`, RFC 2465, RFC 2466. The kernel prints every name,
 //! even if its number is 0. Only messages by the number of their type (`Icmp6InType135`) are left out while there are
@@ -9,7 +9,7 @@ use crate::sources::named::numbers;
 use crate::sources::text::{Text, TextError};
 
 mib! {
-    /// Lines `Ip6…`: datagrams of IPv6.
+    /// Lines `Ip6…` of `/proc/net/snmp6`: datagrams of IPv6.
     ///
     /// ```
     /// use perfset_linux::sources::snmp6::Ip6;
@@ -43,7 +43,7 @@ mib! {
 }
 
 mib! {
-    /// Lines `Icmp6…`: messages of ICMP for IPv6.
+    /// Lines `Icmp6…` of `/proc/net/snmp6`: messages of ICMP for IPv6.
     ///
     /// ```
     /// use perfset_linux::sources::snmp6::Icmp6;
@@ -89,7 +89,7 @@ mib! {
 }
 
 mib! {
-    /// Lines `Udp6…`: datagrams of UDP over IPv6.
+    /// Lines `Udp6…` of `/proc/net/snmp6`: datagrams of UDP over IPv6.
     ///
     /// ```
     /// use perfset_linux::sources::snmp6::Udp6;

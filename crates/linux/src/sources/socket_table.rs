@@ -1,16 +1,17 @@
-//! Socket tables of `/proc/net`: a line for each socket, after a line of column names.
+//! Parser of the socket tables of `/proc/net`: a line for each socket, after a line of column names.
 
 use super::text::{Text, TextError};
 
 /// Position in a socket table that is parsed chunk by chunk, because it may have millions of lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SocketTable {
-    /// Number of lines that were parsed.
+    /// Number of lines of the socket table that were parsed.
     lines: usize,
 }
 
 impl SocketTable {
-    /// Parses the lines of the next chunk. `parse` gets each line behind the socket's number and its addresses.
+    /// Parses the lines of the next chunk of a socket table. `parse` gets each line behind the socket's number and
+    /// its addresses.
     pub(super) fn add(
         &mut self,
         piece: &[u8],
@@ -44,7 +45,7 @@ impl SocketTable {
         Ok(())
     }
 
-    /// Returns an error if there were not even column names.
+    /// Returns an error if the socket table had not even column names.
     pub(super) fn heads(&self) -> Result<(), TextError> {
         if self.lines == 0 { Err(Text::new(b"").expected("the heads of the columns")) } else { Ok(()) }
     }

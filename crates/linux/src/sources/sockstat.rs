@@ -1,11 +1,11 @@
-//! `/proc/net/sockstat` and `/proc/net/sockstat6`: the number of sockets, by protocol.
+//! Parser of `/proc/net/sockstat` and `/proc/net/sockstat6`: the number of sockets, by protocol.
 //!
 //! Source: `proc_pid_net(5)`.
 
 use crate::sources::named::{Number, Wanted};
 use crate::sources::text::{Text, TextError};
 
-/// Names of the protocols in the files: those of `sockstat`, then those of `sockstat6`.
+/// Names of the network protocols in `/proc/net/sockstat`, followed by those in `/proc/net/sockstat6`.
 pub const PROTOCOLS: [&str; 10] =
     ["TCP", "UDP", "UDPLITE", "RAW", "FRAG", "TCP6", "UDP6", "UDPLITE6", "RAW6", "FRAG6"];
 
@@ -26,20 +26,20 @@ pub struct SockStat {
     protocols: [Option<Sockets>; PROTOCOLS.len()],
 }
 
-/// Sockets and memory of one protocol.
+/// Sockets of one network protocol and their memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sockets {
-    /// `inuse`: number of sockets, or of packets that wait for fragments.
+    /// `inuse`: number of sockets of the protocol, or of packets that wait for fragments.
     pub in_use: Number,
-    /// `orphan`: number of sockets that no program has open any more.
+    /// `orphan`: number of sockets of the protocol that no program has open any more.
     pub orphan: Number,
-    /// `tw`: number of connections in time-wait.
+    /// `tw`: number of connections of the protocol in time-wait.
     pub tw: Number,
-    /// `alloc`: number of sockets in any state.
+    /// `alloc`: number of sockets of the protocol in any state.
     pub alloc: Number,
-    /// `mem`: memory for data of the sockets, in pages.
+    /// `mem`: memory for data of the protocol's sockets, in pages.
     pub mem: Number,
-    /// `memory`: memory of fragments, in bytes.
+    /// `memory`: memory of the protocol's fragments, in bytes.
     pub memory: Number,
 }
 
@@ -77,7 +77,7 @@ impl SockStat {
         if nothing { Err(text.expected("a line with a known name")) } else { Ok(()) }
     }
 
-    /// Returns the sockets and memory of a protocol; `None` if the file has no line of that name.
+    /// Returns the sockets and memory of a network protocol; `None` if the file has no line of that name.
     #[must_use]
     pub fn protocol(&self, protocol: &str) -> Option<&Sockets> {
         let mut all = PROTOCOLS.iter().zip(&self.protocols);
@@ -85,8 +85,8 @@ impl SockStat {
     }
 }
 
-/// Parses pairs of a name and a number up to the end of the line. Numbers that a cut line lacks get the error of the
-/// cut.
+/// Parses the pairs of a name and a number up to the end of a line of `sockstat`. Numbers that a cut line lacks get
+/// the error of the cut.
 fn numbers(line: &mut Text<'_>, end: &Result<(), TextError>, wanted: &mut [Wanted<'_>]) {
     while !line.is_at_line_end() {
         let known = wanted.iter_mut().find(|(name, _)| line.take(name.as_bytes()));

@@ -1,4 +1,4 @@
-//! `/proc/softirqs`: the number of soft interrupts of each CPU, by kind.
+//! Parser of `/proc/softirqs`: the number of soft interrupts of each CPU, by kind.
 //!
 //! Source: `proc(5)`.
 
@@ -69,7 +69,7 @@ pub enum SoftirqKind {
 }
 
 impl SoftirqKind {
-    /// All kinds, in the order of the rows in [`SoftirqKinds`].
+    /// All kinds of soft interrupts, in the order of the rows in [`SoftirqKinds`].
     const ALL: [Self; 10] = [
         Self::Hi,
         Self::Timer,
@@ -100,7 +100,7 @@ impl SoftirqKind {
     }
 }
 
-/// Soft interrupts by kind and CPU. A malformed row does not affect the others.
+/// Numbers of soft interrupts by kind and CPU. A malformed row does not affect the others.
 ///
 /// ```
 /// use perfset_linux::sources::softirqs::{SoftirqKind, SoftirqKinds};
@@ -153,7 +153,8 @@ impl SoftirqKinds {
         Ok(())
     }
 
-    /// Returns the error in the row of that kind, or `Ok` if the row is valid; `None` if there is no such row.
+    /// Returns the error in the row of that kind of soft interrupt, or `Ok` if the row is valid; `None` if there is
+    /// no such row.
     #[must_use]
     pub fn row(&self, kind: SoftirqKind) -> Option<&Result<(), TextError>> {
         self.rows.get(place(kind))?.found.as_ref()
@@ -204,7 +205,7 @@ mod tests {
 
     #[test]
     fn rows() {
-        /// Sums of the CPUs 0, 1 and 2, or the line number of the error and the text found there.
+        /// Expected sums of the CPUs 0, 1 and 2, or the line number of the expected error and the text found there.
         type Want = Result<[Option<u64>; 3], (usize, &'static str)>;
         let cases: [(&str, &str, Want); 7] = [
             ("sums", "CPU0 CPU2\n HI: 2 3\n NET_TX: 5 7\n", Ok([Some(7), None, Some(10)])),

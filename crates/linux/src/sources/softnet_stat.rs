@@ -1,4 +1,5 @@
-//! `/proc/net/softnet_stat`: a line for each online CPU about the packets that the network stack received there.
+//! Parser of `/proc/net/softnet_stat`: a line for each online CPU about the packets that the network stack received
+//! there.
 //!
 //! Source: `net/core/net-procfs.c` prints the columns, `networking/scaling.rst` describes what some of them count. All
 //! numbers are hexadecimal and have 32 bits. The file is below the directory of a network namespace, and its numbers
@@ -29,18 +30,18 @@ struct SoftnetLine {
     counts: SoftnetCounts,
 }
 
-/// Counts of one CPU, which wrap at 2^32.
+/// Counts of received packets on one CPU, which wrap at 2^32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SoftnetCounts {
-    /// Number of packets that were processed.
+    /// Number of received packets that this CPU processed.
     pub processed: u32,
-    /// Number of packets that were dropped because the CPU's queue was full.
+    /// Number of received packets that were dropped because this CPU's queue was full.
     pub dropped: u32,
-    /// Number of times that packets were left when the CPU had used up its budget or time.
+    /// Number of times that received packets were left when this CPU had used up its budget or time.
     pub time_squeeze: u32,
-    /// Number of wake-ups by other CPUs that steer packets here (RPS); `None` before Linux 2.6.35.
+    /// Number of wake-ups of this CPU by other CPUs that steer packets to it (RPS); `None` before Linux 2.6.35.
     pub received_rps: Option<u32>,
-    /// Number of packets that were dropped because of the limit of a flow; `None` before Linux 3.11.
+    /// Number of received packets that were dropped because of the limit of a flow; `None` before Linux 3.11.
     pub flow_limit: Option<u32>,
 }
 
@@ -68,8 +69,8 @@ impl SoftnetStat {
         if self.lines.is_empty() { Err(text.expected("a line of a CPU")) } else { Ok(()) }
     }
 
-    /// Returns the counts of a CPU; `None` if no line is known to belong to that CPU. `online` has the numbers of all
-    /// online CPUs, ascending: an older kernel prints their lines in that order, without the numbers.
+    /// Returns the packet counts of a CPU; `None` if no line is known to belong to that CPU. `online` has the numbers
+    /// of all online CPUs, ascending: an older kernel prints their lines in that order, without the numbers.
     #[must_use]
     pub fn cpu(&self, cpu: u32, online: &[u32]) -> Option<SoftnetCounts> {
         let has_numbers = self.lines.first()?.cpu.is_some();
@@ -87,7 +88,7 @@ impl SoftnetStat {
 }
 
 fn line(text: &mut Text<'_>) -> Result<SoftnetLine, TextError> {
-    /// Columns of the numbers after the first nine, counted from 0.
+    /// Column of `received_rps` in `/proc/net/softnet_stat`, counted from 0; columns of later numbers follow.
     const RECEIVED_RPS: usize = 9;
     const FLOW_LIMIT: usize = 10;
     const CPU: usize = 12;
@@ -117,7 +118,7 @@ fn line(text: &mut Text<'_>) -> Result<SoftnetLine, TextError> {
 mod tests {
     use super::*;
 
-    /// Nine columns, whose first three are the given ones.
+    /// Returns a line of `/proc/net/softnet_stat` with nine columns, whose first three are the given ones.
     fn nine(processed: &str) -> String {
         format!("{processed} 3 00000005 0 0 0 0 0 0")
     }

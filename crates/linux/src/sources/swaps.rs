@@ -1,4 +1,4 @@
-//! `/proc/swaps`: the swap areas.
+//! Parser of `/proc/swaps`: the swap areas.
 //!
 //! Source: `proc_swaps(5)`.
 
@@ -8,18 +8,18 @@ use crate::sources::text::{Text, TextError};
 /// Size and use of a swap area. Unit: KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwapSpace {
-    /// Size of the whole area.
+    /// Size of the whole swap area.
     pub size: u64,
-    /// Size of the part in use.
+    /// Size of the swap area's part in use.
     pub used: u64,
 }
 
 /// Swap area: one line of `/proc/swaps`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Swap {
-    /// Path of the partition or file, followed by ` (deleted)` if the file was deleted.
+    /// Path of the swap partition or file, followed by ` (deleted)` if the file was deleted.
     pub path: Vec<u8>,
-    /// Size and use of the area, or the error in these numbers.
+    /// Size and use of the swap area, or the error in these numbers.
     pub space: Result<SwapSpace, TextError>,
 }
 
@@ -91,7 +91,8 @@ impl SwapSpace {
 mod tests {
     use super::*;
 
-    /// Paths, sizes and used sizes of the areas, or the line number of the error and the text found there.
+    /// Expected paths, sizes and used sizes of the swap areas, or the line number of the expected error and the text
+    /// found there.
     type Want<'a> = Result<&'a [(&'a str, Result<(u64, u64), &'a str>)], (usize, &'a str)>;
 
     #[test]

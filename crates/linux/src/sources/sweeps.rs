@@ -1,4 +1,5 @@
-//! No parser panics, whatever the text: every prefix and every changed byte of the fixtures, and arbitrary bytes.
+//! Test that no parser panics, whatever the text: every prefix and every changed byte of the fixtures, and arbitrary
+//! bytes.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +15,7 @@ use super::{
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
 
-/// Function that parses a text and reads everything that was found.
+/// Function that parses the text of a kernel file and reads all data that was found.
 type Walk = fn(&[u8]) -> Result<(), TextError>;
 
 const PARSERS: &[(&str, Walk)] = &[
@@ -235,8 +236,8 @@ fn every_prefix() {
     }
 }
 
-/// Length of the part of a file that gets every change at every byte. Later lines look like those before them, so there
-/// each byte gets one of the changes in turn.
+/// Length of the part of a kernel file that gets every change at every byte. Later lines look like those before them,
+/// so there each byte gets one of the changes in turn.
 const CHANGED_IN_EVERY_WAY: usize = 400;
 
 #[test]
@@ -259,7 +260,7 @@ fn every_changed_byte() {
     }
 }
 
-/// Pattern of the words that generated files are made of.
+/// Pattern of the words that generated kernel files are made of.
 const WORD: &str = concat!(
     "cpu[0-9]{0,6}|CPU[0-9]|[0-9]{1,22}|[-,:./ \n\t]|kB",
     "|intr|ctxt|LOC:|ERR:|processor|cpu MHz|ref:|del:|MemFree:|pgfault |Live",

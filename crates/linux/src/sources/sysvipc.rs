@@ -1,4 +1,4 @@
-//! `/proc/sysvipc/sem` and `/proc/sysvipc/shm`: a line for each semaphore set, or shared memory segment.
+//! Parser of `/proc/sysvipc/sem` and `/proc/sysvipc/shm`: a line for each semaphore set, or shared memory segment.
 //!
 //! Source: `proc(5)`, `sysvipc(7)`.
 
@@ -15,7 +15,7 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IpcObjects {
-    /// Number of lines after the line of column names.
+    /// Number of objects: the lines after the line of column names.
     pub count: u64,
 }
 

@@ -1,4 +1,4 @@
-//! `/proc/net/tcp` and `/proc/net/tcp6`: a line for each TCP socket, after a line of column names.
+//! Parser of `/proc/net/tcp` and `/proc/net/tcp6`: a line for each TCP socket, after a line of column names.
 //!
 //! Source: `networking/proc_net_tcp.rst` in the kernel's documentation, and `include/net/tcp_states.h` for states.
 
@@ -20,7 +20,7 @@ pub const STATES: [&str; 11] = [
     "closing",
 ];
 
-/// Indexes in [`STATES`] of some states.
+/// Index of the state `established` in [`STATES`]; those of other states follow.
 const ESTABLISHED: usize = 0;
 const SYN_RECV: usize = 2;
 const CLOSE_WAIT: usize = 7;
@@ -40,13 +40,13 @@ const CLOSE_WAIT: usize = 7;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TcpSockets {
-    /// Number of sockets in each state, in the order of [`STATES`].
+    /// Number of TCP sockets in each state, in the order of [`STATES`].
     by_state: [u64; STATES.len()],
     table: SocketTable,
 }
 
 impl TcpSockets {
-    /// Counts the lines of the next chunk of the file.
+    /// Counts the TCP sockets in the lines of the next chunk of the file.
     ///
     /// # Errors
     /// If the chunk does not end with a line, or a line is not as documented, because the count would be wrong.
@@ -61,8 +61,8 @@ impl TcpSockets {
         })
     }
 
-    /// Returns the number of connections in all chunks that are established, or closed only by the other side: the same
-    /// two states as in the kernel's own `CurrEstab`.
+    /// Returns the number of TCP connections in all chunks that are established, or closed only by the other side:
+    /// the same two states as in the kernel's own `CurrEstab`.
     ///
     /// # Errors
     /// If there were not even column names.
@@ -72,7 +72,7 @@ impl TcpSockets {
         Ok(of(ESTABLISHED).saturating_add(of(CLOSE_WAIT)))
     }
 
-    /// Returns the number of sockets in each state in all chunks, in the order of [`STATES`].
+    /// Returns the number of TCP sockets in each state in all chunks, in the order of [`STATES`].
     ///
     /// # Errors
     /// If there were not even column names.
@@ -106,7 +106,8 @@ mod tests {
 
     #[test]
     fn lines() {
-        /// Number of connections, or the line number of the error, the expected text and the text found there.
+        /// Expected number of TCP connections, or the line number of the expected error, the expected text and the
+        /// text found there.
         type Want = Result<u64, (usize, &'static str, &'static str)>;
         let cases: [(&str, &str, Want); 11] = [
             ("none", "", Ok(0)),

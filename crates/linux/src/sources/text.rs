@@ -6,11 +6,11 @@ use std::ops::Range;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: expected {expected}, found {found}")]
 pub struct TextError {
-    /// Number of the line, counted from 1.
+    /// Number of the line with the error, counted from 1.
     pub line: usize,
-    /// Text that was expected, in words.
+    /// Description of the text that was expected.
     pub expected: &'static str,
-    /// Text that was found: quoted, escaped and cut to 40 characters, or the end of the line or file.
+    /// Text that was found instead: quoted, escaped and cut to 40 characters, or the end of the line or file.
     pub found: String,
 }
 
@@ -21,7 +21,7 @@ pub struct TextError {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Text<'a> {
     rest: &'a [u8],
-    /// Number of lines before the cursor. Counted along the way, so that the line of an error is known without
+    /// Number of lines before the text cursor. Counted along the way, so that the line of an error is known without
     /// another pass.
     lines: usize,
 }
@@ -206,14 +206,14 @@ impl<'a> Text<'a> {
         Ok(whole.saturating_mul(100).saturating_add(two_digits))
     }
 
-    /// Parses the number of a CPU or node, which must be in the `allowed` range.
+    /// Parses the number of a CPU or NUMA node, which must be in the `allowed` range.
     pub(crate) fn id(&mut self, allowed: Range<u32>) -> Result<u32, TextError> {
         let before = *self;
         let id = u32::try_from(self.digits()?).ok().filter(|id| allowed.contains(id));
         id.ok_or_else(|| before.expected("a number in ascending order and below the limit"))
     }
 
-    /// Skips blanks, the name of a row and its colon; returns the name.
+    /// Skips blanks, the name of a table row and its colon; returns the name.
     pub(crate) fn until_colon(&mut self) -> Result<&'a [u8], TextError> {
         self.skip_blanks();
         // The line's end stops the search, so that a line without a colon does not take the name of the next
@@ -277,7 +277,7 @@ impl<'a> Text<'a> {
         if self.is_at_end() { Ok(()) } else { Err(self.expected("the end of the file")) }
     }
 
-    /// Returns the error for the text that comes next instead of `expected`.
+    /// Returns the error that the next text is not `expected`.
     pub(crate) fn expected(&self, expected: &'static str) -> TextError {
         let found = match self.rest {
             [] => "the end of the file".to_owned(),

@@ -1,4 +1,4 @@
-//! `/sys/class/thermal`: the types of cooling devices.
+//! Types of the cooling devices in `/sys/class/thermal`.
 //!
 //! Source: "Generic Thermal Sysfs driver How To" in the kernel's driver API guide.
 

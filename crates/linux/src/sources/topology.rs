@@ -1,27 +1,27 @@
-//! Location of CPUs: their NUMA node, and their index in the node.
+//! Locations of CPUs: their NUMA nodes, and their indexes in the nodes.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-/// Location of one online CPU.
+/// Location of one online CPU: its NUMA node, and its index in the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CpuLocation {
-    /// Number of the NUMA node.
+    /// Number of the CPU's NUMA node.
     pub node: u32,
-    /// Index of the CPU in the node's list of CPUs.
+    /// Index of the CPU in its NUMA node's list of CPUs.
     pub index: u32,
-    /// The kernel's number of the CPU.
+    /// Number that the kernel gives to the CPU.
     pub cpu: u32,
 }
 
 impl std::fmt::Display for CpuLocation {
-    /// Writes the kernel's name of the CPU.
+    /// Writes the kernel's name of the CPU, such as `cpu0`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "cpu{}", self.cpu)
     }
 }
 
-/// Returns the locations of the `online` CPUs, sorted by node and index.
+/// Returns the locations of the `online` CPUs, sorted by NUMA node and index.
 ///
 /// `nodes` contains the numbers of nodes, ascending, and their CPUs (`node/nodeN/cpulist`). A node without CPUs has
 /// no location. A CPU that no node lists comes last in node 0; on a kernel without NUMA that is every CPU. If several
@@ -72,7 +72,8 @@ mod tests {
 
     #[test]
     fn machines() {
-        /// Test case: name, online CPUs, CPUs of each node, and expected locations as node, index and CPU.
+        /// Test case of CPU locations: name, online CPUs, CPUs of each node, and expected locations as node, index
+        /// and CPU.
         type Case = (&'static str, &'static [u32], Vec<(u32, Vec<u32>)>, &'static [(u32, u32, u32)]);
         let cases: [Case; 7] = [
             ("no NUMA", &[0, 1, 3], vec![], &[(0, 0, 0), (0, 1, 1), (0, 2, 3)]),

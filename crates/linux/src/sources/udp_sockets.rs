@@ -1,4 +1,4 @@
-//! `/proc/net/udp` and `/proc/net/udp6`: a line for each UDP socket, after a line of column names.
+//! Parser of `/proc/net/udp` and `/proc/net/udp6`: a line for each UDP socket, after a line of column names.
 //!
 //! Source: `proc_pid_net(5)`. The queues are bytes of memory, including the kernel's own overhead for each datagram.
 
@@ -22,17 +22,17 @@ pub struct UdpSockets {
     table: SocketTable,
 }
 
-/// Bytes that wait in the queues of sockets.
+/// Number of bytes that wait in the queues of UDP sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Queues {
-    /// Bytes that programs have sent, and that the interface has not sent yet.
+    /// Number of bytes that programs have sent over UDP, and that the interface has not sent yet.
     pub transmit: u64,
-    /// Bytes that came, and that no program has read yet.
+    /// Number of bytes that were received over UDP, and that no program has read yet.
     pub receive: u64,
 }
 
 impl UdpSockets {
-    /// Adds the lines of the next chunk of the file.
+    /// Adds the queues of the UDP sockets in the next chunk of the file.
     ///
     /// # Errors
     /// If the chunk does not end with a line, or a line is not as documented, because the sums would be wrong.
@@ -47,7 +47,7 @@ impl UdpSockets {
         })
     }
 
-    /// Returns the sums over the sockets of all chunks.
+    /// Returns the sums of the queues over the UDP sockets of all chunks.
     ///
     /// # Errors
     /// If there were not even column names.
@@ -56,7 +56,7 @@ impl UdpSockets {
     }
 }
 
-/// Parses the queues of a socket: two hexadecimal numbers of eight digits, joined by a colon.
+/// Parses the queues of a UDP socket: two hexadecimal numbers of eight digits, joined by a colon.
 fn queues(text: &mut Text<'_>) -> Result<Queues, TextError> {
     text.skip_blanks();
     let before = *text;
@@ -77,7 +77,8 @@ mod tests {
 
     #[test]
     fn lines() {
-        /// Both sums, or the line number of the error, the expected text and the text found there.
+        /// Expected sums of both queues, or the line number of the expected error, the expected text and the text
+        /// found there.
         type Want = Result<(u64, u64), (usize, &'static str, &'static str)>;
         let wrong = "two queues of eight hexadecimal digits";
         let cases: [(&str, &str, Want); 11] = [

@@ -1,4 +1,4 @@
-//! `uevent` of a device in `/sys`: the data that the kernel reports when a device is added.
+//! Parser of the file `uevent` of a device in `/sys`: the data that the kernel reports when a device is added.
 //!
 //! Source: the kernel's `Documentation/ABI/testing/sysfs-uevent`; `PCI_SLOT_NAME` is that of `pci_uevent`.
 
@@ -19,12 +19,13 @@ use super::text::{Text, TextError};
 pub struct Uevent {
     /// `DRIVER`: the driver of the device.
     pub driver: Option<String>,
-    /// `PCI_SLOT_NAME`: the PCI address; `None` if the device is not on PCI.
+    /// `PCI_SLOT_NAME`: the PCI address of the device; `None` if the device is not on PCI.
     pub pci_address: Option<PciAddress>,
 }
 
 impl Uevent {
-    /// Parses `text`, replacing all previous contents. An empty text belongs to a device that reports nothing.
+    /// Parses a device's `uevent` file, replacing all previous contents. An empty text belongs to a device that
+    /// reports nothing.
     ///
     /// # Errors
     /// If a line has no newline.

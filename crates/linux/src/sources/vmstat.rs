@@ -1,4 +1,4 @@
-//! `/proc/vmstat`: activity of the memory manager since boot.
+//! Parser of `/proc/vmstat`: activity of the memory manager since boot.
 //!
 //! Source: `proc_vmstat(5)`.
 
@@ -19,37 +19,37 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VmStat {
-    /// Pages that were changed and are not yet on their way to disk.
+    /// Number of pages that were changed and are not yet on their way to disk.
     pub nr_dirty: Number,
-    /// Pages that were written back, to files and to swap space. Since Linux 2.6.37.
+    /// Number of pages that were written back, to files and to swap space. Since Linux 2.6.37.
     pub nr_written: Number,
     /// Number of pages that may be changed or on their way to disk before programs that write have to wait. Since
     /// Linux 2.6.37.
     pub nr_dirty_threshold: Number,
-    /// KiB that were read from block devices.
+    /// Number of KiB that were read from block devices.
     pub pgpgin: Number,
-    /// KiB that were written to block devices.
+    /// Number of KiB that were written to block devices.
     pub pgpgout: Number,
     /// Number of page faults.
     pub pgfault: Number,
     /// Number of page faults that read from disk.
     pub pgmajfault: Number,
-    /// Pages that were reclaimed in the background. Since Linux 4.8; older kernels print them by zone.
+    /// Number of pages that were reclaimed in the background. Since Linux 4.8; older kernels print them by zone.
     pub pgsteal_kswapd: Number,
-    /// Pages that were reclaimed by a program that had to wait for memory. Since Linux 4.8; older kernels print them
-    /// by zone.
+    /// Number of pages that were reclaimed by a program that had to wait for memory. Since Linux 4.8; older kernels
+    /// print them by zone.
     pub pgsteal_direct: Number,
-    /// Pages that were reclaimed to make huge pages. Since Linux 6.1; older kernels include them in those of
-    /// programs.
+    /// Number of pages that were reclaimed to make huge pages. Since Linux 6.1; older kernels include them in those
+    /// of programs.
     pub pgsteal_khugepaged: Number,
-    /// Pages that were reclaimed on request, by `memory.reclaim`. Since Linux 6.14.
+    /// Number of pages that were reclaimed on request, by `memory.reclaim`. Since Linux 6.14.
     pub pgsteal_proactive: Number,
     /// All lines of `/proc/vmstat`, in the kernel's order.
     pub lines: NamedLines,
 }
 
 impl VmStat {
-    /// Parses `text`, replacing all previous contents.
+    /// Parses `/proc/vmstat`, replacing all previous contents.
     ///
     /// # Errors
     /// If `text` has no line of a name and a number.

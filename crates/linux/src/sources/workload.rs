@@ -1,4 +1,4 @@
-//! Units of systemd and containers, as the paths of control groups name them.
+//! Units of systemd and containers, derived from the paths of control groups.
 //!
 //! Source: the paths that the programs make, in `testdata/cgroup-paths`. There is no common rule: each container
 //! runtime has its own names, which also depend on whether it or systemd makes the groups.
@@ -6,18 +6,18 @@
 /// Unit, container and pod that the path of a control group names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Workload {
-    /// Innermost unit of systemd that is no slice: a service or a scope.
+    /// Innermost systemd unit of the process that is no slice: a service or a scope.
     pub unit: Option<String>,
-    /// Innermost container that the path names.
+    /// Innermost container that the path of the control group names.
     pub container: Option<Container>,
-    /// UID of the Kubernetes pod.
+    /// UID of the process's Kubernetes pod.
     pub pod: Option<String>,
 }
 
 /// Container that a process runs in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Container {
-    /// Program that runs the container, if the path names it.
+    /// Program that runs the container, if the path of the control group names it.
     pub runtime: Option<&'static str>,
     /// Whole id of the container, or its name.
     pub id: String,
@@ -27,7 +27,7 @@ impl Container {
     /// Number of digits of a container id that users see, as in the output of container programs.
     const SHOWN: usize = 12;
 
-    /// Returns the text that users see: the runtime, and the name or the first digits of the id.
+    /// Returns the text for users about a container: the runtime, and the name or the first digits of the id.
     #[must_use]
     pub fn shown(&self) -> String {
         let id = if is_hex(&self.id) { self.id.get(..Self::SHOWN).unwrap_or(&self.id) } else { &self.id };
@@ -80,7 +80,7 @@ impl Workload {
         workload
     }
 
-    /// Stores the unit, container or pod that one group of the path names.
+    /// Stores the unit, container or pod that one control group of the path names.
     fn take(&mut self, group: &str, parent: &str) {
         if let Some(uid) = pod(group, parent) {
             self.pod = Some(uid);
@@ -131,7 +131,7 @@ fn container(group: &str, parent: &str) -> Option<Container> {
     }
 }
 
-/// Returns the program that makes control groups with this prefix, or inside a control group of this name.
+/// Returns the container runtime that makes control groups with this prefix, or inside a control group of this name.
 fn runtime(prefix: &str) -> Option<&'static str> {
     RUNTIMES.iter().find(|(known, _)| *known == prefix).map(|(_, runtime)| *runtime)
 }
@@ -181,7 +181,8 @@ mod tests {
         }
     }
 
-    /// Checks that a name chosen by a user looks like a container at most in a place where a runtime puts containers.
+    /// Checks that a name chosen by a user looks like a container at most in a directory in which a runtime puts
+    /// containers.
     #[test]
     fn names_of_users() {
         let id = "0123456789abcdef".repeat(4);

@@ -1,11 +1,11 @@
-//! `/proc/PID/cgroup`: the control groups that a process is in.
+//! Parser of `/proc/PID/cgroup`: the control groups that a process is in.
 //!
 //! Source: `cgroups(7)`. A line has the number of a hierarchy, its controllers and the path of the group. Version 2
 //! has number 0 and no controllers.
 
 use crate::sources::text::{Text, TextError};
 
-/// Returns the path of the control group that says most about the process: the group that systemd put it in, else that
+/// Returns the path of the control group that says most about a process: the group that systemd put it in, else that
 /// of version 2, else that of a controller of version 1. The path is `/` only if the process is in no group of any
 /// hierarchy.
 ///

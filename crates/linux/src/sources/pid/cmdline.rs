@@ -1,4 +1,4 @@
-//! `/proc/PID/cmdline`: the command line of a process.
+//! Parser of `/proc/PID/cmdline`: the command line of a process.
 //!
 //! Source: `proc_pid_cmdline(5)`. The words end with a NUL. A process may overwrite them, with one text for all or
 //! with anything else. Threads of the kernel, and processes that have exited, have none.

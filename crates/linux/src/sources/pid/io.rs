@@ -1,4 +1,4 @@
-//! `/proc/PID/io`: data that a process read and wrote.
+//! Parser of `/proc/PID/io`: data that a process read and wrote.
 //!
 //! Source: `proc_pid_io(5)`. Includes all threads of the process, also ended ones. Readable only with permission to
 //! trace the process.
@@ -17,17 +17,17 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Io {
-    /// `rchar`: bytes returned by calls such as `read(2)`, from files, pipes and terminals alike.
+    /// `rchar`: number of bytes returned by calls such as `read(2)`, from files, pipes and terminals alike.
     pub rchar: Number,
-    /// `wchar`: bytes passed to calls such as `write(2)`.
+    /// `wchar`: number of bytes passed to calls such as `write(2)`.
     pub wchar: Number,
     /// `syscr`: number of calls that read, such as `read(2)`.
     pub syscr: Number,
     /// `syscw`: number of calls that write, such as `write(2)`.
     pub syscw: Number,
-    /// `read_bytes`: bytes that were read from block devices.
+    /// `read_bytes`: number of bytes that were read from block devices.
     pub read_bytes: Number,
-    /// `write_bytes`: bytes that are to be written to block devices.
+    /// `write_bytes`: number of bytes that are to be written to block devices.
     pub write_bytes: Number,
     /// `cancelled_write_bytes`: part of `write_bytes` that is never written, because the file was truncated before.
     pub cancelled_write_bytes: Number,

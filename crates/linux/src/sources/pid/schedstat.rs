@@ -1,4 +1,4 @@
-//! `/proc/PID/schedstat`: scheduling of one thread; for a process, of its first thread.
+//! Parser of `/proc/PID/schedstat`: scheduling of one thread; for a process, of its first thread.
 //!
 //! Source: Documentation/scheduler/sched-stats.rst. Needs CONFIG_SCHED_INFO.
 

@@ -1,4 +1,4 @@
-//! `/proc/PID/smaps_rollup`: share of a process in memory that it shares with others.
+//! Parser of `/proc/PID/smaps_rollup`: the part of a process in memory that it shares with other processes.
 //!
 //! Source: Documentation/filesystems/proc.rst. Since Linux 4.14. The kernel visits all pages of the process to print
 //! the file. Readable only with permission to trace the process. Gives `ESRCH` for threads of the kernel and for
@@ -7,7 +7,7 @@
 use crate::sources::named::{Number, kib, numbers};
 use crate::sources::text::{Text, TextError};
 
-/// Line of `/proc/PID/smaps_rollup` that is needed for a counter.
+/// Line of `/proc/PID/smaps_rollup` that is needed for a counter, `Pss`.
 ///
 /// ```
 /// use perfset_linux::sources::pid::smaps_rollup::SmapsRollup;

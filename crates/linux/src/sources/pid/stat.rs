@@ -1,4 +1,4 @@
-//! `/proc/PID/stat`: times, faults, parent, session and priority of a process or thread.
+//! Parser of `/proc/PID/stat`: times, faults, parent, session and priority of a process or thread.
 //!
 //! Source: `proc_pid_stat(5)`.
 
@@ -19,15 +19,15 @@ use crate::sources::text::{Text, TextError};
 pub struct Stat {
     /// Field 3 `state`: state of the process, a letter.
     pub state: u8,
-    /// Field 4 `ppid`: id of the parent, or of the process that replaced an ended parent.
+    /// Field 4 `ppid`: id of the parent process, or of the process that replaced an ended parent.
     pub ppid: u32,
     /// Field 6 `session`: id of the session.
     pub session: u32,
-    /// Field 9 `flags`: flags of the kernel, `PF_*`.
+    /// Field 9 `flags`: flags that the kernel keeps for the process, `PF_*`.
     pub flags: u32,
-    /// Field 10 `minflt`: page faults that read nothing from disk, including those of ended threads.
+    /// Field 10 `minflt`: number of page faults that read nothing from disk, including those of ended threads.
     pub minflt: u64,
-    /// Field 12 `majflt`: page faults that read from disk.
+    /// Field 12 `majflt`: number of page faults that read from disk.
     pub majflt: u64,
     /// Field 14 `utime`: time in user mode. Unit: clock ticks (`sysconf(_SC_CLK_TCK)` a second).
     pub utime: u64,
@@ -54,7 +54,7 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// The kernel's `PF_WQ_WORKER`: flag of a kernel worker, whose name contains the work that it does.
+    /// Flag `PF_WQ_WORKER` of a kernel worker, whose name contains the work that it does.
     const PF_WQ_WORKER: u32 = 0x20;
 
     /// Parses the text of `/proc/PID/stat`.
@@ -111,13 +111,14 @@ impl Stat {
         Ok(stat)
     }
 
-    /// Returns `true` if the process has ended, and its parent has not collected its status yet.
+    /// Returns `true` if the process is a zombie: it has ended, and its parent has not collected its status yet.
     #[must_use]
     pub fn is_zombie(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x')
     }
 
-    /// Returns the part of `comm` that does not change: the kernel appends the current work to a worker's name.
+    /// Returns the part of a process's name `comm` that does not change: the kernel appends the current work to a
+    /// worker's name.
     ///
     /// ```
     /// use perfset_linux::sources::pid::stat::Stat;
@@ -140,8 +141,8 @@ impl Stat {
     }
 }
 
-/// Returns field 2 `comm`: the name that the program gave itself, or that of its file. It may contain any byte, also
-/// `)` and blanks.
+/// Returns field 2 `comm` of `/proc/PID/stat`: the name that the program gave itself, or that of its file. It may
+/// contain any byte, also `)` and blanks.
 ///
 /// # Errors
 /// If the name has no end.
@@ -149,7 +150,7 @@ pub fn comm(text: &[u8]) -> Result<&[u8], TextError> {
     around_comm(text).map(|(comm, _)| comm)
 }
 
-/// Returns the name between the first and the last parenthesis, and the text after the last parenthesis.
+/// Returns the process name between the first and the last parenthesis, and the text after the last parenthesis.
 fn around_comm(text: &[u8]) -> Result<(&[u8], &[u8]), TextError> {
     let open = memchr::memchr(b'(', text).map(|at| at.saturating_add(1));
     // The last parenthesis: a program may name itself `x) S 1`. All fields behind the name are letters and
@@ -166,7 +167,7 @@ fn around_comm(text: &[u8]) -> Result<(&[u8], &[u8]), TextError> {
 mod tests {
     use super::*;
 
-    /// Field 24 and all later fields of a line, as a current kernel prints them.
+    /// Field 24 and all later fields of a line of `/proc/PID/stat`, as a current kernel prints them.
     const REST: &str =
         "4891 18446744073709551615 1 1 0 0 0 0 0 4096 1256 0 0 0 17 0 5 2 61 0 0 0 0 0 0 0 0 0 0\n";
 

@@ -1,4 +1,4 @@
-//! `/proc/PID/statm`: memory use of a process in pages.
+//! Parser of `/proc/PID/statm`: memory use of a process in pages.
 //!
 //! Source: `proc_pid_statm(5)`. All numbers are 0 for threads of the kernel and for processes that have exited.
 
@@ -15,9 +15,9 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statm {
-    /// Field 2: resident memory.
+    /// Field 2: resident memory of the process.
     pub resident: u64,
-    /// Field 3: the part of [`resident`](Self::resident) that belongs to files and shared memory.
+    /// Field 3: the part of [`resident`](Self::resident) memory that belongs to files and shared memory.
     pub shared: u64,
 }
 

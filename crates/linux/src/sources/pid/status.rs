@@ -1,4 +1,4 @@
-//! `/proc/PID/status`: data of a process that the cheaper files lack.
+//! Parser of `/proc/PID/status`: data of a process that the cheaper files lack.
 //!
 //! Source: `proc_pid_status(5)`. Threads of the kernel, and processes that have exited, have no lines about memory.
 
@@ -16,7 +16,7 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// `Uid`: the real user id, the first of four.
+    /// `Uid`: the real user id of the process, the first of four ids.
     pub uid: Number,
     /// `VmPeak`: largest virtual memory so far. Unit: KiB.
     pub vm_peak: Number,
@@ -65,7 +65,7 @@ impl Status {
     }
 }
 
-/// Parses the first number of a line with several numbers, and skips the line.
+/// Parses the first number of a line of `/proc/PID/status` with several numbers, and skips the line.
 fn first_number(text: &mut Text<'_>) -> Result<u64, TextError> {
     let number = text.number()?;
     text.line()?;
