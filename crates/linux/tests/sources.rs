@@ -1,5 +1,5 @@
-//! The provider against the files and fields that the catalogue names: a counter loses its value without its file, and
-//! changes with its field, and only then.
+//! Test of the providers against the files and fields that the catalogue names: a counter loses its value without its
+//! file, and changes with its field, and only then.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -22,7 +22,7 @@ use perfset_engine::testing::FixedClock;
 use perfset_engine::{Entry, Machine, Snapshot};
 use perfset_linux::{ProcessSource, Roots, providers};
 
-/// Machines of `testdata/linux`, each with other files.
+/// Names of the machines in `testdata/linux`, each with other files.
 const MACHINES: [&str; 9] = [
     "containers",
     "gpu-desktop",
@@ -40,7 +40,7 @@ type Key = (Guid, CounterId, String, Option<InstanceId>);
 /// Raw value, or none, of each counter of each row.
 type Values = BTreeMap<Key, Option<RawValue>>;
 
-/// A copy of a fixture from which files can be taken away.
+/// Copy of a machine's fixture from which the test takes files away.
 struct Copy {
     root: PathBuf,
     files: Vec<PathBuf>,
@@ -82,12 +82,13 @@ impl Copy {
             .collect()
     }
 
-    /// Returns `true` if two names of the catalogue stand for one file.
+    /// Returns `true` if two names of the catalogue stand for one file of the fixture.
     fn is_same(&self, a: &str, b: &str) -> bool {
         self.files.iter().any(|path| is_named(path, a) && is_named(path, b))
     }
 
-    /// Returns the values without the files that the catalogue calls `file`; `None` if there is no such file.
+    /// Returns the values of all counters without the files that the catalogue calls `file`; `None` if there is no
+    /// such file.
     fn values_without(&self, file: &str) -> Option<Values> {
         let taken: Vec<&PathBuf> = self.files.iter().filter(|path| is_named(path, file)).collect();
         let place = |number: usize| self.root.join("taken").join(number.to_string());
@@ -194,7 +195,7 @@ fn counters_are_read_from_the_files_that_the_catalogue_names() {
     assert!(checked.len() >= 500, "{}", checked.len());
 }
 
-/// Files with numbers by name, and their form.
+/// Kernel files with named numbers, and their form.
 const NAMED: [(&str, Form); 9] = [
     ("/proc/vmstat", Form::Lines),
     ("/proc/meminfo", Form::Lines),
@@ -207,10 +208,10 @@ const NAMED: [(&str, Form); 9] = [
     ("cpu.stat", Form::Lines),
 ];
 
-/// Form of a file with numbers.
+/// Form of a kernel file with named numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// A name and a number in each line.
+    /// Lines of a name and a number.
     Lines,
     /// Pairs of lines with a prefix: names, then numbers.
     Tables,
@@ -218,11 +219,11 @@ enum Form {
     Columns,
 }
 
-/// Prefix and name of a number; the prefix can be empty.
+/// Prefix and name of a number in a kernel file; the prefix can be empty.
 type FieldName = (String, String);
 
 impl Form {
-    /// Returns the text with each number changed by `change`, which gets its name.
+    /// Returns the text of a kernel file with each number changed by `change`, which gets its name.
     fn changed(self, text: &str, mut change: impl FnMut(FieldName, u64) -> u64) -> String {
         let mut names: Vec<&str> = Vec::new();
         let mut out = String::new();
@@ -270,20 +271,20 @@ fn mentions(text: &str, name: &str) -> bool {
         })
 }
 
-/// Results of changing numbers of files, as text that names counter and field.
+/// Results of changing numbers of kernel files, as text that names counter and field.
 #[derive(Default)]
 struct Fields {
-    /// Fields that the catalogue names for a counter.
+    /// Fields that the catalogue names as the source of a counter.
     checked: BTreeSet<String>,
-    /// Fields with which their counter has changed.
+    /// Fields whose change has changed the value of their counter.
     proven: BTreeSet<String>,
-    /// Counters that changed with a field that is not theirs.
+    /// Counters whose value changed with a field that the catalogue does not name for them.
     wrong: BTreeSet<String>,
-    /// Numbers that have been changed on some machine, by file and name.
+    /// Numbers of kernel files that have been changed on some machine, by file and name.
     known: BTreeSet<(&'static str, FieldName)>,
 }
 
-/// Amount of each change: more than a page in KiB, so that no unit rounds it away.
+/// Amount by which the test changes each number: more than a page in KiB, so that no unit rounds it away.
 const STEP: u64 = 1_024;
 
 #[test]
@@ -306,7 +307,7 @@ fn counters_change_with_the_fields_that_the_catalogue_names() {
     assert!(checked.len() >= 700, "{}", checked.len());
 }
 
-/// Changes each number of a machine's files alone, and compares the values with those before.
+/// Changes each number of a machine's files alone, and compares all counter values with those before.
 fn change_each_number(machine: &str, fields: &Mutex<Fields>) {
     let copy = Copy::new(machine);
     // Some values change by themselves, because they are times.
@@ -367,7 +368,8 @@ fn change_each_number(machine: &str, fields: &Mutex<Fields>) {
     }
 }
 
-/// Returns `true` if a source may have no value without `file`: its text names the file, or a process is not there.
+/// Returns `true` if a counter may have no value without `file`: its source names the file, or a process is not
+/// there.
 fn is_said(source: &CounterSource, file: &str) -> bool {
     let name = file.rsplit('/').next().unwrap();
     let is_of_process = name == "stat" && source.file.starts_with(file.strip_suffix("stat").unwrap());

@@ -1,4 +1,4 @@
-//! Numbers of the model: random numbers, counts of the kernel, and what is allowed for a value.
+//! Numbers of the test's model of a machine: random numbers, counts of the kernel, and the values that are allowed.
 
 use std::collections::BTreeMap;
 
@@ -24,13 +24,13 @@ impl Random {
         self.below(len as u64) as usize
     }
 
-    /// Returns `true` once in this many calls, on average.
+    /// Returns `true` in one of this many calls, on average.
     pub(crate) fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 }
 
-/// Number of times that each fault was injected and each outcome was seen, by name.
+/// Number of times that the test injected each fault and saw each outcome, by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally(pub(crate) BTreeMap<&'static str, u64>);
 
@@ -46,14 +46,14 @@ impl Tally {
     }
 }
 
-/// Count of the kernel.
+/// Count of the kernel in the test's model of a machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Count {
-    /// Amount that really happened.
+    /// Amount by which the counted thing really grew in the model.
     pub(crate) real: u64,
-    /// Number that the kernel shows.
+    /// Number that the model's kernel shows for the count.
     pub(crate) shown: u64,
-    /// Largest number shown since the count began.
+    /// Largest number that the model's kernel has shown since the count began.
     pub(crate) most: u64,
     /// Last sample in which the count fell, or was below an earlier number.
     pub(crate) disturbed: u32,
@@ -73,12 +73,12 @@ impl Count {
         self.most = self.most.max(self.shown);
     }
 
-    /// Resets the count to 0.
+    /// Resets the model's count to 0.
     pub(crate) fn reset(&mut self, sample: u32) {
         (self.shown, self.most, self.disturbed) = (0, 0, sample);
     }
 
-    /// Lowers the number that the kernel shows, not the real amount.
+    /// Lowers the number that the model's kernel shows, not the real amount.
     pub(crate) fn fall(&mut self, by: u64, sample: u32) {
         self.shown = self.shown.saturating_sub(by);
         if self.shown < self.most {
@@ -86,13 +86,13 @@ impl Count {
         }
     }
 
-    /// Converts to a smaller unit, of which `factor` make one.
+    /// Converts the count to a smaller unit, of which `factor` make one.
     pub(crate) fn times(self, factor: u64) -> Self {
         let Self { real, shown, most, disturbed } = self;
         Self { real: real * factor, shown: shown * factor, most: most * factor, disturbed }
     }
 
-    /// Converts to a larger unit, which has `divisor` of these.
+    /// Converts the count to a larger unit, which has `divisor` of the present unit.
     pub(crate) fn over(self, divisor: u64) -> Self {
         let Self { real, shown, most, disturbed } = self;
         Self { real: real / divisor, shown: shown / divisor, most: most / divisor, disturbed }
@@ -108,7 +108,7 @@ impl Count {
     }
 }
 
-/// Source of a value.
+/// Kernel file from which a value of the model comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// File with this path below the tree.
@@ -116,21 +116,21 @@ pub(crate) enum Source {
     /// File of a process: pid and name.
     Process(u32, &'static str),
     Thread(u32, u32),
-    /// File of a network interface: serial number and path. It decides if there are rows.
+    /// File of a network interface: serial number and path. The file decides if there are rows.
     Link(u64, &'static str),
     Group(u64, &'static str),
 }
 
-/// Rule for what a value may be.
+/// Rule of the model for the values that a counter may have.
 #[derive(Clone, Debug)]
 pub(crate) enum Expected {
-    /// No machine has the value.
+    /// No machine has the counter's value.
     Never,
-    /// The model does not have the value: it may be any number that its type allows.
+    /// Value that the model does not have: it may be any number that its type allows.
     Unknown,
-    /// Exactly this number, which may change from sample to sample.
+    /// Level with exactly this number, which may change from sample to sample.
     Level(u64),
-    /// Level that others change, so that a reader may have an old one: the current and the previous number.
+    /// Level that other processes change, so that a reader may have an old one: the current and the previous number.
     Aged(u64, u64),
     /// Count that only grows.
     Count(Count),
@@ -140,45 +140,45 @@ pub(crate) enum Expected {
     Growth(Count),
     /// Value that may be missing although no file is at fault.
     MayLack(Box<Expected>),
-    /// Sum of a level over rows.
+    /// Sum of a level over rows of a counterset.
     Sum(ModelSum),
-    /// Sum of a count over rows.
+    /// Sum of a count over rows of a counterset.
     Total(Total),
-    /// Sum of a count over disks, which a reader keeps.
+    /// Sum of a count over disks, which a reader keeps from sample to sample.
     Kept(Kept),
 }
 
-/// Sum of a level over rows, as the least and the greatest possible number.
+/// Sum of a level over rows of the model, as the least and the greatest possible number.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ModelSum {
-    /// Sum over all rows.
+    /// Sum of the level over all rows.
     pub(crate) all: (u64, u64),
-    /// Sum over the rows that can certainly be read.
+    /// Sum of the level over the rows that can certainly be read.
     pub(crate) readable: (u64, u64),
-    /// `true` if all rows can certainly be read.
+    /// `true` if all rows of the sum can certainly be read.
     pub(crate) is_whole: bool,
-    /// `true` if a file of a row is denied or invalid.
+    /// `true` if a file of a row in the sum is denied or invalid.
     pub(crate) lacks: bool,
-    /// `true` if a row might have just ended, which then adds nothing.
+    /// `true` if a row of the sum might have just ended, which then adds nothing.
     pub(crate) may_end: bool,
 }
 
-/// Sum of a count over rows that come and go.
+/// Sum of a count over rows of the model that come and go.
 #[derive(Clone, Debug)]
 pub(crate) struct Total {
-    /// Rows that can certainly be read: serial number and count.
+    /// Rows of the total that can certainly be read: serial number and count.
     pub(crate) rows: Vec<(u64, Count)>,
-    /// `true` if all rows can be read, and could for a while: a later sum contains what was missing.
+    /// `true` if all rows of the total can be read, and could for a while: a later sum contains what was missing.
     pub(crate) is_whole: bool,
-    /// `true` if a file of a row is denied or invalid.
+    /// `true` if a file of a row in the total is denied or invalid.
     pub(crate) lacks: bool,
-    /// Amount that really happened, in all rows that ever existed.
+    /// Amount by which the count really grew, in all rows that ever existed.
     pub(crate) real: u64,
     /// Maximum amount by which a total may lag behind `real`.
     pub(crate) lag: u64,
 }
 
-/// Rule for a value, and the files that it comes from.
+/// Rule of the model for a value, and the files that the value comes from.
 #[derive(Clone, Debug)]
 pub(crate) struct KnownValue {
     pub(crate) wanted: Expected,

@@ -1,4 +1,4 @@
-//! Processors of the model.
+//! Processors of the test's model of a machine.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ pub(crate) const TICK_NS: u64 = 10_000_000;
 /// Length of a tick of `/proc/stat`, in units of 100 ns.
 pub(crate) const TICK: u64 = 100_000;
 
-/// Indexes of the fields of `/proc/stat`.
+/// Index of the user time among the fields of `/proc/stat`; those of other times follow.
 pub(crate) const USER: usize = 0;
 pub(crate) const NICE: usize = 1;
 pub(crate) const SYSTEM: usize = 2;
@@ -25,9 +25,9 @@ pub(crate) const STEAL: usize = 7;
 #[derive(Clone, Debug)]
 pub(crate) struct Cpu {
     pub(crate) is_online: bool,
-    /// Times in ticks, by field.
+    /// Times of the model's processor in ticks, by field of `/proc/stat`.
     times: [Count; 8],
-    /// Part of a tick that is not shown yet, in ns, by field.
+    /// Part of a tick that the model's kernel does not show yet, in ns, by field of `/proc/stat`.
     rest_ns: [u64; 8],
     timer: Count,
     softirq: Count,
@@ -39,7 +39,7 @@ pub(crate) struct Cpu {
 #[derive(Clone, Debug)]
 pub(crate) struct Cpus {
     pub(crate) all: Vec<Cpu>,
-    /// Sample in which a processor came or went last.
+    /// Last sample in which a processor of the model went offline or came online.
     pub(crate) changed: u32,
     pub(crate) interrupts: Count,
     pub(crate) switches: Count,
@@ -81,7 +81,8 @@ impl Cpus {
         self.all.iter().enumerate().filter(|(_, cpu)| cpu.is_online)
     }
 
-    /// Advances the time. Returns for each processor the time that programs ran in user mode and in the kernel.
+    /// Advances the processors of the model to the next sample. Returns for each processor the time that programs ran
+    /// in user mode and in the kernel.
     pub(crate) fn step(
         &mut self,
         passed_ns: u64,
@@ -236,8 +237,8 @@ impl Cpus {
         text
     }
 
-    /// Returns the names of the rows, with the index of the processor. Sums have no index: they are over all processors
-    /// or those of the one node.
+    /// Returns the names of the rows of a processor counterset, with the index of the processor. Sums have no index:
+    /// they are over all processors or those of the one node.
     pub(crate) fn rows(&self, is_view: bool) -> Vec<(String, Option<usize>)> {
         let mut rows = Vec::new();
         for (index, (at, _)) in self.online().enumerate() {
@@ -250,7 +251,7 @@ impl Cpus {
         rows
     }
 
-    /// Returns the sum over the processors of a row, or the mean.
+    /// Returns the sum of a count over the processors of a row, or the mean.
     fn over(&self, at: Option<usize>, mean: bool, of: impl Fn(&Cpu) -> Count) -> Expected {
         let cpus = self.online().filter(|(other, _)| at.is_none_or(|at| at == *other));
         let (sum, count) = cpus.fold((Count::default(), 0), |(sum, n), (_, cpu)| (sum.and(of(cpu)), n + 1));
@@ -263,20 +264,20 @@ impl Cpus {
         idle.and(iowait).times(TICK)
     }
 
-    /// Returns the sum of some fields over all processors that are online.
+    /// Returns the sum of some fields of `/proc/stat` over all processors that are online.
     pub(crate) fn sum(&self, fields: &[usize]) -> Count {
         let of = |cpu: &Cpu| fields.iter().fold(Count::default(), |sum, field| sum.and(cpu.times[*field]));
         let sum = self.online().fold(Count::default(), |sum, (_, cpu)| sum.and(of(cpu))).times(TICK);
         Count { disturbed: sum.disturbed.max(self.changed), ..sum }
     }
 
-    /// Returns the rest of processors as the instance Idle of the process countersets has it.
+    /// Returns the idle time of processors as the instance Idle of the process countersets has it.
     pub(crate) fn idle(&self) -> Count {
         let sum = self.online().fold(Count::default(), |sum, (_, cpu)| sum.and(Self::rest(cpu)));
         Count { real: self.real_rest(), disturbed: sum.disturbed.max(self.changed), ..sum }
     }
 
-    /// Returns the time that all processors rested, including those that are offline.
+    /// Returns the idle time of all processors of the model, including those that are offline.
     pub(crate) fn real_rest(&self) -> u64 {
         self.all.iter().map(|cpu| Self::rest(cpu).real).sum()
     }
@@ -313,7 +314,7 @@ impl Cpus {
         self.information(at, same.unwrap().id)
     }
 
-    /// Returns the rule for a counter of Linux Processor. `softnet` is the file about received packets.
+    /// Returns the model's rule for a counter of Linux Processor. `softnet` is the file about received packets.
     pub(crate) fn linux(&self, at: Option<usize>, counter: CounterId, softnet: Source) -> KnownValue {
         use linux_processor as id;
         let time = |field: usize| {

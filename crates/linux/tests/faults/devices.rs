@@ -1,4 +1,4 @@
-//! Disks and networks of the model.
+//! Disks and networks of the test's model of a machine.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use perfset_core::CounterId;
 use super::basics::{Count, Expected, KnownValue, ModelSum, Random, Source, Tally};
 use super::totals::{FIELDS, Kept, Totals};
 
-/// Indexes of the fields of `/proc/diskstats`.
+/// Index of the reads among the fields of `/proc/diskstats`; those of other fields follow.
 const READS: usize = 0;
 const READS_MERGED: usize = 1;
 const SECTORS_READ: usize = 2;
@@ -28,29 +28,29 @@ const MS_NS: u64 = 1_000_000;
 pub(crate) struct Disk {
     pub(crate) serial: u64,
     minor: u32,
-    /// Sequence number that the kernel gives the device.
+    /// Sequence number that the model's kernel gives the disk.
     diskseq: u64,
     fields: [Count; FIELDS],
-    /// Least and greatest number that a reader may have of each field: it holds a count that falls.
+    /// Least and greatest number that a reader may have of each field of the disk: it holds a count that falls.
     pub(crate) ranges: [(u64, u64); FIELDS],
     in_flight: u64,
-    /// Longest idle time so far: the clock may go back.
+    /// Longest idle time of the disk so far: the clock may go back.
     most_idle: u64,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Disks {
     pub(crate) all: Vec<Disk>,
-    /// `true` if the line of the last disk is cut.
+    /// `true` if the line of the last disk in `/proc/diskstats` is cut.
     is_cut: bool,
-    /// Totals of PhysicalDisk and of LogicalDisk.
+    /// Totals over the disks for PhysicalDisk and for LogicalDisk.
     totals: [Totals; 2],
     next_serial: u64,
-    /// `true` if the kernel numbers devices, as it does since Linux 5.15.
+    /// `true` if the model's kernel numbers disks, as it does since Linux 5.15.
     has_diskseq: bool,
-    /// `true` if times are close to the end of the 32 bits in which the kernel prints them.
+    /// `true` if the times of disks are close to the end of the 32 bits in which the kernel prints them.
     is_short: bool,
-    /// Time in units of 100 ns since the monotonic clock was 0.
+    /// Time of the model in units of 100 ns since the monotonic clock was 0.
     up_100ns: u64,
 }
 
@@ -173,7 +173,7 @@ impl Disks {
         }
     }
 
-    /// Updates the range of values that a reader may have after this sample.
+    /// Updates the range of values of disks that a reader may have after this sample.
     ///
     /// Flags: the list of devices may be unreadable; the list of mounts may be unreadable; the list of devices is cut.
     pub(crate) fn read(&mut self, [stats_fail, mounts_fail, is_cut]: [bool; 3], tally: &mut Tally) {
@@ -189,7 +189,7 @@ impl Disks {
         logical.step(&self.all, stats_fail || mounts_fail, tally);
     }
 
-    /// Returns a field as the kernel prints it: times in 32 bits.
+    /// Returns a field of `/proc/diskstats` as the kernel prints it: times in 32 bits.
     fn shown(at: usize, count: Count) -> u64 {
         if is_time(at) { count.shown & 0xFFFF_FFFF } else { count.shown }
     }
@@ -266,7 +266,7 @@ impl Disks {
         Count { real, shown: real, most: disk.most_idle, disturbed: busy.disturbed }
     }
 
-    /// Returns the rule for a counter of PhysicalDisk, or the same counter of LogicalDisk.
+    /// Returns the model's rule for a counter of PhysicalDisk, or the same counter of LogicalDisk.
     pub(crate) fn physical(&self, disk: &Disk, counter: CounterId, is_logical: bool) -> KnownValue {
         use physical_disk as id;
         let from = [DISKSTATS, if is_logical { MOUNTS } else { DISKSTATS }];
@@ -373,14 +373,15 @@ pub(crate) struct Network {
     pub(crate) serial: u64,
     name: &'static str,
     ifindex: u32,
-    /// Numbers in the order of `/proc/net/dev`: eight of received data, and eight of sent data.
+    /// Numbers of the network interface in the order of `/proc/net/dev`: eight of received data, and eight of sent
+    /// data.
     counts: [Count; 16],
     unknown: Count,
     megabits: u64,
     is_up: bool,
-    /// Number of times that the carrier appeared or disappeared.
+    /// Number of times that the carrier of the network interface appeared or disappeared.
     carrier_changes: u64,
-    /// Number of neighbours in the ARP table.
+    /// Number of neighbours of the network interface in the ARP table.
     neighbours: u64,
 }
 
@@ -388,7 +389,7 @@ pub(crate) struct Network {
 pub(crate) struct Networks {
     pub(crate) all: Vec<Network>,
     next_index: u32,
-    /// `true` if the first process is in another network namespace than the reader.
+    /// `true` if the first process of the model is in another network namespace than the reader.
     pub(crate) of_first: bool,
 }
 
@@ -508,7 +509,8 @@ impl Networks {
         self.path(["proc/net/arp", "proc/1/net/arp"])
     }
 
-    /// Returns the path of a file in the reader's network namespace, or the other one, in that of the first process.
+    /// Returns the path of a network file: the first one in the reader's namespace, the second one in that of the first
+    /// process.
     pub(crate) fn path(&self, [own, of_first]: [&'static str; 2]) -> &'static str {
         if self.of_first { of_first } else { own }
     }
@@ -570,7 +572,7 @@ impl Networks {
         KnownValue::new(Expected::Count(count), &[Source::File(self.file())])
     }
 
-    /// Returns the rule for a counter of Linux Network Interface.
+    /// Returns the model's rule for a counter of Linux Network Interface.
     pub(crate) fn linux_known(&self, network: &Network, counter: CounterId) -> KnownValue {
         use linux_network_interface as id;
         let of_link =

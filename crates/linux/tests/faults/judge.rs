@@ -1,4 +1,4 @@
-//! Judge of values: compares each with the rule of the model.
+//! Judge of the values of a query: compares each with the rule of the test's model of a machine.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use perfset_engine::Value;
 use super::basics::{Count, Expected, KnownValue, Source, Tally};
 use super::world::{ModelRow, SETS, Thing, World};
 
-/// Sample of the model, with its rows.
+/// State of the test's model at one sample, with its rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Truth {
     pub(crate) world: World,
@@ -56,18 +56,18 @@ pub(crate) type Verdict = Result<(), String>;
 pub(crate) type Wrong = (String, String);
 
 pub(crate) struct Judge<'a> {
-    /// Sample before the previous one.
+    /// State of the model at the sample before the previous one.
     pub(crate) older: Option<&'a Truth>,
-    /// State of the machine at the previous sample.
+    /// State of the model at the previous sample.
     pub(crate) old: Option<&'a Truth>,
     pub(crate) new: &'a Truth,
 }
 
-/// Least and greatest possible increase.
+/// Least and greatest possible increase of a count.
 type Range = (f64, f64);
 
 impl Judge<'_> {
-    /// Judges all values of a sample, and returns the wrong ones.
+    /// Judges all values of a sample by the model, and returns the wrong ones.
     pub(crate) fn all<'v>(&self, values: impl Iterator<Item = Value<'v>>, tally: &mut Tally) -> Vec<Wrong> {
         let mut wrong = Vec::new();
         let mut seen: HashMap<(Guid, String, Option<u32>), bool> = HashMap::new();
@@ -289,7 +289,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Returns `true` if a count fell, or was below an earlier number, at either end of the interval.
+    /// Returns `true` if a count of the model fell, or was below an earlier number, at either end of the interval.
     fn is_disturbed(&self, wanted: &Expected) -> bool {
         match wanted {
             Expected::Count(count) | Expected::Short(count) | Expected::Growth(count) => self.is_late(count),
@@ -302,13 +302,13 @@ impl Judge<'_> {
         count.shown < count.most || count.disturbed > 0 && count.disturbed + 1 >= self.new.world.sample
     }
 
-    /// Returns `true` if the clock was behind an earlier time at either end of the interval.
+    /// Returns `true` if the model's clock was behind an earlier time at either end of the interval.
     fn is_clock_behind(&self) -> bool {
         let is_behind = |truth: &Truth| truth.world.clocks.monotonic_ns < truth.world.latest_ns;
         is_behind(self.new) || self.old.is_some_and(is_behind)
     }
 
-    /// Returns `true` if sums of rows may be over other rows than before.
+    /// Returns `true` if the sums of a row may be over other rows than in the previous sample.
     fn changes(&self, row: &ModelRow) -> bool {
         match row.thing {
             Thing::Cpus | Thing::Idle | Thing::ProcessTotal => {
@@ -369,7 +369,8 @@ impl Judge<'_> {
     }
 }
 
-/// Returns `true` if a row without a birth is about another thing than before. A reader learns that by asking.
+/// Returns `true` if a row without a birth is about another thing than in the previous sample. A reader learns that
+/// only by reading.
 fn has_come((set, counter): (Guid, CounterId), row: &ModelRow, before: Option<&Truth>) -> bool {
     let was = before.and_then(|before| before.row(set, &row.name, row.id).map(|was| (before, was)));
     let is_unknown = |before: &Truth, was: &ModelRow| {
@@ -386,7 +387,7 @@ fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * b.abs().max(1.0)
 }
 
-/// Returns `true` for a total of disks that is divided by a mean over other disks than before.
+/// Returns `true` for a total of disks that is divided by a mean over other disks than in the previous sample.
 fn is_share_of_others(known: &KnownValue, base: Option<&Expected>) -> bool {
     matches!((&known.wanted, base), (Expected::Kept(kept), Some(Expected::Unknown)) if kept.has_other_rows)
 }

@@ -1,4 +1,4 @@
-//! Memory, pressure and control groups of the model.
+//! Memory, pressure and control groups of the test's model of a machine.
 
 use perfset_catalogue::{cache, cgroup, linux_memory, memory, pressure_stall};
 use perfset_core::CounterId;
@@ -7,11 +7,11 @@ use super::basics::{Count, Expected, KnownValue, Random, Source, Tally};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
-    /// Lines of `/proc/meminfo`, in KiB.
+    /// Levels of the model's memory in `/proc/meminfo`, in KiB.
     levels: [(&'static str, u64); 6],
-    /// Lines of `/proc/vmstat` that only grow.
+    /// Counts in the model's `/proc/vmstat` that only grow.
     counts: [(&'static str, Count); 6],
-    /// Lines of `/proc/vmstat` that also fall.
+    /// Levels in the model's `/proc/vmstat`, which also fall.
     gauges: [(&'static str, u64); 3],
 }
 
@@ -54,7 +54,7 @@ impl Memory {
             + &self.counts.map(|(name, count)| format!("{name} {}\n", count.shown)).concat()
     }
 
-    /// Returns the counts of all page faults and of those that read from disk.
+    /// Returns the model's counts of all page faults and of those that read from disk.
     pub(crate) fn faults(&self) -> [Count; 2] {
         ["pgfault", "pgmajfault"].map(|name| self.count(name).unwrap_or_default())
     }
@@ -110,10 +110,10 @@ impl Memory {
     }
 }
 
-/// Time that tasks lost by waiting, in µs.
+/// Time that tasks of the model lost by waiting, in µs.
 #[derive(Clone, Debug)]
 pub(crate) struct Pressure {
-    /// Time of some and of all tasks, for processors, memory and storage.
+    /// Waiting time of some and of all tasks, for processors, memory and storage.
     total: [[Count; 2]; 3],
     average: u64,
 }
@@ -163,7 +163,7 @@ impl Pressure {
     }
 }
 
-/// A control group of the model.
+/// Control group of the test's model of a machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
     pub(crate) serial: u64,

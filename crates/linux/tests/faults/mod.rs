@@ -35,10 +35,10 @@ use judge::{Judge, Truth};
 use tree::Tree;
 use world::{SETS, World};
 
-/// Number of samples of one machine.
+/// Number of samples of one model machine.
 const SAMPLES: u64 = 100;
 
-/// Faults that must have been injected, and outcomes that must have been seen.
+/// Names of the faults that must have been injected, and of the outcomes that must have been seen.
 const KINDS: [&str; 56] = [
     "carrier of a network changes",
     "clock goes back",
@@ -104,10 +104,10 @@ fn variable(name: &str) -> Option<u64> {
     Some(text.replace('_', "").parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
 }
 
-/// Wrong values by counterset and counter: their number, and a description of the first.
+/// Wrong values of a model machine by counterset and counter: their number, and a description of the first.
 type Wrong = BTreeMap<String, (u64, String)>;
 
-/// Checks random machines. `PERFSET_SAMPLES` is the number of samples; `PERFSET_SEED` selects one machine.
+/// Checks random model machines. `PERFSET_SAMPLES` is the number of samples; `PERFSET_SEED` selects one machine.
 #[test]
 fn no_value_that_the_model_does_not_allow() {
     let seed = variable("PERFSET_SEED");
@@ -148,7 +148,7 @@ fn no_value_that_the_model_does_not_allow() {
     }
 }
 
-/// Runs the machine of a seed, and returns what happened and what was wrong.
+/// Runs the model machine of a seed, and returns the tally of faults and outcomes, and the wrong values.
 fn machine(seed: u64) -> (Tally, Wrong) {
     let (mut tally, mut wrong) = (Tally::default(), Wrong::default());
     let mut random = Random(seed);

@@ -9,23 +9,24 @@ use super::devices::Disk;
 
 pub(crate) const FIELDS: usize = 11;
 
-/// Least and greatest possible number.
+/// Least and greatest possible number of a total.
 type Range = (u64, u64);
 
-/// Possible total, and possible increase since the previous sample.
+/// Possible values of a total, and its possible increase since the previous sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kept {
     pub(crate) sum: Range,
     pub(crate) grown: Range,
-    /// `true` if a row might have been unreadable at either end of the interval.
+    /// `true` if a row of the total might have been unreadable at either end of the interval.
     pub(crate) may_lack: bool,
-    /// `true` if a row is certainly unreadable now.
+    /// `true` if a row of the total is certainly unreadable now.
     pub(crate) lacks: bool,
-    /// `true` if the rows differ from those of the previous sample. Then a count divided by their mean has no rate.
+    /// `true` if the rows of the total differ from those of the previous sample. Then a count divided by their mean
+    /// has no rate.
     pub(crate) has_other_rows: bool,
     /// Number of units of the counter in one unit of the sum.
     pub(crate) factor: u64,
-    /// `true` if only the lower 32 bits are known.
+    /// `true` if only the lower 32 bits of the total are known.
     pub(crate) is_short: bool,
 }
 
@@ -45,7 +46,7 @@ impl Kept {
     }
 }
 
-/// Rows of a counterset that its totals are computed from.
+/// Rows of a disk counterset from which the test computes the possible totals.
 #[derive(Clone, Debug)]
 pub(crate) struct Totals {
     is_logical: bool,
@@ -53,11 +54,11 @@ pub(crate) struct Totals {
     rows: Vec<Row>,
     grown: [Range; FIELDS],
     has_other_rows: bool,
-    /// `true` if a volume has no value yet.
+    /// `true` if a volume of the total has no value yet.
     lacks: bool,
-    /// `true` if a row might have no value: in this sample, and in the previous one.
+    /// `true` if a row of the total might have no value: in this sample, and in the previous one.
     may_lack: [bool; 2],
-    /// Number of further samples in which something might be missing.
+    /// Number of further samples in which a value of the total's rows might be missing.
     unsettled: u32,
 }
 
@@ -89,7 +90,7 @@ impl Totals {
         }
     }
 
-    /// Advances the totals to the next sample.
+    /// Advances the totals of disks to the next sample.
     pub(crate) fn step(&mut self, disks: &[Disk], is_at_fault: bool, tally: &mut Tally) {
         // A volume on a device that was replaced has no value at first.
         let samples = 1 + u32::from(self.is_logical);
@@ -149,18 +150,19 @@ impl Totals {
         self.has_other_rows = serials(&self.rows) != old;
     }
 
-    /// Returns `true` if a row might have no value, and `true` if it certainly has none.
+    /// Returns `true` if the row of a disk might have no value, and `true` if it certainly has none.
     pub(crate) fn lacks(&self, serial: u64) -> (bool, bool) {
         let row = self.rows.iter().find(|row| row.is_there && row.serial == serial);
         (row.is_none_or(|row| row.open > 0) || self.unsettled > 0, row.is_none())
     }
 
-    /// Returns `true` if possibly no row has a value: all are on replaced devices, or a file was at fault.
+    /// Returns `true` if possibly no row of the total has a value: all are on replaced devices, or a file was at
+    /// fault.
     pub(crate) fn may_be_none(&self) -> bool {
         self.unsettled > 0 || self.rows.iter().all(|row| !row.is_there)
     }
 
-    /// Returns the total of a field.
+    /// Returns the possible total of a field of `/proc/diskstats`.
     pub(crate) fn of(&self, field: usize) -> Kept {
         let rows = self.rows.iter().map(|row| (row.first[field], row.last[field]));
         let sum = rows.fold((0, 0), |sum: Range, (first, last)| {

@@ -1,4 +1,4 @@
-//! Files of the model, below a directory in memory.
+//! Files of the test's model of a machine, below a directory in memory.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::basics::{Random, Tally};
 use crate::roots::Roots;
 
-/// Fault of a file.
+/// Fault that the test injects into a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Absent,
@@ -35,17 +35,17 @@ impl Fault {
 pub(crate) struct Tree {
     root: PathBuf,
     files: BTreeMap<String, Kept>,
-    /// Serial numbers of the things that directories stand for, by path.
+    /// Serial numbers of the things that directories of the model stand for, by path.
     folders: BTreeMap<String, u64>,
     denied: Vec<PathBuf>,
-    /// Number of times that the files were written.
+    /// Number of times that the files of the model were written.
     turn: u64,
 }
 
 #[derive(Debug)]
 struct Kept {
     text: String,
-    /// Open file; `None` for a directory.
+    /// Open file of the model; `None` for a directory.
     file: Option<File>,
     turn: u64,
 }
@@ -72,7 +72,8 @@ impl Tree {
         Roots { proc: self.root.join("proc"), sys: self.root.join("sys") }
     }
 
-    /// Writes directories with their serial numbers, files with their texts, and faults. Other files are removed.
+    /// Writes the model's directories with their serial numbers, files with their texts, and faults. Other files are
+    /// removed.
     pub(crate) fn write(
         &mut self,
         folders: &[(String, u64)],

@@ -1,4 +1,4 @@
-//! Machine of the model: what is true, the files that show it, and their faults.
+//! Machine of the test's model: its true state, the files that show it, and their faults.
 
 use std::collections::BTreeMap;
 
@@ -19,12 +19,12 @@ use super::tree::Fault;
 
 #[derive(Clone, Debug)]
 pub(crate) struct World {
-    /// Number of the sample, from 1.
+    /// Number of the model's sample, from 1.
     pub(crate) sample: u32,
     pub(crate) clocks: Answers,
-    /// Time by the clock since the previous sample, in ns.
+    /// Time by the model's clock since the previous sample, in ns.
     passed_ns: i64,
-    /// Latest time that the clock has shown.
+    /// Latest time that the model's clock has shown.
     pub(crate) latest_ns: i64,
     pub(crate) cpus: Cpus,
     pub(crate) processes: Processes,
@@ -33,16 +33,16 @@ pub(crate) struct World {
     pub(crate) memory: Memory,
     pub(crate) pressure: Pressure,
     pub(crate) groups: Groups,
-    /// Used KiB of the swap file.
+    /// Used KiB of the model's swap file.
     swapped: u64,
     load: u64,
-    /// Fault of a file, by path, and the sample from which it is well again.
+    /// Fault of each file of the model, by path, and the sample from which the file has no fault again.
     faults: BTreeMap<String, (Fault, u32)>,
-    /// Last sample with a fault of a file, by path, and the time when the file was last absent.
+    /// Last sample with a fault of each file, by path, and the time when the file was last absent.
     bad: BTreeMap<String, (u32, i64)>,
 }
 
-/// Subject of a row.
+/// Thing that a row of the model is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Thing {
     Single,
@@ -64,22 +64,22 @@ pub(crate) enum Thing {
     Swap,
 }
 
-/// Instance that exists in the model.
+/// Instance of a counterset that exists in the model.
 #[derive(Clone, Debug)]
 pub(crate) struct ModelRow {
     pub(crate) name: String,
-    /// Id of the row; `None` if any is right.
+    /// Id of the model's row; `None` if any id is right.
     pub(crate) id: Option<u32>,
     pub(crate) thing: Thing,
-    /// Identity: a row with another number is another thing, whatever its name.
+    /// Serial number of the row's thing: a row with another number is another thing, whatever its name.
     pub(crate) serial: u64,
-    /// `true` if the reader can see that identity.
+    /// `true` if the reader can see that another thing has the row's name.
     pub(crate) has_birth: bool,
-    /// Sources that decide if the row exists.
+    /// Kernel files that decide if the row exists.
     pub(crate) from: [Option<Source>; 2],
 }
 
-/// Countersets of the model.
+/// Countersets that the test's model has.
 pub(crate) const SETS: [Guid; 22] = [
     processor_information::GUID,
     processor::GUID,
@@ -136,7 +136,7 @@ impl World {
         world
     }
 
-    /// Advances the machine to the next sample.
+    /// Advances the model machine to the next sample.
     pub(crate) fn step(&mut self, random: &mut Random, tally: &mut Tally) {
         self.sample += 1;
         let sample = self.sample;
@@ -195,7 +195,8 @@ impl World {
         ((self.clocks.monotonic_ns + self.clocks.slept_ns) / 10_000_000) as u64
     }
 
-    /// Returns the start of the machine in terms of PerfTime100NSec, as it is used for processes: in whole ticks.
+    /// Returns the start of the model machine in terms of PerfTime100NSec, as it is used for processes: in whole
+    /// ticks.
     fn start_100ns(&self) -> u64 {
         let start = super::kernel::anchor().unwrap().zero_100ns - self.clocks.slept_ns / 100;
         ((start + 50_000) / 100_000 * 100_000) as u64
@@ -260,7 +261,7 @@ impl World {
         }
     }
 
-    /// Returns the current faults, by path.
+    /// Returns the current faults of the model's files, by path.
     pub(crate) fn faults(&self) -> BTreeMap<String, Fault> {
         let refused = self.processes.all.iter().filter(|process| process.is_denied && !process.is_hidden);
         let of_refused = refused.flat_map(|process| {
@@ -270,13 +271,13 @@ impl World {
         of_refused.chain(chosen).collect()
     }
 
-    /// Returns the file that names the PID namespace of the processes, and that name.
+    /// Returns the file that names the PID namespace of the model's processes, and that name.
     pub(crate) fn namespace(&self) -> (&'static str, &'static str) {
         let whose = if self.processes.is_gated { "proc/self/ns/pid" } else { "proc/1/ns/pid" };
         (whose, if self.processes.is_first { "pid:[4026531836]" } else { "pid:[4026532000]" })
     }
 
-    /// Returns directories with the serial numbers of the things that they stand for.
+    /// Returns the directories of the model with the serial numbers of the things that they stand for.
     pub(crate) fn folders(&self) -> Vec<(String, u64)> {
         let mut folders = Vec::new();
         for process in self.processes.listed() {
@@ -290,7 +291,7 @@ impl World {
         folders
     }
 
-    /// Returns all files with their texts, as they are without faults.
+    /// Returns all files of the model with their texts, as they are without faults.
     pub(crate) fn files(&self) -> Vec<(String, String)> {
         let mut files = Vec::new();
         let mut give = |path: String, text: String| files.push((path, text));
@@ -342,7 +343,7 @@ impl World {
         }
     }
 
-    /// Returns `true` if a reader might have nothing from a source in this sample.
+    /// Returns `true` if a reader might get nothing from a kernel file in this sample.
     pub(crate) fn is_at_fault(&self, source: Source) -> bool {
         let excused = |path: &str, seconds: i64| {
             self.bad.get(path).is_some_and(|(sample, absent)| {
@@ -370,7 +371,7 @@ impl World {
         }
     }
 
-    /// Returns the access to a file of a process.
+    /// Returns the reader's access to a file of a process.
     fn access(&self, pid: u32, file: &'static str) -> Access {
         let source = Source::Process(pid, file);
         if !self.is_at_fault(source) {
@@ -389,7 +390,7 @@ impl World {
         if is_refused && !self.processes.is_gated { Access::Refused } else { Access::Doubtful }
     }
 
-    /// Returns the rows of a counterset.
+    /// Returns the rows that the model has for a counterset.
     pub(crate) fn rows(&self, set: Guid) -> Vec<ModelRow> {
         let row = |name: String, id: Option<u32>, thing, serial: u64, from: &[Source]| {
             let from = [from.first().copied(), from.get(1).copied()];
@@ -496,7 +497,7 @@ impl World {
         }
     }
 
-    /// Returns the rule for a counter of a row.
+    /// Returns the model's rule for a counter of a row.
     pub(crate) fn known(&self, set: Guid, thing: Thing, counter: CounterId) -> KnownValue {
         let is_linux = set == linux_process::GUID;
         let of_process = if set == process::GUID { Processes::of_view(counter) } else { counter };
@@ -546,8 +547,8 @@ impl World {
         }
     }
 
-    /// Returns the rule for a mount point. Nothing is mounted for reading only, and the mount points are those of
-    /// another tree.
+    /// Returns the model's rule for a mount point. Nothing is mounted for reading only, and the mount points are
+    /// those of another tree.
     fn mounted(counter: CounterId) -> KnownValue {
         let wanted = if counter == file_system::READ_ONLY { Expected::Level(0) } else { Expected::Never };
         KnownValue::new(wanted, &[Source::File("proc/1/mountinfo")])
@@ -613,7 +614,8 @@ impl World {
     }
 }
 
-/// Returns `true` if a file may fail. Files that stand for a directory, or that identify a device, may not.
+/// Returns `true` if the test may inject a fault into a file. Files that stand for a directory, or that identify a
+/// device, have none.
 fn may_fail(path: &str) -> bool {
     let stays = ["/fd/", "sys/block/", "proc/self/", "/type", "cgroup.controllers", "/ifindex"];
     !(stays.iter().any(|part| path.contains(part)) || path.starts_with("proc/net/") || path == "proc/1/stat")

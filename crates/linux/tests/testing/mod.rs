@@ -19,12 +19,12 @@ pub(crate) fn fixture(name: &str) -> Roots {
     Roots { proc: root.join("proc"), sys: root.join("sys") }
 }
 
-/// A copy of a fixture that may be changed; removed at the end.
+/// Copy of a fixture that a test may change; removed at the end.
 pub(crate) struct Tree {
     root: PathBuf,
 }
 
-/// Returns the directory for trees: in memory if possible, because they have hundreds of files each.
+/// Returns the directory for copies of fixtures: in memory if possible, because they have hundreds of files each.
 fn scratch() -> PathBuf {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
@@ -37,7 +37,7 @@ impl Tree {
         tree
     }
 
-    /// Copies only `/proc`, which has ten times fewer files.
+    /// Copies only `/proc` of a fixture, which has ten times fewer files.
     pub(crate) fn proc_of(name: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -50,7 +50,8 @@ impl Tree {
         Roots { proc: self.root.join("proc"), sys: self.root.join("sys") }
     }
 
-    /// Returns the path of `proc/…`, `sys/…` or `etc/…`; `cpu/…` and `node/…` are below `sys/devices/system`.
+    /// Returns the path of a file in the copied fixture: `proc/…`, `sys/…` or `etc/…`; `cpu/…` and `node/…` are below
+    /// `sys/devices/system`.
     pub(crate) fn path(&self, file: &str) -> PathBuf {
         let is_whole = ["proc/", "sys/", "etc/"].iter().any(|folder| file.starts_with(folder));
         let folder = if is_whole { "" } else { "sys/devices/system" };
@@ -70,7 +71,7 @@ impl Tree {
         fs::remove_file(self.path(file)).unwrap();
     }
 
-    /// Returns the names that `work` opens in the tree, sorted: files, and directories, which end in `/`.
+    /// Returns the names that `work` opens in the copied fixture, sorted: files, and directories, which end in `/`.
     pub(crate) fn opened(&self, work: impl FnOnce()) -> Vec<String> {
         let watch = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).unwrap();
         let mut folders = BTreeMap::new();
@@ -122,10 +123,10 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A fault of a file: its name, its cause, and a check of the reason for having no value.
+/// Fault of a kernel file: its name, its cause, and a check of the reason for having no value.
 type Fault = (&'static str, fn(&Tree, &str), fn(&NoValue) -> bool);
 
-/// All faults that a file may have.
+/// All faults that a test gives a kernel file.
 pub(crate) const FAULTS: [Fault; 5] = [
     ("empty", |tree, file| tree.write(file, ""), failed),
     ("malformed", |tree, file| tree.write(file, "x\n"), failed),
@@ -145,8 +146,8 @@ fn failed(reason: &NoValue) -> bool {
     matches!(reason, NoValue::Failed(_))
 }
 
-/// A changed line: the file below `/proc`, the replaced text, its replacement, the counters that lose their values,
-/// and their reason. A reason that begins with `:` is a position in the file.
+/// Change of a line in a fixture: the file below `/proc`, the replaced text, its replacement, the counters that lose
+/// their values, and their reason. A reason that begins with `:` is a position in the file.
 pub(crate) type ChangedLine<'a> = (&'a str, &'a str, &'a str, &'a [CounterId], &'a str);
 
 /// Checks that a change of the fixture `two-nodes` costs exactly these counters of a provider, for that reason.
@@ -166,13 +167,13 @@ pub(crate) fn check_line<P: Provider>(
     }
 }
 
-/// Rows and cells of a collection.
+/// Rows and cells of a collection by a test.
 #[derive(Debug)]
 pub(crate) struct Collected {
     /// Names, ids and births of the rows, in order.
     pub(crate) rows: Vec<(String, u32, Birth)>,
     pub(crate) cells: BTreeMap<(String, u32), CellOutcome>,
-    /// Times since which cells were counted, if they have one.
+    /// Times since which cells were counted, if they have a time of their own.
     pub(crate) since: BTreeMap<(String, u32), NonZeroU64>,
     pub(crate) bytes_read: u64,
 }
@@ -182,7 +183,7 @@ pub(crate) enum CellOutcome {
     Value(u64),
     Held(u64),
     Reused(u64),
-    /// Sum that lacks this number of instances.
+    /// Value of a sum that lacks this number of instances.
     Partial(u64, u32),
     None(NoValue),
 }
@@ -192,7 +193,7 @@ impl Collected {
         &self.cells[&(instance.to_owned(), counter.0)]
     }
 
-    /// Returns the time since which a value is counted, if it has one of its own.
+    /// Returns the time since which a cell's value is counted, if it has one of its own.
     pub(crate) fn since(&self, instance: &str, counter: CounterId) -> Option<NonZeroU64> {
         self.since.get(&(instance.to_owned(), counter.0)).copied()
     }
@@ -205,8 +206,8 @@ impl Collected {
         self.rows.iter().find(|row| row.0 == instance).unwrap().2
     }
 
-    /// Checks that there is one row, without a name, with these values, and that all other counters are unavailable.
-    /// Returns the others.
+    /// Checks that the collection has one row, without a name, with these values, and that all other counters are
+    /// unavailable. Returns the other counters.
     pub(crate) fn all_but(&self, known: &[(CounterId, u64)]) -> Vec<CounterId> {
         assert_eq!(self.rows, [(String::new(), 0, None)]);
         for (counter, value) in known {
@@ -312,7 +313,7 @@ pub(crate) fn collect(provider: &mut dyn Provider, wanted: &[CounterId], pattern
     try_collect(provider, wanted, patterns).unwrap()
 }
 
-/// Collects every counter of every row.
+/// Collects every counter of every row of a provider.
 pub(crate) fn collect_all(provider: &mut dyn Provider) -> Collected {
     let catalogue = provider.catalogue().unwrap();
     let counters = catalogue.countersets.first().unwrap().counters.iter();

@@ -1,4 +1,4 @@
-//! Counters of one process of the model: the rule for each value.
+//! Counters of one process of the test's model: the rule for each value.
 
 use perfset_catalogue::{linux_process, process_v2, thread};
 use perfset_core::CounterId;
@@ -6,7 +6,7 @@ use perfset_core::CounterId;
 use super::{Count, Expected, KnownValue, Process, Source, TICK, Thread};
 
 impl Process {
-    /// Returns the count of a counter, and the file that contains it in addition to `stat`.
+    /// Returns the count of a process's counter, and the file that contains it in addition to `stat`.
     pub(super) fn count(
         &self,
         set_is_linux: bool,
@@ -34,7 +34,7 @@ impl Process {
         })
     }
 
-    /// Returns a count as a total has it: without what ended children did, which the total has already.
+    /// Returns a count of a process as a total has it: without what ended children did, which the total has already.
     pub(super) fn own_count(
         &self,
         set_is_linux: bool,
@@ -47,7 +47,7 @@ impl Process {
         }
     }
 
-    /// Returns a level that adds up, and the file that has it.
+    /// Returns a level of a process that adds up, and the file that has it.
     pub(super) fn level(&self, set_is_linux: bool, counter: CounterId) -> Option<(u64, &'static str)> {
         use {linux_process as linux, process_v2 as id};
         Some(match (set_is_linux, counter) {
@@ -82,7 +82,7 @@ impl Process {
         }
     }
 
-    /// Returns the rule for a counter of Process V2 or Linux Process.
+    /// Returns the model's rule for a counter of Process V2 or Linux Process.
     pub(super) fn known(
         &self,
         is_linux: bool,
@@ -148,7 +148,7 @@ impl Process {
     }
 }
 
-/// Returns the count of a counter that is a sum of lines of `io`.
+/// Returns the count of a counter that is a sum of lines of a process's `io`.
 pub(super) fn count_of_io(io: &[Count; 7], set_is_linux: bool, counter: CounterId) -> Option<Count> {
     use {linux_process as linux, process_v2 as id};
     Some(match (set_is_linux, counter) {

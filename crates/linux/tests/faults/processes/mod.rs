@@ -1,4 +1,4 @@
-//! Processes and threads of the model.
+//! Processes and threads of the test's model of a machine.
 
 use std::fmt::Write;
 
@@ -14,20 +14,20 @@ use counters::count_of_io;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Process {
-    /// Number that no other process has, whatever its pid.
+    /// Serial number that no other process of the model has, whatever its pid.
     pub(crate) serial: u64,
     pub(crate) pid: u32,
     pub(crate) comm: String,
     pub(crate) parent: u32,
-    /// Start in ticks since the start of the machine.
+    /// Start time of the process in ticks since the start of the machine.
     start: u64,
     pub(crate) is_hidden: bool,
-    /// `true` if its `io`, `fd` and `smaps_rollup` are refused.
+    /// `true` if the kernel refuses the process's `io`, `fd` and `smaps_rollup`.
     pub(crate) is_denied: bool,
     is_zombie: bool,
-    /// `true` if it ran since the last sample.
+    /// `true` if the process ran since the last sample.
     pub(crate) ran: bool,
-    /// Sample in which it ran last.
+    /// Last sample in which the process ran.
     pub(crate) last_ran: u32,
     pub(crate) clock_ns: u64,
     pub(crate) user: Ticks,
@@ -35,7 +35,7 @@ pub(crate) struct Process {
     minor: Count,
     major: Count,
     virtual_bytes: u64,
-    /// Resident pages; then the number before others changed it, and the sample of that.
+    /// Resident pages of the process; then the number before others changed it, and the sample of that.
     resident: u64,
     resident_before: u64,
     resident_at: u32,
@@ -43,13 +43,13 @@ pub(crate) struct Process {
     nice_before: i64,
     nice_at: u32,
     parent_before: u32,
-    /// Lines of `io`, with those of children that it waited for.
+    /// Numbers in the process's `io`, with those of children that it waited for.
     io: [Count; 7],
-    /// Part of `io` that the process itself did.
+    /// Part of the numbers in `io` that the process itself caused.
     own_io: [Count; 7],
-    /// `true` if a reader has listed it.
+    /// `true` if a reader has listed the process.
     pub(crate) is_seen: bool,
-    /// `true` if a reader might have taken it for ended, because it could not be listed.
+    /// `true` if a reader might have assumed that the process ended, because it could not be listed.
     pub(crate) is_lost: bool,
     handles: u64,
     wait_ns: Count,
@@ -57,7 +57,7 @@ pub(crate) struct Process {
     voluntary: Count,
     involuntary: Count,
     pub(crate) threads: Vec<Thread>,
-    /// Sample from which it has this name.
+    /// First sample in which the process has its present name.
     pub(crate) named: u32,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Thread {
     timeslices: Count,
 }
 
-/// Time that is shown in ticks.
+/// CPU time of the model, which the kernel shows in ticks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ticks {
     pub(crate) count: Count,
@@ -94,7 +94,7 @@ impl Ticks {
 #[derive(Clone, Debug)]
 pub(crate) struct Processes {
     pub(crate) all: Vec<Process>,
-    /// Processes that have ended: what they did stays in totals.
+    /// Processes of the model that have ended: what they did stays in totals.
     ended: Vec<Process>,
     /// Counts handed on by processes that no reader can follow to their end. They may appear in a total at once, and
     /// twice if the process was seen before.
@@ -103,13 +103,13 @@ pub(crate) struct Processes {
     next_pid: u32,
     /// `true` if the CPU clocks can be read, and decide which files are read again.
     pub(crate) is_gated: bool,
-    /// `true` if these are all processes of the machine, so that the kernel's sums are theirs.
+    /// `true` if the model has all processes of the machine, so that the kernel's sums are theirs.
     pub(crate) is_first: bool,
-    /// Last sample in which a process could not be read, came into sight, or was about to.
+    /// Last sample in which a process could not be read, became visible, or was about to.
     pub(crate) unsettled: u32,
 }
 
-/// Access to a file of a process.
+/// Access of the reader to a file of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Granted,
@@ -168,7 +168,7 @@ impl Process {
         self.threads.push(Thread { serial, tid, start, user, system, run_ns, timeslices });
     }
 
-    /// Runs the process for some time.
+    /// Runs a process of the model for some time.
     fn run(&mut self, user_ns: u64, system_ns: u64, sample: u32, random: &mut Random) {
         (self.ran, self.last_ran) = (true, sample);
         self.clock_ns += user_ns + system_ns;
@@ -210,7 +210,7 @@ impl Process {
         )
     }
 
-    /// Calls `give` with the path and the text of each file of the process.
+    /// Calls `give` with the path and the text of each file of the model's process.
     pub(crate) fn files(&self, mut give: impl FnMut(String, String)) {
         let path = |name: &str| format!("proc/{}/{name}", self.pid);
         let times = (self.user.count.shown, self.system.count.shown);
@@ -251,7 +251,7 @@ impl Process {
     }
 }
 
-/// Returns `true` if a reader has read again what changed in a sample, if it ever changed.
+/// Returns `true` if a reader has since read the file whose value changed in a sample, if the value ever changed.
 fn is_past(changed: u32, sample: u32) -> bool {
     changed == 0 || sample > changed + 120
 }
@@ -289,7 +289,7 @@ impl Processes {
         self.begin(pid, start, sample, random);
     }
 
-    /// Advances the processes to the next sample.
+    /// Advances the processes of the model to the next sample.
     ///
     /// `ran` has the times for which programs ran. Everything else happens at random.
     pub(crate) fn step(
@@ -394,7 +394,7 @@ impl Processes {
         }
     }
 
-    /// Ends a process. Its parent waits for it at once, and adds its `io` to its own.
+    /// Ends a process of the model. Its parent waits for it at once, and adds its `io` to its own.
     fn end(&mut self, at: usize, sample: u32, random: &mut Random, tally: &mut Tally) {
         let ended = self.all.remove(at);
         if let Some(parent) = self.all.iter_mut().find(|process| process.pid == ended.parent) {
@@ -424,7 +424,7 @@ impl Processes {
         }
     }
 
-    /// Notes which processes a reader can list in a sample: `can_be_listed`, in their order.
+    /// Notes the processes that a reader can list in a sample: `can_be_listed`, in their order.
     pub(crate) fn list(&mut self, can_be_listed: &[bool], sample: u32) {
         for (at, is_listed) in can_be_listed.iter().enumerate() {
             let process = &mut self.all[at];
@@ -437,7 +437,7 @@ impl Processes {
         }
     }
 
-    /// Returns the processes that can be listed, in the order of their rows.
+    /// Returns the processes of the model that can be listed, in the order of their rows.
     pub(crate) fn listed(&self) -> impl Iterator<Item = &Process> {
         self.all.iter().filter(|process| !process.is_hidden)
     }
@@ -462,7 +462,8 @@ impl Processes {
         process.thread_known(thread, counter, start_100ns)
     }
 
-    /// Returns the rule for a counter of `_Total`. `can_read` returns the access to a file of a process.
+    /// Returns the model's rule for a counter of the processes' `_Total`. `can_read` returns the access to a file of
+    /// a process.
     pub(crate) fn total(
         &self,
         is_linux: bool,
@@ -539,7 +540,8 @@ impl Processes {
         KnownValue::new(wanted, &[Source::File("proc"), STAT, Source::File("proc/vmstat")])
     }
 
-    /// Returns the rule for a sum that the kernel has. `faults`: all page faults, and those that read from disk.
+    /// Returns the model's rule for a sum over processes that the kernel has. `faults`: all page faults, and those
+    /// that read from disk.
     fn kernels(
         &self,
         is_linux: bool,
@@ -585,7 +587,7 @@ impl Processes {
         same.map_or(CounterId(9_999), |same| same.id)
     }
 
-    /// Returns the text of the file that names the PID namespace of the tree.
+    /// Returns the text of the file that names the PID namespace of the model.
     pub(crate) fn own_status(&self) -> String {
         let mut text = String::from("Name:\tself\n");
         let own = std::process::id();
