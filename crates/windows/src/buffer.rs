@@ -1,4 +1,4 @@
-//! Buffers that grow by the rules of both interfaces, up to a limit.
+//! Buffers for responses of Windows, which grow by the rules of PerfLib V2 and V1, up to a limit.
 
 use std::time::Duration;
 
@@ -7,11 +7,12 @@ use perfset_engine::SourceError;
 
 use crate::functions::{FillResult, PerformanceKey};
 
-/// Maximum size of a response in bytes: a block of this size has a million instances.
+/// Maximum size of a response of Windows in bytes: a block of this size has a million instances.
 const MOST: usize = 256 << 20;
-/// Maximum size that is allocated at once if a function requests it; beyond it, a buffer grows by doubling.
+/// Maximum size of a buffer that is allocated at once if a function requests it; beyond it, the buffer grows by
+/// doubling.
 const BELIEVED: usize = 16 << 20;
-/// Minimum size of a buffer, in bytes.
+/// Minimum size of a buffer for a response, in bytes.
 const FIRST: usize = 4 << 10;
 /// Minimum size of a buffer for a V1 block, because V1 does not report the size that it needs.
 const FIRST_V1: usize = 64 << 10;
@@ -131,7 +132,7 @@ pub fn value(key: &dyn PerformanceKey, name: &str, mut buffer: Vec<u8>) -> Resul
     }
 }
 
-/// Returns `true` for codes after which the same query may succeed. Source: the codes after which .NET retries.
+/// Returns `true` for error codes after which the same query may succeed. Source: the codes after which .NET retries.
 fn is_passing(status: Status) -> bool {
     const ERROR_NOT_READY: Status = Status(21);
     const ERROR_LOCK_FAILED: Status = Status(167);
@@ -140,7 +141,7 @@ fn is_passing(status: Status) -> bool {
     [ERROR_NOT_READY, ERROR_LOCK_FAILED, ERROR_BUSY, WAIT_TIMEOUT].contains(&status) || is_closed(status)
 }
 
-/// Returns `true` for codes that mean that a key or a query must be opened again.
+/// Returns `true` for error codes that mean that a key or a query must be opened again.
 pub fn is_closed(status: Status) -> bool {
     const RPC_S_CALL_FAILED: Status = Status(1726);
     [Status::ERROR_INVALID_HANDLE, Status::RPC_S_SERVER_UNAVAILABLE, RPC_S_CALL_FAILED].contains(&status)

@@ -1,4 +1,4 @@
-//! PerfLib's functions over a machine of this project: they respond as Windows' do, by the rules of the engine.
+//! PerfLib's functions over a perfset machine: they respond as Windows' do, by the rules of the engine.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use perfset_engine::{Machine, Query, Snapshot, SourceError, perflib, v1};
 
 use crate::functions::{FillResult, PerfLib, PerformanceKey, RawQuery};
 
-/// PerfLib's functions that respond with the counters of a machine.
+/// Emulation of PerfLib's functions that respond with the counters of a machine.
 #[derive(Debug)]
 pub struct EmulatedPerfLib {
     machine: Machine,
@@ -22,7 +22,7 @@ struct Open {
 }
 
 impl EmulatedPerfLib {
-    /// Creates the functions over this machine.
+    /// Creates the emulated functions over this machine.
     #[must_use]
     pub fn new(machine: Machine) -> Self {
         Self { machine, open: Mutex::default() }
@@ -122,16 +122,16 @@ impl PerfLib for EmulatedPerfLib {
     }
 }
 
-/// HKEY_PERFORMANCE_DATA that responds with the counters of a machine.
+/// Emulation of HKEY_PERFORMANCE_DATA that responds with the counters of a machine.
 #[derive(Debug)]
 pub struct EmulatedPerformanceKey {
     machine: Machine,
-    /// Name of the machine in the key's blocks.
+    /// Name of the machine in the emulated key's blocks.
     name: String,
 }
 
 impl EmulatedPerformanceKey {
-    /// Creates the key over this machine, with this name in its blocks.
+    /// Creates the emulated key over this machine, with this name in its blocks.
     #[must_use]
     pub fn new(machine: Machine, name: impl Into<String>) -> Self {
         Self { machine, name: name.into() }

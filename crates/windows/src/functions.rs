@@ -1,4 +1,5 @@
-//! Interface to Windows' functions for consumers: their arguments and results, without the meaning of these.
+//! Interface to Windows' functions for consumers of counters: their arguments and results, without the meaning of
+//! these.
 
 use std::fmt::Debug;
 use std::thread;
@@ -6,25 +7,25 @@ use std::time::Duration;
 
 use perfset_core::{Guid, Status};
 
-/// Result of a function that fills a buffer.
+/// Result of a Windows function that fills a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FillResult {
-    /// Code that the function returned.
+    /// Status code that the Windows function returned.
     pub status: Status,
-    /// Number of GUIDs or bytes that the function reports as written or needed. Must not be trusted.
+    /// Number of GUIDs or bytes that the Windows function reports as written or needed. Must not be trusted.
     pub actual: u32,
 }
 
 impl FillResult {
-    /// Returns the result of a failure, without a size.
+    /// Returns the result of a failed function, without a size.
     #[must_use]
     pub const fn failed(status: Status) -> Self {
         Self { status, actual: 0 }
     }
 }
 
-/// Query handle: an opaque number, which is valid only for the functions that returned it. Any other number, and a
-/// closed handle, gives [`Status::ERROR_INVALID_HANDLE`].
+/// Handle of a PerfLib query: an opaque number, which is valid only for the functions that returned it. Any other
+/// number, and a closed handle, gives [`Status::ERROR_INVALID_HANDLE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RawQuery(pub usize);
 
@@ -51,14 +52,14 @@ pub trait PerfLib: Debug + Send + Sync {
     #[doc(alias = "PerfEnumerateCounterSetInstances")]
     fn enumerate_instances(&self, counterset: &Guid, instances: &mut [u8]) -> FillResult;
 
-    /// Opens an empty query.
+    /// Opens an empty PerfLib query.
     ///
     /// # Errors
     /// The function's code.
     #[doc(alias = "PerfOpenQueryHandle")]
     fn open_query(&self) -> Result<RawQuery, Status>;
 
-    /// Closes a query and its handle.
+    /// Closes a PerfLib query and its handle.
     #[doc(alias = "PerfCloseQueryHandle")]
     fn close_query(&self, query: RawQuery) -> Status;
 
@@ -70,11 +71,11 @@ pub trait PerfLib: Debug + Send + Sync {
     #[doc(alias = "PerfDeleteCounters")]
     fn delete_counters(&self, query: RawQuery, identifiers: &mut [u8]) -> Status;
 
-    /// Writes the entries of a query, each with the index of its result.
+    /// Writes the entries of a PerfLib query, each with the index of its result.
     #[doc(alias = "PerfQueryCounterInfo")]
     fn query_info(&self, query: RawQuery, identifiers: &mut [u8]) -> FillResult;
 
-    /// Collects all entries of a query, and writes their block.
+    /// Collects all entries of a PerfLib query, and writes their block.
     #[doc(alias = "PerfQueryCounterData")]
     fn query_data(&self, query: RawQuery, block: &mut [u8]) -> FillResult;
 }
@@ -123,16 +124,16 @@ impl PerfLib for MissingFunctions {
 
 /// Interface to the registry key HKEY_PERFORMANCE_DATA.
 pub trait PerformanceKey: Debug + Send + Sync {
-    /// Reads the value of a name: a PERF_DATA_BLOCK, or a table of names. `actual` is a number of bytes, and has a
-    /// meaning only on success.
+    /// Reads the value of a name of the performance key: a PERF_DATA_BLOCK, or a table of names. `actual` is a number
+    /// of bytes, and has a meaning only on success.
     #[doc(alias = "RegQueryValueEx")]
     fn query_value(&self, name: &str, value: &mut [u8]) -> FillResult;
 
-    /// Releases the resources of the key: the system unloads the providers' libraries.
+    /// Releases the resources of the performance key: the system unloads the providers' libraries.
     #[doc(alias = "RegCloseKey")]
     fn close(&self);
 
-    /// Waits for a pause before the same request is sent again.
+    /// Waits for a pause before the same request is sent to the performance key again.
     fn wait(&self, pause: Duration) {
         thread::sleep(pause);
     }

@@ -39,16 +39,17 @@ pub use functions::{FillResult, MissingFunctions, PerfLib, PerformanceKey, RawQu
 /// Maximum time for a call of a V1 provider's library: the limit that Windows itself has for them.
 const V1_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Settings for reading a machine's counters.
+/// Settings for reading the counters of a Windows machine.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Language of the user: names and help texts are available in it, in addition to English.
     pub language: Language,
-    /// `true` if costly objects are listed too, which may take minutes.
+    /// `true` if costly objects of V1 are listed too, which may take minutes.
     pub is_costly: bool,
 }
 
-/// Creates a machine with the counters of these functions and this key. A counterset that both have is taken from V2.
+/// Creates a machine with the counters of PerfLib's functions and of the performance key. A counterset that both have
+/// is taken from V2.
 #[must_use]
 pub fn machine(
     clock: Box<dyn Clock>,
@@ -63,7 +64,7 @@ pub fn machine(
     machine
 }
 
-/// Creates a machine with the counters of these functions, without V1.
+/// Creates a machine with the counters of PerfLib's functions, without V1.
 #[must_use]
 pub fn machine_of_v2(clock: Box<dyn Clock>, functions: Arc<dyn PerfLib>, language: Language) -> Machine {
     let machine = Machine::new(clock);

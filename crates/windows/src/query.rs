@@ -1,4 +1,4 @@
-//! Owned query handle of PerfLib.
+//! Owned query handle of PerfLib, closed on drop.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use crate::functions::{PerfLib, RawQuery};
 
 const INFO: &str = "PerfQueryCounterInfo";
 
-/// Open query, which is closed when this value is dropped.
+/// Open PerfLib query, which is closed when this value is dropped.
 #[derive(Debug)]
 pub struct OpenQuery {
     functions: Arc<dyn PerfLib>,
     raw: RawQuery,
-    /// Block of the last collection, reused by the next.
+    /// Block of the query's last collection, reused by the next.
     block: Vec<u8>,
 }
 
@@ -28,7 +28,7 @@ impl Drop for OpenQuery {
 }
 
 impl OpenQuery {
-    /// Opens an empty query.
+    /// Opens an empty PerfLib query.
     ///
     /// # Errors
     /// If the system refuses the call.
@@ -39,7 +39,7 @@ impl OpenQuery {
         Ok(Self { functions: Arc::clone(functions), raw, block: Vec::new() })
     }
 
-    /// Adds an entry: counters of a counterset, of all its instances if it has several.
+    /// Adds an entry to the query: counters of a counterset, of all its instances if it has several.
     ///
     /// # Errors
     /// If the system refuses the call.
@@ -72,7 +72,8 @@ impl OpenQuery {
         }
     }
 
-    /// Returns the index of an entry's result in all later blocks. The system alone chooses the order of results.
+    /// Returns the index of a query entry's result in all later blocks. The system alone chooses the order of
+    /// results.
     ///
     /// # Errors
     /// If the system does not list its entries, or this entry is not among them.
@@ -86,7 +87,7 @@ impl OpenQuery {
         index.ok_or_else(|| SourceError::Failed(format!("{INFO}: it does not list the entry").into()))
     }
 
-    /// Returns all entries, each with the index of its result.
+    /// Returns all entries of the query, each with the index of its result.
     ///
     /// # Errors
     /// If the system does not list its entries.
@@ -96,7 +97,7 @@ impl OpenQuery {
         filled(INFO, 1, &mut buffer, &mut ask).map(<[u8]>::to_vec)
     }
 
-    /// Collects all entries, and returns a PERF_DATA_HEADER block that is not checked.
+    /// Collects all entries of the query, and returns a PERF_DATA_HEADER block that is not checked.
     ///
     /// # Errors
     /// If the system returns no block at all.
@@ -105,12 +106,12 @@ impl OpenQuery {
         filled("PerfQueryCounterData", 1, block, &mut |buffer| functions.query_data(*raw, buffer))
     }
 
-    /// Returns the size of the memory that is kept for the next block, in bytes.
+    /// Returns the size of the memory that the query keeps for the next block, in bytes.
     pub fn kept(&self) -> usize {
         self.block.capacity()
     }
 
-    /// Releases the memory for the next block.
+    /// Releases the memory that the query keeps for the next block.
     pub fn keep_nothing(&mut self) {
         self.block = Vec::new();
     }

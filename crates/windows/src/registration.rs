@@ -27,18 +27,18 @@ const ENGLISH_US: Language = Language(0x0409);
 #[derive(Debug)]
 pub struct Registrations {
     functions: Arc<dyn PerfLib>,
-    /// Language of names and help texts, in addition to English.
+    /// Language of counter names and help texts, in addition to English.
     language: Language,
     buffer: Vec<u8>,
 }
 
 impl Registrations {
-    /// Creates a reader for names and help texts in English and in this language.
+    /// Creates a reader of registrations for names and help texts in English and in this language.
     pub fn new(functions: &Arc<dyn PerfLib>, language: Language) -> Self {
         Self { functions: Arc::clone(functions), language, buffer: Vec::new() }
     }
 
-    /// Returns the GUIDs of all countersets.
+    /// Returns the GUIDs of all registered countersets.
     ///
     /// # Errors
     /// If the system does not list them.
@@ -117,7 +117,7 @@ impl Registrations {
         ProviderIdentity { guid: own.map_or(Guid::NIL, Guid::from_wire), name }
     }
 
-    /// Returns names and help texts in the user's language; `None` if that is English.
+    /// Returns names and help texts of a counterset in the user's language; `None` if that is English.
     fn translation(&mut self, guid: Guid, counters: &[Counter]) -> Option<Translation> {
         let language = self.language;
         if language.primary() == Language::ENGLISH.0 {
@@ -135,7 +135,7 @@ impl Registrations {
         Some(Translation { language, name, help, counters: counters.into() })
     }
 
-    /// Returns the text of the first of these requests whose response is not empty.
+    /// Returns the text of a counterset from the first of these requests whose response is not empty.
     fn text(&mut self, guid: Guid, requests: &[(u32, u32)]) -> Option<Text> {
         requests.iter().find_map(|(code, language)| {
             let text = Name::until_nul(self.answer(guid, *code, *language).ok()?).to_string();
@@ -143,8 +143,8 @@ impl Registrations {
         })
     }
 
-    /// Returns the texts of counters from the first of these requests that returns any. If a counter is named twice,
-    /// the first name is used.
+    /// Returns the texts of a counterset's counters from the first of these requests that returns any. If a counter
+    /// is named twice, the first name is used.
     fn texts(&mut self, guid: Guid, requests: &[(u32, u32)]) -> HashMap<CounterId, Text> {
         let texts = requests.iter().find_map(|(code, language)| {
             let block = StringBlock::parse(self.answer(guid, *code, *language).ok()?).ok()?;

@@ -13,14 +13,14 @@ pub struct V2Guids(Arc<Mutex<Sets>>);
 #[derive(Debug, Default)]
 struct Sets {
     guids: HashSet<Guid>,
-    /// Names of the countersets, in lower case.
+    /// Names of V2's countersets, in lower case.
     names: HashSet<String>,
-    /// Number that changes whenever the countersets change.
+    /// Revision of V2's countersets: a number that changes whenever they change.
     revision: u64,
 }
 
 impl V2Guids {
-    /// Replaces the stored countersets by those that are registered now.
+    /// Replaces the stored V2 countersets by those that are registered now.
     pub fn set(&self, catalogue: &Catalogue) {
         let guids = catalogue.countersets.iter().map(|set| set.guid).collect();
         let names = catalogue.countersets.iter().map(|set| set.name.to_lowercase()).collect();
@@ -37,7 +37,7 @@ impl V2Guids {
         sets.guids.contains(&set.guid) || sets.names.contains(&set.name.to_lowercase())
     }
 
-    /// Returns a number that changes whenever the stored countersets change.
+    /// Returns a number that changes whenever the stored V2 countersets change.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.lock().revision

@@ -44,7 +44,7 @@ type Close = unsafe extern "system" fn(*mut c_void) -> u32;
 type Change = unsafe extern "system" fn(*mut c_void, *mut u8, u32) -> u32;
 type Ask = unsafe extern "system" fn(*mut c_void, *mut u8, u32, *mut u32) -> u32;
 
-/// PerfLib's nine functions for consumers, as far as a library has them. The library is never unloaded.
+/// PerfLib's nine functions for consumers, as far as a Windows library has them. The library is never unloaded.
 ///
 /// The library's handles stay in this table. A [`RawQuery`] is a number of this table, so that no function ever gets
 /// a handle that is not open.
@@ -61,7 +61,7 @@ pub struct Library {
     queries: Mutex<Queries>,
 }
 
-/// Handles of open queries, as addresses, by their [`RawQuery`].
+/// Handles of open PerfLib queries, as addresses, by their [`RawQuery`].
 #[derive(Debug, Default)]
 struct Queries {
     open: HashMap<RawQuery, usize>,
@@ -69,7 +69,7 @@ struct Queries {
 }
 
 impl Queries {
-    /// Returns the handle of an open query. It stays open as long as this table is borrowed.
+    /// Returns the handle of an open PerfLib query. It stays open as long as this table is borrowed.
     fn handle(&self, query: RawQuery) -> Option<*mut c_void> {
         self.open.get(&query).copied().map(std::ptr::with_exposed_provenance_mut)
     }
@@ -81,7 +81,7 @@ impl fmt::Debug for Library {
     }
 }
 
-/// Returns a function of a library, with the given type.
+/// Returns a function of a Windows library, with the given type.
 ///
 /// # Safety
 /// The library's function of that name is of that type.
@@ -94,7 +94,7 @@ unsafe fn function<F: Copy>(library: HMODULE, name: &'static [u8]) -> Option<F> 
 }
 
 impl Library {
-    /// Loads the functions of the system's own library.
+    /// Loads PerfLib's functions from the system's own library.
     ///
     /// # Errors
     /// The system's code if the library cannot be loaded.
@@ -103,7 +103,7 @@ impl Library {
         unsafe { Self::load("advapi32.dll".encode_utf16().collect(), LOAD_LIBRARY_SEARCH_SYSTEM32) }
     }
 
-    /// Loads functions of these names from another library, for tests. Its code runs in this process.
+    /// Loads PerfLib's functions from another library, for tests. Its code runs in this process.
     ///
     /// # Safety
     /// The code that the library runs when it is loaded does no harm. The functions under the names of the nine have
@@ -117,6 +117,8 @@ impl Library {
         unsafe { Self::load(path.as_os_str().encode_wide().collect(), 0) }
     }
 
+    /// Loads PerfLib's functions from the library at `path`, with flags of `LoadLibraryExW`.
+    ///
     /// # Safety
     /// As [`at`](Self::at).
     unsafe fn load(mut path: Vec<u16>, flags: u32) -> Result<Self, Status> {
@@ -154,7 +156,7 @@ impl Library {
         self.queries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the names of the functions that the library does not have.
+    /// Returns the names of the PerfLib functions that the library does not have.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
         let all = [
@@ -324,7 +326,7 @@ impl PerformanceKey for HkeyPerformanceData {
     }
 }
 
-/// Clocks of the system.
+/// Clocks of the Windows system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -399,7 +401,7 @@ fn is_wine() -> bool {
     !library.is_null() && unsafe { GetProcAddress(library, c"wine_get_version".as_ptr().cast()) }.is_some()
 }
 
-/// Returns the language of the user.
+/// Returns the language of the Windows user.
 #[must_use]
 pub fn language() -> Language {
     // SAFETY: it takes nothing and cannot fail.
@@ -425,8 +427,8 @@ fn last_error() -> Status {
     Status(u32::from_le_bytes(code.to_le_bytes()))
 }
 
-/// Returns the functions of the system, or, if the environment is trusted, of the library that `PERFSET_PERFLIB`
-/// names. If the library cannot be loaded, all functions return the reason.
+/// Returns PerfLib's functions of the system, or, if the environment is trusted, of the library that
+/// `PERFSET_PERFLIB` names. If the library cannot be loaded, all functions return the reason.
 #[must_use]
 pub fn functions(trusts_environment: bool) -> Arc<dyn PerfLib> {
     let named = std::env::var_os("PERFSET_PERFLIB").filter(|name| trusts_environment && !name.is_empty());

@@ -1,4 +1,4 @@
-//! Provider of the objects of HKEY_PERFORMANCE_DATA.
+//! Provider of the objects of HKEY_PERFORMANCE_DATA (PerfLib V1).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::buffer::value;
 use crate::functions::PerformanceKey;
 use crate::shared::V2Guids;
 
-/// Time for which a list of objects is valid: a new list requires the data of every provider of the machine.
+/// Time for which a list of V1 objects is valid: a new list requires the data of every provider of the machine.
 const PAUSE: Duration = Duration::from_secs(300);
-/// Time to wait after an incomplete list of objects; it doubles with each further one.
+/// Time to wait after an incomplete list of V1 objects; it doubles with each further one.
 const RETRY: Duration = Duration::from_secs(10);
 
 /// Provider of the objects that the performance key has, except those of V2's countersets.
@@ -32,35 +32,35 @@ pub struct V1Provider {
     registered: V2Guids,
     objects: ObjectSets,
     texts: Texts,
-    /// Time until which the list of objects is valid, and the revision of V2's countersets in it.
+    /// Time until which the list of V1 objects is valid, and the revision of V2's countersets in it.
     listed: Option<(Instant, u64)>,
-    /// Time for which the next list of objects is valid if it is incomplete.
+    /// Time for which the next list of V1 objects is valid if it is incomplete.
     retry: Duration,
-    /// Catalogue from the last list of objects that could be read.
+    /// Catalogue from the last list of V1 objects that could be read.
     catalogue: Result<Arc<Catalogue>, SourceError>,
-    /// Problems of each value of the key when it was last read: unusable parts and the reasons.
+    /// Problems of each value of the performance key when it was last read: unusable parts and the reasons.
     troubles: BTreeMap<String, Vec<Text>>,
-    /// Buffer of the last block, reused by the next.
+    /// Buffer of the last V1 block, reused by the next.
     buffer: Vec<u8>,
-    /// Number of query entries for objects.
+    /// Number of query entries for V1 objects.
     entries: usize,
 }
 
-/// Tables of names and help texts.
+/// Tables of V1 names and help texts.
 #[derive(Debug, Default)]
 struct Texts {
     names: TitleNames,
     helps: TitleNames,
-    /// Names in the user's language; empty if that is English.
+    /// Names of V1 counters in the user's language; empty if that is English.
     own_names: TitleNames,
     own_helps: TitleNames,
-    /// Index of each help text, by object and counter. It is mostly the index of the name plus 1. An object itself has
-    /// no counter.
+    /// Title index of each help text, by object and counter. It is mostly the index of the name plus 1. An object
+    /// itself has no counter.
     help_indexes: HashMap<(u32, Option<u32>), u32>,
 }
 
 impl V1Provider {
-    /// Creates a provider of the key's objects, with names in English and in this language.
+    /// Creates a provider of the performance key's objects, with names in English and in this language.
     #[must_use]
     pub fn new(
         key: Arc<dyn PerformanceKey>,
@@ -84,7 +84,7 @@ impl V1Provider {
         }
     }
 
-    /// Updates the catalogue if it is due or V2's countersets have changed.
+    /// Updates the catalogue of V1 objects if it is due or V2's countersets have changed.
     pub fn refresh(&mut self, now: Instant) {
         let revision = self.registered.revision();
         if self.listed.is_some_and(|(until, of)| of == revision && now < until) {
@@ -110,7 +110,7 @@ impl V1Provider {
         }
     }
 
-    /// Reads the list of objects. Returns the catalogue, and `true` if all requests for it succeeded.
+    /// Reads the list of V1 objects. Returns the catalogue, and `true` if all requests for it succeeded.
     fn list(&mut self) -> Result<(Catalogue, bool), SourceError> {
         let global = self.all_objects("Global")?;
         // Before the objects are parsed, because they get their names from these tables.
@@ -136,14 +136,14 @@ impl V1Provider {
         Ok((catalogue, is_whole))
     }
 
-    /// Reads a block of many objects.
+    /// Reads a V1 block of many objects.
     fn all_objects(&mut self, name: &str) -> Result<Vec<u8>, SourceError> {
         let bytes = value(&*self.key, name, std::mem::take(&mut self.buffer))?;
         DataBlock::parse(&bytes).map_err(|error| unreadable(name, &error))?;
         Ok(bytes)
     }
 
-    /// Parses and stores a block of many objects, and adds their indexes to `found`.
+    /// Parses and stores a V1 block of many objects, and adds their title indexes to `found`.
     fn take_listed(
         &mut self,
         name: &str,
@@ -160,7 +160,7 @@ impl V1Provider {
         Ok(())
     }
 
-    /// Parses the block of a value of the key. Unusable parts are left out, and noted.
+    /// Parses the block of a value of the performance key. Unusable parts are left out, and noted.
     fn take(&mut self, name: &str, bytes: Vec<u8>) -> Result<Recording, SourceError> {
         let taken = self.objects.add(bytes, &self.texts.names, Mode::Tolerant);
         let (recording, troubles) = taken.map_err(|error| unreadable(name, &error))?;
@@ -171,7 +171,7 @@ impl V1Provider {
         Ok(recording)
     }
 
-    /// Notes the current problems of a value of the key, in place of those noted before.
+    /// Notes the current problems of a value of the performance key, in place of those noted before.
     fn note(&mut self, name: &str, troubles: Vec<Text>) {
         if troubles.is_empty() {
             self.troubles.remove(name);
@@ -180,8 +180,8 @@ impl V1Provider {
         }
     }
 
-    /// Reads the tables of names and help texts that are available now. Returns `true` if the English tables are. Names
-    /// that every Windows has are known without a table.
+    /// Reads the tables of V1 names and help texts that are available now. Returns `true` if the English tables are.
+    /// Names that every Windows has are known without a table.
     fn read_texts(&mut self) -> bool {
         self.texts.help_indexes.clear();
         let (names, helps) = (self.table("Counter 009"), self.table("Help 009"));
@@ -213,7 +213,7 @@ impl V1Provider {
         is_whole
     }
 
-    /// Reads one table of names or help texts. An invalid pair is skipped, and noted.
+    /// Reads one table of V1 names or help texts. An invalid pair is skipped, and noted.
     fn table(&mut self, name: &str) -> Result<TitleNames, SourceError> {
         let bytes = value(&*self.key, name, Vec::new())?;
         let (names, skipped) = TitleNames::read(NameTable::new(&bytes));
@@ -224,7 +224,7 @@ impl V1Provider {
         Ok(names)
     }
 
-    /// Reads the object of a counterset.
+    /// Reads the V1 object of a counterset.
     fn read(&mut self, counterset: &Guid) -> Result<Recording, SourceError> {
         let set = self.objects.counterset(counterset);
         let index = set.and_then(|set| set.v1_index).ok_or(SourceError::UnknownCounterset(*counterset))?;
@@ -234,7 +234,7 @@ impl V1Provider {
     }
 }
 
-/// Maximum number of problems stored for a value of the key.
+/// Maximum number of problems stored for a value of the performance key.
 const TROUBLES_MOST: usize = 10;
 
 fn unreadable(name: &str, error: &WireError) -> SourceError {
@@ -246,8 +246,8 @@ fn about(name: &str, what: &impl std::fmt::Display) -> String {
     format!("HKEY_PERFORMANCE_DATA \"{name}\": {what}")
 }
 
-/// Returns the name of a language's table: the number of its primary language, except for Chinese and Portuguese, whose
-/// names have the whole number. Source: MS Learn.
+/// Returns the suffix of the name tables of a language: the number of its primary language, except for Chinese and
+/// Portuguese, whose names have the whole number. Source: MS Learn.
 pub fn language_name(language: Language) -> String {
     const CHINESE: u32 = 0x04;
     const PORTUGUESE: u32 = 0x16;

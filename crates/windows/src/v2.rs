@@ -16,12 +16,12 @@ use crate::query::OpenQuery;
 use crate::registration::{Registrations, SOURCE};
 use crate::shared::V2Guids;
 
-/// Time for which a list of countersets is valid.
+/// Time for which a list of V2 countersets is valid.
 const PAUSE: Duration = Duration::from_secs(10);
-/// Time for which a counterset's registration is valid; reading it again takes a call for each counterset.
+/// Time for which a V2 counterset's registration is valid; reading it again takes a call for each counterset.
 const COMPARED: Duration = Duration::from_secs(300);
 
-/// Maximum number of bytes of blocks that are kept for the next collections, for all queries together.
+/// Maximum number of bytes of V2 blocks that are kept for the next collections, for all queries together.
 const KEPT_MOST: usize = 64 << 20;
 
 /// Provider of the countersets that are registered with PerfLib.
@@ -40,24 +40,24 @@ pub struct V2Provider {
     infos: Vec<(Guid, Result<Vec<u8>, SourceError>)>,
     compared: Option<Instant>,
     catalogue: Result<Arc<Catalogue>, SourceError>,
-    /// Registered countersets that cannot be used, with the reasons.
+    /// Registered V2 countersets that cannot be used, with the reasons.
     problems: Vec<Text>,
     queries: HashMap<(Guid, CounterFilter), SystemEntry>,
-    /// Number of query entries for each counterset.
+    /// Number of query entries for each V2 counterset.
     entries: HashMap<Guid, usize>,
     names: Vec<u8>,
 }
 
-/// Entry of a system query that has no other entry.
+/// PerfLib query with a single entry.
 #[derive(Debug)]
 struct SystemEntry {
     query: OpenQuery,
-    /// Index of the entry's result in the block.
+    /// Index of the query entry's result in the block.
     index: u32,
 }
 
 impl V2Provider {
-    /// Creates a provider of the functions' countersets, with names in English and in this language.
+    /// Creates a provider of PerfLib's countersets, with names in English and in this language.
     #[must_use]
     pub fn new(functions: Arc<dyn PerfLib>, language: Language, registered: V2Guids) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl V2Provider {
         }
     }
 
-    /// Updates the catalogue if it is due and registrations have changed.
+    /// Updates the catalogue of V2 countersets if it is due or registrations have changed.
     pub fn refresh(&mut self, now: Instant) {
         let is_within =
             |at: Option<Instant>, pause| at.is_some_and(|at| now.saturating_duration_since(at) < pause);
@@ -116,7 +116,7 @@ impl V2Provider {
         self.catalogue = Ok(Arc::new(catalogue));
     }
 
-    /// Returns the query that requests these counters; opens one if there is none.
+    /// Returns the PerfLib query that requests these counters; opens one if there is none.
     fn asked(&mut self, want: &CollectRequest<'_>) -> Result<&mut SystemEntry, SourceError> {
         let (guid, counter) = key_of(want);
         if !self.queries.contains_key(&(guid, counter)) {
@@ -128,8 +128,8 @@ impl V2Provider {
         self.queries.get_mut(&(guid, counter)).ok_or(SourceError::UnknownCounterset(guid))
     }
 
-    /// Collects the requested counters once. A query that turns out to be broken is closed: the next collection opens
-    /// another.
+    /// Collects the requested V2 counters once. A query that turns out to be broken is closed: the next collection
+    /// opens another.
     fn collect_once(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         let SystemEntry { query, index } = self.asked(want)?;
         let before = query.kept();
@@ -149,7 +149,7 @@ impl V2Provider {
         done
     }
 
-    /// Returns the size of the memory that all queries keep, in bytes.
+    /// Returns the size of the memory that all PerfLib queries keep, in bytes.
     fn kept(&self) -> usize {
         self.queries.values().map(|asked| asked.query.kept()).fold(0, usize::saturating_add)
     }
@@ -190,8 +190,8 @@ impl Provider for V2Provider {
         Status::ERROR_SUCCESS
     }
 
-    /// Collects counters, and tries once more if the query was open and is broken, because the service or the provider
-    /// behind it has restarted.
+    /// Collects V2 counters, and tries once more if the query was open and is broken, because the service or the
+    /// provider behind it has restarted.
     fn collect(&mut self, want: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         let was_open = self.queries.contains_key(&key_of(want));
         match self.collect_once(want, rows) {
@@ -205,7 +205,7 @@ impl Provider for V2Provider {
     }
 }
 
-/// Returns the counterset and the counters to request from the system: the only counter, or all.
+/// Returns the V2 counterset and the counters to request from the system: the only counter, or all.
 fn key_of(want: &CollectRequest<'_>) -> (Guid, CounterFilter) {
     let counter = match want.counters {
         [one] => CounterFilter::One(*one),
@@ -214,15 +214,15 @@ fn key_of(want: &CollectRequest<'_>) -> (Guid, CounterFilter) {
     (want.counterset.guid, counter)
 }
 
-/// Returns `true` if a new query may succeed where this one fails: its handle is not valid any more, or the system does
-/// not know an entry that it accepted.
+/// Returns `true` if a new PerfLib query may succeed although this one fails: its handle is not valid any more, or
+/// the system does not know an entry that it accepted.
 fn is_broken(error: &SourceError) -> bool {
     let status = error.status();
     is_closed(status)
         || matches!(status, Status::ERROR_WMI_GUID_NOT_FOUND | Status::ERROR_WMI_ITEMID_NOT_FOUND)
 }
 
-/// Fills rows from one result of a block.
+/// Fills rows from one result of a V2 block.
 ///
 /// # Errors
 /// If the result is a failure, or the block cannot be read.
@@ -286,11 +286,12 @@ fn table_rows(
     Ok(())
 }
 
-/// Indexes of the columns that the values of a row belong to.
+/// Indexes of the requested columns to which the values of a V2 row belong.
 struct ColumnMap(Vec<Option<usize>>);
 
 impl ColumnMap {
-    /// Creates the mapping for values in the order of `ids`. A column without a value gets a reason for that.
+    /// Creates the mapping of columns for values in the order of `ids`. A column without a value gets a reason for
+    /// that.
     fn new(want: &CollectRequest<'_>, ids: impl Iterator<Item = CounterId>, rows: &mut Rows) -> Self {
         let places: HashMap<CounterId, usize> =
             want.counters.iter().enumerate().map(|(column, id)| (*id, column)).collect();

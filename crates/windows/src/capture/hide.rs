@@ -1,4 +1,4 @@
-//! Hiding of names in a capture.
+//! Hiding of instance names in a capture.
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::ControlFlow;
@@ -19,13 +19,13 @@ use perfset_core::wire::WireError;
 pub struct NameMask(RandomState);
 
 impl NameMask {
-    /// Creates a mask with new random letters.
+    /// Creates a mask of instance names with new random letters.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Replaces the names in a list of instances.
+    /// Replaces the instance names in a list of instances.
     ///
     /// # Errors
     /// The first data that cannot be parsed: this and everything behind it is zeros.
@@ -33,7 +33,7 @@ impl NameMask {
         self.tell(list, |bytes, visit| v2::visit(BlockFormat::Instances, bytes, visit))
     }
 
-    /// Replaces the names in a PERF_DATA_HEADER block.
+    /// Replaces the instance names in a PERF_DATA_HEADER block.
     ///
     /// # Errors
     /// As [`in_list`](Self::in_list).
@@ -41,7 +41,7 @@ impl NameMask {
         self.tell(block, |bytes, visit| v2::visit(BlockFormat::Data, bytes, visit))
     }
 
-    /// Replaces the names in a PERF_DATA_BLOCK.
+    /// Replaces the instance names in a PERF_DATA_BLOCK.
     ///
     /// # Errors
     /// The first data that cannot be parsed: an object, of which only the length is left, or the rest of its
@@ -71,7 +71,7 @@ impl NameMask {
         first
     }
 
-    /// Replaces names in a block and sets all bytes to 0, except for the fields that `walk` visits.
+    /// Replaces the instance names in a block and sets all bytes to 0, except for the fields that `walk` visits.
     fn tell(
         &self,
         bytes: &mut [u8],
@@ -108,7 +108,7 @@ impl NameMask {
         walked
     }
 
-    /// Returns the letters that replace a name, in units of `unit` bytes.
+    /// Returns the letters that replace an instance name, in units of `unit` bytes.
     fn name(&self, name: &[u8], unit: usize) -> Vec<u8> {
         let mut name = name.to_vec();
         if is_told(&name, unit) {
@@ -128,7 +128,7 @@ impl NameMask {
     }
 }
 
-/// Returns the size of a number field in bytes; 0 for a text, and for a field without a meaning.
+/// Returns the size of a block's number field in bytes; 0 for a text, and for a field without a meaning.
 fn width(value: FieldValue<'_>) -> usize {
     match value {
         FieldValue::U32(_)
@@ -148,7 +148,7 @@ fn width(value: FieldValue<'_>) -> usize {
     }
 }
 
-/// Returns `true` if a name reveals nothing: it consists only of digits, commas and names of totals.
+/// Returns `true` if an instance name reveals nothing: it consists only of digits, commas and names of totals.
 fn is_told(name: &[u8], unit: usize) -> bool {
     let text = match unit {
         1 => name.iter().copied().map(char::from).collect(),

@@ -1,5 +1,5 @@
-//! Capture of a machine's counters in one directory: the responses of its functions and its key, byte for byte, to be
-//! sent and replayed.
+//! Capture of a Windows machine's counters in one directory: the responses of its functions and its performance key,
+//! byte for byte, to be sent and replayed.
 //!
 //! **Format**: `manifest.txt` has a line for each request: the code of the response, the request, and the location of
 //! the response, by file, offset and length. The other files contain only responses, one after the other. Only names
@@ -32,23 +32,23 @@ use crate::v1::language_name;
 pub use hide::NameMask;
 pub use replay::CaptureReplay;
 
-/// Names of the files with the captured responses.
+/// Name of the file with the captured registrations; the files of other captured responses follow.
 const REGISTRATIONS: &str = "registrations.bin";
 const QUERY: &str = "query.bin";
 const V1: &str = "v1.bin";
 
-/// First line of every manifest.
+/// First line of the manifest of every capture.
 const FIRST_LINE: &str = "perfset capture 1";
 const MANIFEST: &str = "manifest.txt";
 
-/// Settings of a capture.
+/// Settings of a capture of a machine's counters.
 #[derive(Clone, Debug)]
 pub struct CaptureOptions {
-    /// Name of the capturing program and of its system, for users.
+    /// Name of the program that captures and of its system, for users.
     pub by: String,
-    /// Language in which names are captured, in addition to English.
+    /// Language in which names of counters are captured, in addition to English.
     pub language: Language,
-    /// `true` if names of instances are replaced by random letters.
+    /// `true` if names of instances are replaced by random letters in the capture.
     pub hide_instances: bool,
     /// `true` if costly objects are captured too, which may take minutes.
     pub is_costly: bool,
@@ -59,14 +59,14 @@ pub struct CaptureOptions {
     pub deadline: Duration,
 }
 
-/// Numbers of captured requests and responses.
+/// Numbers of the requests that a capture sent and the responses it got.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Captures {
-    /// Number of requests to the machine.
+    /// Number of requests that the capture sent to the machine.
     pub requests: usize,
-    /// Number of requests that succeeded.
+    /// Number of the capture's requests that succeeded.
     pub answered: usize,
-    /// Number of bytes of the responses.
+    /// Number of bytes of the captured responses.
     pub bytes: u64,
 }
 
@@ -121,8 +121,8 @@ pub fn write(
     Ok(writer.captures)
 }
 
-/// Creates a directory for a capture that other users cannot read, if the system has permissions for that: it contains
-/// names of processes.
+/// Creates a directory for a capture that other users cannot read, if the system has permissions for that: it
+/// contains names of processes.
 fn create_folder(folder: &Path) -> io::Result<()> {
     #[cfg_attr(not(unix), expect(unused_mut, reason = "Windows has no mode: who may read is inherited"))]
     let mut builder = DirBuilder::new();
@@ -131,7 +131,7 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Creates a file with permissions like [`create_folder`]'s.
+/// Creates a file of a capture with permissions like [`create_folder`]'s.
 fn create(file: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -140,13 +140,13 @@ fn create(file: &Path) -> io::Result<File> {
     options.open(file)
 }
 
-/// Response of the machine, or the error that it returned.
+/// Response of the captured machine, or the error that it returned.
 type Answer = Result<Vec<u8>, SourceError>;
 
 struct CaptureWriter<'a> {
     folder: &'a Path,
     manifest: File,
-    /// Files of responses, with their lengths.
+    /// Files of captured responses, with their lengths.
     answers: BTreeMap<&'static str, (File, u64)>,
     hidden: Option<NameMask>,
     /// Performance key; `None` after a request to it took too long: a thread still uses it, and no other may.
@@ -167,12 +167,12 @@ impl CaptureWriter<'_> {
         self.manifest.write_all(format!("{line}\n").as_bytes())
     }
 
-    /// Notes in the manifest that a part of a response was replaced by zeros because it cannot be parsed.
+    /// Notes in the manifest that a part of a captured response was replaced by zeros because it cannot be parsed.
     fn blanked(&mut self, question: &str, why: &WireError) -> io::Result<()> {
         self.say("blanked", &format!("{question}: {why}, and what cannot be read without it"))
     }
 
-    /// Returns a response with its instance names replaced, if they are to be hidden.
+    /// Returns a captured response with its instance names replaced, if they are to be hidden.
     fn hidden(
         &mut self,
         question: &str,
@@ -187,7 +187,7 @@ impl CaptureWriter<'_> {
         Ok(answer)
     }
 
-    /// Writes a response, or the error that the machine returned instead.
+    /// Writes a captured response, or the error that the machine returned instead.
     fn answer(&mut self, question: &str, file: &'static str, answer: Answer) -> io::Result<()> {
         self.captures.requests = self.captures.requests.saturating_add(1);
         let bytes = match answer {
@@ -209,8 +209,8 @@ impl CaptureWriter<'_> {
         Ok(())
     }
 
-    /// Returns a value of the key, requested on a separate thread: other vendors' libraries respond, and one may
-    /// hang.
+    /// Returns a value of the performance key, requested on a separate thread: other vendors' libraries respond, and
+    /// one may hang.
     fn value(&mut self, name: &str, deadline: Duration) -> io::Result<Answer> {
         let Some(key) = self.key.take() else { return Ok(Err(SourceError::Late)) };
         let (sender, answer) = channel();
@@ -296,7 +296,7 @@ impl CaptureWriter<'_> {
         Ok(Some(query))
     }
 
-    /// Captures the tables of names and help texts.
+    /// Captures the tables of counter names and help texts.
     fn tables(&mut self, language: Language) -> io::Result<()> {
         let mut languages = vec!["009".to_owned(), language_name(language)];
         languages.dedup();

@@ -1,4 +1,4 @@
-//! Replay of a capture: a captured directory in place of the functions and the key that responded.
+//! Replay of a capture: a captured directory replaces the functions and the performance key that responded.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -23,13 +23,13 @@ use crate::{Settings, register_v2_before};
 
 /// Maximum size of a file of a capture, in bytes.
 const FILE_MOST: u64 = 512 << 20;
-/// Maximum size of the manifest in bytes; a counterset takes some 1,700 of them.
+/// Maximum size of a capture's manifest in bytes; a counterset takes some 1,700 of them.
 const MANIFEST_MOST: u64 = 4 << 20;
-/// Maximum number of countersets; no machine has more.
+/// Maximum number of countersets in a capture; no machine has more.
 const COUNTERSETS_MOST: usize = 65_536;
 const ERROR_FILE_NOT_FOUND: Status = Status(2);
 
-/// Captured responses of a machine.
+/// Replay of a capture: the captured responses of a machine.
 ///
 /// The first collection of a counterset returns the first sample, the second and all later ones the second. When no
 /// query uses the counterset any more, collections begin again with the first sample.
@@ -71,7 +71,7 @@ struct Query {
 }
 
 impl CaptureReplay {
-    /// Reads a captured directory.
+    /// Reads a captured directory and checks its manifest.
     ///
     /// # Errors
     /// If the directory cannot be read, is not a capture, or is larger than any capture.
@@ -140,7 +140,7 @@ impl CaptureReplay {
         captured.map_or_else(|error| nothing(&error.to_string()), |captured| captured.machine())
     }
 
-    /// Returns the program that captured this, and its system.
+    /// Returns the name of the program that made the capture, and of its system.
     #[must_use]
     pub fn by(&self) -> &str {
         &self.0.by
@@ -175,7 +175,7 @@ impl CaptureReplay {
         }
     }
 
-    /// Returns the error code of a captured request; `None` if it succeeded.
+    /// Returns the error code that a captured request got; `None` if the request succeeded.
     fn failed(&self, question: &str) -> Option<Status> {
         match self.0.answers.get(question) {
             Some(CapturedResponse::Failed(status)) => Some(*status),
@@ -189,8 +189,8 @@ impl CaptureReplay {
         if number > 0 { answer.or_else(|_| self.answer(&format!("{what} 0"))) } else { answer }
     }
 
-    /// Returns a captured sample of objects that contains this object; a sample of the costly objects, if only they
-    /// contain it.
+    /// Returns a captured sample of objects that contains the object with this title index; a sample of the costly
+    /// objects, if only they contain it.
     fn sample_with(&self, index: &str, number: usize) -> Result<&[u8], Status> {
         let index = index.parse().map_err(|_| ERROR_FILE_NOT_FOUND)?;
         let costly = self.sample("Costly", number).ok();
@@ -217,7 +217,7 @@ impl CaptureReplay {
     }
 }
 
-/// Creates a machine without counters that reports the reason.
+/// Creates a machine without counters that reports the reason for that.
 fn nothing(why: &str) -> Machine {
     struct Nothing(SourceError);
 
@@ -385,12 +385,12 @@ impl PerformanceKey for CaptureReplay {
     fn close(&self) {}
 }
 
-/// Provider of the objects of a capture. The key gets the same request for a list of instances as for a collection;
-/// only this provider knows which of them takes a sample.
+/// Provider of the objects of a capture. The performance key gets the same request for a list of instances as for a
+/// collection; only this provider knows which of them takes a sample.
 struct CapturedObjects {
     v1: V1Provider,
     captured: CaptureReplay,
-    /// Number of query entries for each counterset, and the counterset's title index once it was collected.
+    /// Number of query entries for each captured counterset, and the counterset's title index once it was collected.
     entries: HashMap<Guid, (usize, Option<u32>)>,
 }
 

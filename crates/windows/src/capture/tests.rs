@@ -1,4 +1,4 @@
-//! Captures, written and replayed: whole, hidden, damaged.
+//! Tests of captures: written and replayed, with hidden names, and damaged.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::emulated;
 use crate::functions::FillResult;
 use crate::tests::{Vista, rows, script, testdata};
 
-/// Directory of one test, removed after it.
+/// Directory for the capture of one test, removed after it.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -43,7 +43,7 @@ fn options(hide_instances: bool) -> CaptureOptions {
     }
 }
 
-/// Captures the scripted machine, and a key with a real Windows' blocks.
+/// Captures the scripted machine, and a performance key with blocks of a real Windows.
 fn captured(name: &str, hide_instances: bool) -> (Scratch, Captures) {
     captured_of(name, hide_instances, Arc::new(Arc::new(Vista::default())))
 }
@@ -93,8 +93,8 @@ fn write_again(scratch: &Scratch) -> io::Result<Captures> {
     write(&scratch.0, &functions, &key, &options(false))
 }
 
-/// The first collection is the first sample, the second the second, whatever was listed before; and again so after
-/// a time without requests. A counter that was not captured alone is there alone.
+/// Checks that the first collection is the first sample, the second the second, whatever was listed before; and also
+/// after a time without requests. A counter that was not captured alone is returned alone.
 #[test]
 fn samples_follow_each_other() {
     let (scratch, _) = captured("samples", false);
@@ -124,10 +124,10 @@ fn samples_follow_each_other() {
     }
 }
 
-/// What is costly is listed with the rest, and collected from where it is.
+/// Checks that costly objects are listed with the rest, and collected from the value that has them.
 #[test]
 fn costly_objects_are_replayed() {
-    /// A key whose only object costs much: all others are empty.
+    /// Performance key whose only object costs much: all other values are empty.
     #[derive(Debug)]
     struct Costly(Arc<Vista>);
 
@@ -154,7 +154,7 @@ fn costly_objects_are_replayed() {
     assert!(found.len() == 9 && found.iter().all(|row| row.contains('=')), "{found:?}");
 }
 
-/// Nothing is lost on the way.
+/// Checks that a capture of a replayed capture has the same responses.
 #[test]
 fn a_capture_of_a_capture_has_the_same_answers() {
     let (first, captures) = captured("first", false);
@@ -210,7 +210,7 @@ fn put(bytes: &mut [u8], at: usize, text: &str) {
     bytes[at..at + text.len()].copy_from_slice(&text);
 }
 
-/// A list of the instances SECRET and b, and a block of them.
+/// Returns the responses of two functions: a list of the instances SECRET and b, and a block of them.
 fn v2_answers() -> [Vec<u8>; 2] {
     let (machine, scripts) = script();
     scripts[1].with(|script| script.rows[0].0 = "SECRET");
@@ -226,14 +226,14 @@ fn v2_answers() -> [Vec<u8>; 2] {
 
 type Hide = fn(&NameMask, &mut [u8]) -> Result<(), WireError>;
 
-/// What is left of an answer that was changed, and the first that could not be read.
+/// Returns the bytes that remain of a changed response after hiding, and the first field that could not be read.
 fn left(mut bytes: Vec<u8>, hide: Hide, change: impl FnOnce(&mut [u8])) -> (Vec<u8>, Option<&'static str>) {
     change(&mut bytes);
     let end = hide(&NameMask::new(), &mut bytes);
     (bytes, end.err().map(|error| error.what))
 }
 
-/// An answer that cannot be read to its end, or says more than it should, tells no name either.
+/// Checks that a response reveals no name either if it cannot be read to its end, or contains more than it should.
 #[test]
 fn names_in_unusual_places_are_hidden() {
     let [list, block] = v2_answers();
@@ -266,7 +266,7 @@ fn names_in_unusual_places_are_hidden() {
     assert!(!has(&bytes, "VAL"));
 }
 
-/// A key whose answers are changed.
+/// Performance key whose responses are changed.
 #[derive(Debug)]
 struct Changed(Arc<Vista>, fn(&str, &mut [u8]));
 
@@ -282,7 +282,7 @@ impl PerformanceKey for Changed {
     fn close(&self) {}
 }
 
-/// Data that no reader can parse are blanked, and the capture notes it.
+/// Checks that data that no reader can parse are blanked, and that the capture notes it.
 #[test]
 fn unreadable_block_is_blanked_and_noted() {
     let signature = |name: &str, value: &mut [u8]| {
@@ -300,7 +300,8 @@ fn unreadable_block_is_blanked_and_noted() {
     assert!(CaptureReplay::open(&folder.0).is_ok());
 }
 
-/// Data received until then are in the capture. The key is not closed, because a call on it is still running.
+/// Checks that data received before a call hangs are in the capture. The key is not closed, because a call on it is
+/// still running.
 #[test]
 fn a_key_that_hangs_is_given_up() {
     #[derive(Debug)]
@@ -328,7 +329,7 @@ fn a_key_that_hangs_is_given_up() {
     assert_eq!(CaptureReplay::open(&folder.0).unwrap().machine().countersets().len(), 3);
 }
 
-/// No other user can read the names of processes. Data captured before an error are kept.
+/// Checks that no other user can read the names of processes, and that data captured before an error are kept.
 #[cfg(unix)]
 #[test]
 fn a_capture_is_private_and_grows() {
@@ -413,7 +414,7 @@ fn names_in_unusual_places_of_v1_are_hidden() {
     assert_eq!(left(global(), machine, |bytes| none(bytes, 12)).1, Some("PERF_DATA_BLOCK.Version"));
 }
 
-/// Everything of a capture, for people and for comparison.
+/// Returns the contents of a capture as text, for people and for comparison.
 fn told(folder: &Path) -> String {
     let captured = match CaptureReplay::open(folder) {
         Ok(captured) => captured,
@@ -536,7 +537,7 @@ fn damaged_manifests() {
     }
 }
 
-/// Any byte of the answers may be another, and any of the files may be cut.
+/// Checks captures in which any byte of the responses is changed, and any file is cut.
 #[test]
 fn damaged_answers() {
     let (scratch, _) = captured("changed", false);

@@ -1,4 +1,4 @@
-//! Sizes and codes, true and not.
+//! Tests of the sizes and codes that Windows' functions return, correct and wrong.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use super::{Changed, MULTI, NoObjects, SINGLE, TOTALS, over, rows, script};
 use crate::buffer::{filled, value};
 use crate::functions::{FillResult, PerformanceKey};
 
-/// What the counterset gives when one function always answers so.
+/// Returns the rows of a counterset when one function always returns a changed response.
 fn answered(
     wanted: &'static str,
     lie: impl Fn(&mut FillResult, &mut [u8]) + Send + Sync + 'static,
@@ -98,7 +98,7 @@ fn sizes_and_codes_are_not_believed() {
     }
 }
 
-/// A key that follows a script of codes, and then answers.
+/// Performance key that returns a script of codes, and then responds.
 #[derive(Debug)]
 struct Stubborn {
     codes: Mutex<Vec<u32>>,
@@ -155,7 +155,7 @@ fn a_key_that_is_busy_is_asked_again() {
     );
 }
 
-/// Says that it wrote as much as there is room for, and wrote nothing.
+/// Performance key that reports a buffer as written to its end, and writes nothing.
 #[derive(Debug)]
 struct Silent;
 
@@ -200,7 +200,7 @@ fn endlessly_growing_value_is_limited_and_freed() {
     }
 }
 
-/// Three countersets whose blocks are said to have 30 MiB each: two of them keep their memory.
+/// Checks the memory of three countersets whose blocks are reported to have 30 MiB each: two of them keep theirs.
 #[test]
 fn all_queries_together_keep_a_bounded_memory() {
     const LARGE: usize = 30 << 20;

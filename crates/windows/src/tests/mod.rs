@@ -1,4 +1,4 @@
-//! Correct and wrong responses of the system: an emulated PerfLib, whose responses the tests change.
+//! Tests with correct and wrong responses of the system: an emulated PerfLib, whose responses the tests change.
 
 mod growing;
 mod v1;
@@ -52,7 +52,8 @@ fn set(guid: Guid, name: &'static str, instance_type: InstanceType) -> Counterse
         .translations([german])
 }
 
-/// A machine with one counterset of each instance type. All have row `a`; all except the single one have row `b`.
+/// Returns a machine with one counterset of each instance type. All have row `a`; all except the single one have row
+/// `b`.
 pub fn script() -> (Machine, Vec<Scripted>) {
     let machine = Machine::bare(Box::new(FixedClock::default()));
     let mut scripts = Vec::new();
@@ -74,14 +75,14 @@ pub fn script() -> (Machine, Vec<Scripted>) {
     (machine, scripts)
 }
 
-/// What is done to an answer: by the function's name, its code and size, and the buffer.
+/// Function that changes a response: by the function's name, its code and size, and the buffer.
 type Change = dyn Fn(&'static str, &mut FillResult, &mut [u8]) + Send + Sync;
 
-/// Functions whose answers are changed.
+/// PerfLib's functions with changed responses.
 struct Changed {
     inner: emulated::EmulatedPerfLib,
     change: Box<Change>,
-    /// The handles that are open.
+    /// Handles of the queries that are open.
     open: Arc<Mutex<BTreeSet<usize>>>,
 }
 
@@ -157,7 +158,7 @@ impl PerfLib for Changed {
     }
 }
 
-/// A key without any objects.
+/// Performance key without any objects.
 #[derive(Debug, Default)]
 pub struct NoObjects;
 
@@ -174,7 +175,7 @@ fn over(functions: impl PerfLib + 'static, key: impl PerformanceKey + 'static, l
     machine(Box::new(FixedClock::default()), Arc::new(functions), Arc::new(key), &settings)
 }
 
-/// Everything of a counterset: names, ids and raw values, or why not.
+/// Returns the rows of a counterset as texts: names, ids and raw values, or the reason for a missing value.
 pub fn rows(machine: &Machine, guid: Guid, counters: &[u32]) -> Vec<String> {
     let mut query = machine.query();
     let is_multiple = machine.counterset(&guid).is_ok_and(|set| set.instance_type.is_multiple());
@@ -285,7 +286,7 @@ fn texts_are_there_in_the_users_language() {
     assert_eq!(names[1], (CounterId(3), Some("Posten".into())));
 }
 
-/// The system's own entries stand before ours, and it lists ours in whatever order.
+/// Checks that a result is found by its index: the system's own entries precede ours, which it lists in any order.
 #[test]
 fn a_result_is_found_by_the_index_that_the_system_says() {
     let (machine, _scripts) = script();
@@ -332,7 +333,7 @@ pub fn testdata(name: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Blocks of a real Windows, as its key gives them: each object's next sample at each query.
+/// Performance key with blocks of a real Windows: each object's next sample at each query.
 #[derive(Debug, Default)]
 pub struct Vista {
     requests: Mutex<Vec<String>>,
@@ -390,7 +391,7 @@ impl PerformanceKey for Arc<Vista> {
     }
 }
 
-/// The same values as from the recorded blocks, and of all objects only the one that is asked is read.
+/// Checks that values are the same as from the recorded blocks, and that only the requested object is read.
 #[test]
 fn objects_of_a_real_windows() {
     let vista = Arc::new(Vista::default());
@@ -462,7 +463,7 @@ fn a_v1_provider_that_writes_nonsense() {
     }
 }
 
-/// Every function's answer with any byte changed, cut anywhere, or made up.
+/// Checks every function's response with any byte changed, or cut anywhere.
 fn check_damage(wanted: usize, at: usize, with: u8, cut: Option<usize>) {
     const FUNCTIONS: [&str; 13] =
         ["enumerate", "1", "3", "4", "5", "6", "7", "8", "9", "10", "instances", "info", "data"];
@@ -521,7 +522,7 @@ proptest! {
     }
 }
 
-/// Fuzzing begins with true answers, in the order in which they are asked. `UPDATE_SNAPSHOTS=1` writes them.
+/// Checks the seed of fuzzing: correct responses, in the order of the requests. `UPDATE_SNAPSHOTS=1` writes them.
 #[test]
 fn the_seed_of_fuzzing() {
     let recorded = Arc::new(Mutex::new(Vec::new()));
@@ -552,7 +553,7 @@ fn the_seed_of_fuzzing() {
     assert!(std::fs::read(&file).unwrap_or_default() == *seed, "UPDATE_SNAPSHOTS=1 cargo test writes it");
 }
 
-/// The tables' texts in a language other than English.
+/// Checks the name tables' texts in a language other than English.
 #[test]
 fn name_tables_in_the_users_language() {
     let (machine, _scripts) = script();

@@ -1,4 +1,4 @@
-//! A performance key that does not give all that it should.
+//! Tests of V1 with a performance key that does not return all that it should.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -17,7 +17,7 @@ use crate::v1::V1Provider;
 
 type Answers = dyn Fn(&str, Vec<u8>) -> Result<Vec<u8>, u32> + Send + Sync;
 
-/// A real Windows' values, changed on their way.
+/// Performance key that returns the values of a real Windows, changed by a function.
 struct Altered {
     answers: Box<Answers>,
     requests: Mutex<Vec<String>>,
@@ -34,7 +34,8 @@ impl Altered {
         Arc::new(Self { answers: Box::new(answers), requests: Mutex::default() })
     }
 
-    /// How often a value was asked since this was asked last; calls with too small a buffer are none.
+    /// Returns the number of reads of a value since the last call of this function; reads with too small a buffer do
+    /// not count.
     fn asked(&self, name: &str) -> usize {
         let mut requests = self.requests.lock().unwrap();
         let before = requests.len();
@@ -68,7 +69,7 @@ fn machine(key: &Arc<Altered>) -> Machine {
     over(MissingFunctions(Status::ERROR_CALL_NOT_IMPLEMENTED), Arc::clone(key), 0x0409)
 }
 
-/// What V1 says that it cannot use.
+/// Returns the problems that a machine reports about V1.
 fn problems(machine: &Machine) -> Vec<String> {
     let all = machine.problems();
     all.iter().map(ToString::to_string).filter(|problem| !problem.contains("PerfEnumerate")).collect()
@@ -138,7 +139,7 @@ fn costly_objects_that_are_not_there_take_no_others_away() {
     assert_eq!(key.asked("Global"), 1);
 }
 
-/// A provider of a key that fails as long as it is told to.
+/// V1 provider over a performance key that fails as long as a code is set.
 struct Failing {
     v1: V1Provider,
     key: Arc<Altered>,
@@ -148,7 +149,7 @@ struct Failing {
 }
 
 impl Failing {
-    /// The values whose names begin so fail, at first with that code.
+    /// Creates a provider whose values with names that begin with `values` fail, at first with that code.
     fn new(values: &'static str, code: u32) -> Self {
         let code = Arc::new(AtomicU32::new(code));
         let now = Arc::clone(&code);
@@ -163,8 +164,8 @@ impl Failing {
         Self { v1, key, code, registered, start }
     }
 
-    /// Returns the number of countersets after this number of seconds, or the error; and how often all objects were
-    /// requested.
+    /// Returns the number of countersets after this number of seconds, or the error, and the number of requests for
+    /// all objects.
     fn listed(&mut self, seconds: u64) -> (Result<usize, String>, usize) {
         self.key.asked("Global");
         self.v1.refresh(self.start + Duration::from_secs(seconds));
@@ -193,7 +194,7 @@ fn a_list_that_could_not_be_had_is_tried_again_soon_and_the_last_one_stays() {
     assert_eq!(failing.v1.problems(), [""; 0]);
 }
 
-/// A list that lacks something is tried again, less and less often.
+/// Checks that an incomplete list of objects is requested again, at growing intervals.
 #[test]
 fn missing_object_is_retried_with_backoff() {
     let mut failing = Failing::new("Counter", 170);
@@ -205,7 +206,7 @@ fn missing_object_is_retried_with_backoff() {
     assert_eq!(failing.v1.problems(), [""; 0]);
 }
 
-/// Objects that were listed before their names could be read have the right ones afterwards.
+/// Checks that objects that were listed before their names could be read have the right names afterwards.
 #[test]
 fn names_that_come_later_are_taken_over() {
     let is_there = Arc::new(AtomicBool::new(false));
@@ -228,7 +229,7 @@ fn names_that_come_later_are_taken_over() {
     assert_ne!(after, before);
 }
 
-/// V2 that fails again and again leaves V1 alone; one that has other countersets does not.
+/// Checks that V2 that fails again and again does not change V1, and that new countersets of V2 do.
 #[test]
 fn objects_are_listed_anew_if_v2_has_others() {
     let mut failing = Failing::new("", 0);

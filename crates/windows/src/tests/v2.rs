@@ -1,4 +1,4 @@
-//! Queries and registrations that do not stay what they were.
+//! Tests of V2 queries and registrations that change while they are used.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -12,8 +12,8 @@ use crate::functions::FillResult;
 use crate::shared::V2Guids;
 use crate::v2::V2Provider;
 
-/// What three collections of one counter give when the second one's answer is changed, and how many queries were
-/// opened.
+/// Returns the values of three collections of one counter when the second response is changed, and the number of
+/// queries that were opened.
 fn second_is(lie: impl Fn(&mut FillResult, &mut [u8]) + Send + Sync + 'static) -> (Vec<String>, usize) {
     let (machine, _scripts) = script();
     let collected = AtomicU32::new(0);
@@ -41,7 +41,7 @@ fn second_is(lie: impl Fn(&mut FillResult, &mut [u8]) + Send + Sync + 'static) -
     (values, *open.last().unwrap()) // they are numbered
 }
 
-/// A block whose one result is an error of that code.
+/// Writes a block whose one result is an error with that code.
 fn result_of(code: u32, filled: &mut FillResult, block: &mut [u8]) {
     block[..4].copy_from_slice(&64_u32.to_le_bytes());
     block[48..].fill(0);
@@ -88,11 +88,11 @@ fn a_registration_is_of_the_counterset_that_was_asked() {
     );
 }
 
-/// The functions over [`script`], where another provider may register [`MULTI`] again, with other counters.
+/// V2 provider over [`script`]'s functions, where another provider may register [`MULTI`] again, with other counters.
 struct Twice {
     v2: V2Provider,
     is_new: Arc<AtomicBool>,
-    /// How many answers there were.
+    /// Number of responses so far.
     answers: Arc<AtomicU32>,
     start: Instant,
 }

@@ -1,5 +1,5 @@
-//! The system module beside libraries that only the stand has: `cargo xtask windows` builds them and runs this. Their
-//! places are in the environment.
+//! Tests of calls to Windows with other libraries: `cargo xtask windows` builds the libraries and runs this. Their
+//! paths are in the environment.
 #![cfg(windows)]
 #![allow(unsafe_code, reason = "a library is loaded")]
 #![allow(
@@ -42,7 +42,7 @@ fn over(functions: impl PerfLib + 'static, key: impl PerformanceKey + 'static) -
     machine(Box::new(SystemClock), Arc::new(functions), Arc::new(key), &settings())
 }
 
-/// Wine writes collected objects 88 bytes too far. Undone here, and nowhere else.
+/// Performance key of Wine, which writes collected objects 88 bytes too far. Undone here, and nowhere else.
 #[derive(Debug)]
 struct Rebased;
 
@@ -68,7 +68,8 @@ impl PerformanceKey for Rebased {
     }
 }
 
-/// Names, ids and raw values of the second collection of everything: a recorded sample stays from then on.
+/// Returns names, ids and raw values of the second collection of all counters: a recorded sample does not change
+/// after that.
 fn everything(machine: &Machine, guids: &[Guid]) -> Vec<String> {
     let mut query = machine.query();
     for guid in guids {
@@ -143,7 +144,7 @@ fn wines_own_functions() {
     assert_eq!(load(&PathBuf::from("no-such.dll")).map(|_| ()), Err(Status(126)));
 }
 
-/// What our engine answers through a C library is what it answers without one.
+/// Checks that the engine responds through a C library as it does without one.
 #[test]
 #[ignore = "needs the stand"]
 fn our_engine_as_a_library() {
@@ -164,7 +165,7 @@ fn our_engine_as_a_library() {
     assert_eq!(everything(&windows, &guids), everything(&direct, &guids));
 }
 
-/// A key without any objects.
+/// Performance key without any objects.
 #[derive(Debug)]
 struct NoObjects;
 
@@ -268,7 +269,7 @@ fn a_hostile_library() {
     }
 }
 
-/// A key that answers everything with one block.
+/// Performance key that responds to every request with one block.
 #[derive(Debug)]
 struct Recorded(Vec<u8>);
 
@@ -281,7 +282,8 @@ impl PerformanceKey for Recorded {
     fn close(&self) {}
 }
 
-/// One object through the whole stack beside the bare function. The figures are printed; the goal is 1.2 times.
+/// Measures the read of one object through all layers beside the bare function. The figures are printed; the goal is
+/// 1.2 times.
 #[test]
 #[ignore = "needs the stand"]
 fn read_overhead_of_v1_provider() {
