@@ -1,4 +1,4 @@
-//! How the shared library is linked.
+//! Linker arguments of the shared library `libperflib.so`.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -19,12 +19,12 @@ pub const ERROR_INTERNAL_ERROR: Status = Status(1359);
 /// Maximum number of text units that are read from a machine name; no network has longer names.
 const MACHINE_NAME_MOST: usize = 1_024;
 
-/// Runs the body of an exported function and returns its error code; a panic becomes an error code too.
+/// Runs the body of an exported C function and returns its error code; a panic becomes an error code too.
 pub fn guard(body: impl FnOnce() -> Result<(), Status>) -> u32 {
     guarded(body).err().unwrap_or(Status::ERROR_SUCCESS).0
 }
 
-/// Runs the body of an exported function that returns something other than an error code. A panic becomes an error.
+/// Runs the body of an exported C function that returns something other than an error code. A panic becomes an error.
 ///
 /// The thread cannot be cancelled meanwhile: cancellation would unwind it in the middle, and Rust code must not stop
 /// that unwinding.
@@ -41,7 +41,7 @@ pub fn guarded<T>(body: impl FnOnce() -> Result<T, Status>) -> Result<T, Status>
 #[cfg(unix)]
 const CANCEL_DISABLE: c_int = 1;
 
-/// Sets whether this thread may be cancelled, and returns the state before.
+/// Sets the cancellation state of this thread, and returns the state before.
 #[cfg(unix)]
 fn set_cancel_state(state: c_int) -> c_int {
     unsafe extern "C" {
@@ -53,7 +53,7 @@ fn set_cancel_state(state: c_int) -> c_int {
     before
 }
 
-/// Exports one function under several names, each for another kind of text. The value behind a name is the first
+/// Exports one C function under several names, each for another kind of text. The value behind a name is the first
 /// argument of the body.
 macro_rules! export {
     ($(#[$doc:meta])* $first:ident: $text:expr, $($name:ident: $other_text:expr),+ => $body:ident $args:tt) => {
@@ -79,17 +79,17 @@ macro_rules! export {
 }
 pub(crate) use export;
 
-/// Returns the address in a handle.
+/// Returns the address in a C handle.
 pub fn number(handle: Handle) -> usize {
     handle.addr()
 }
 
-/// Converts a number to a handle.
+/// Converts a number to a C handle.
 pub fn handle(number: usize) -> Handle {
     std::ptr::without_provenance_mut(number)
 }
 
-/// Stores a value at a caller's address; does nothing if that is null.
+/// Stores a value at an address that a C caller passed; does nothing if that is null.
 ///
 /// # Safety
 /// `at` is null or may be written.
@@ -100,7 +100,7 @@ pub unsafe fn store<T>(at: *mut T, value: T) {
     }
 }
 
-/// Reads a value at a caller's address. `None` if that is null.
+/// Reads a value at an address that a C caller passed. `None` if that is null.
 ///
 /// # Safety
 /// `at` is null or may be read.
@@ -112,18 +112,20 @@ pub unsafe fn load<T: Copy>(at: *const T) -> Option<T> {
     Some(unsafe { at.read_unaligned() })
 }
 
-/// Caller's buffer for a response, and the address at which its size is stored.
+/// Buffer of a C caller for a response, and the address at which its size is stored.
 #[derive(Clone, Copy, Debug)]
 pub struct Buffer {
     start: *mut u8,
-    /// Length of the buffer in elements.
+    /// Length of the C caller's buffer in elements.
     len: u32,
-    /// Size of an element in bytes.
+    /// Size of an element of the C caller's buffer in bytes.
     element: u32,
     actual: *mut u32,
 }
 
 impl Buffer {
+    /// Creates a buffer from the pointers and the length that a C caller passes.
+    ///
     /// # Safety
     /// `start` is null or `len` elements there may be written; `actual` is null or may be written.
     pub unsafe fn new<T>(start: *mut T, len: u32, actual: *mut u32) -> Self {
@@ -134,14 +136,14 @@ impl Buffer {
         buffer
     }
 
-    /// Returns an error if `actual` is null, or if `start` is null and the length is not 0.
+    /// Returns an error if the pointer `actual` is null, or if the buffer is null and its length is not 0.
     pub fn check(&self) -> Result<(), Status> {
         let is_bad = self.actual.is_null() || (self.start.is_null() && self.len != 0);
         if is_bad { Err(Status::ERROR_INVALID_PARAMETER) } else { Ok(()) }
     }
 
-    /// Writes a response and its size if the buffer is large enough. Otherwise writes only the size that is needed
-    /// now.
+    /// Writes a response and its size if the C caller's buffer is large enough. Otherwise writes only the size that
+    /// is needed now.
     pub fn fill(&self, answer: &[u8]) -> Result<(), Status> {
         let needed = u32::try_from(answer.len()).map_err(|_| Status::ERROR_OUTOFMEMORY)?;
         let elements = needed.checked_div(self.element).unwrap_or(0);
@@ -162,7 +164,7 @@ impl Buffer {
     }
 }
 
-/// Returns an error unless the machine that a caller names is this machine or the recorded one.
+/// Returns an error unless the machine that a C caller names is this machine or the recorded one.
 ///
 /// # Safety
 /// `name` is null, or a string whose units may be read up to its NUL, or the first 1,024 of them.
@@ -190,7 +192,8 @@ pub unsafe fn read_text(start: *const u8, wide: TextUnit, most: usize) -> Option
     units.map(|units| String::from_utf16_lossy(&units))
 }
 
-/// Reads a C string as UTF-16, in which unpaired surrogates keep their values. `None` as in [`read_text`].
+/// Reads a C string in wide units as UTF-16, in which unpaired surrogates keep their values. `None` as in
+/// [`read_text`].
 ///
 /// # Safety
 /// As [`read_text`].

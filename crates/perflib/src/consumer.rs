@@ -25,6 +25,8 @@ export! {
     enumerate(machine: *const u8, guids: *mut [u8; 16], len: u32, actual: *mut u32)
 }
 
+/// Body of [`PerfEnumerateCounterSet`] for text of any kind.
+///
 /// # Safety
 /// As [`PerfEnumerateCounterSet`].
 unsafe fn enumerate(
@@ -65,6 +67,8 @@ export! {
     )
 }
 
+/// Body of [`PerfQueryCounterSetRegistrationInfo`] for text of any kind.
+///
 /// # Safety
 /// As [`PerfQueryCounterSetRegistrationInfo`].
 #[expect(clippy::too_many_arguments, reason = "the function has them")]
@@ -116,6 +120,8 @@ export! {
     )
 }
 
+/// Body of [`PerfEnumerateCounterSetInstances`] for text of any kind.
+///
 /// # Safety
 /// As [`PerfEnumerateCounterSetInstances`].
 unsafe fn list_instances(
@@ -147,6 +153,8 @@ export! {
     open(machine: *const u8, query: *mut Handle)
 }
 
+/// Body of [`PerfOpenQueryHandle`] for text of any kind.
+///
 /// # Safety
 /// As [`PerfOpenQueryHandle`].
 unsafe fn open(wide: TextUnit, machine: *const u8, query: *mut Handle) -> Result<(), Status> {
@@ -190,6 +198,8 @@ export! {
     add(query: Handle, counters: *mut u8, len: u32)
 }
 
+/// Body of [`PerfAddCounters`] for text of any kind.
+///
 /// # Safety
 /// As [`PerfAddCounters`].
 unsafe fn add(wide: TextUnit, query: Handle, counters: *mut u8, len: u32) -> Result<(), Status> {
@@ -206,6 +216,8 @@ export! {
     delete(query: Handle, counters: *mut u8, len: u32)
 }
 
+/// Body of [`PerfDeleteCounters`] for text of any kind.
+///
 /// # Safety
 /// As [`PerfAddCounters`].
 unsafe fn delete(wide: TextUnit, query: Handle, counters: *mut u8, len: u32) -> Result<(), Status> {
@@ -224,6 +236,8 @@ export! {
     info(query: Handle, counters: *mut u8, len: u32, actual: *mut u32)
 }
 
+/// Body of [`PerfQueryCounterInfo`] for text of any kind.
+///
 /// # Safety
 /// As [`PerfQueryCounterInfo`].
 unsafe fn info(
@@ -254,6 +268,8 @@ export! {
     data(query: Handle, block: *mut u8, len: u32, actual: *mut u32)
 }
 
+/// Body of [`PerfQueryCounterData`] for text of any kind.
+///
 /// # Safety
 /// As [`PerfQueryCounterData`].
 unsafe fn data(
@@ -285,7 +301,7 @@ unsafe fn data(
     })
 }
 
-/// Calls a function with the query that a handle names.
+/// Calls a function with the open query that a query handle names.
 fn with<R>(query: Handle, act: impl FnOnce(&mut OpenQuery) -> Result<R, Status>) -> Result<R, Status> {
     process().queries.with(number(query), act).unwrap_or(Err(Status::ERROR_INVALID_HANDLE))
 }
@@ -297,7 +313,7 @@ fn fill(buffer: &Buffer, wide: TextUnit, answer: &[u8], shape: TextLocation) -> 
     }
 }
 
-/// Adds or deletes the entries of a caller's blocks, and writes the statuses into the blocks.
+/// Adds or deletes the query entries in a C caller's blocks, and writes the statuses into the blocks.
 ///
 /// # Safety
 /// `counters` is null, or `len` bytes there may be read and written.

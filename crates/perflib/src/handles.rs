@@ -32,12 +32,12 @@ struct HandleSlot<T> {
 }
 
 impl<T> HandleTable<T> {
-    /// Creates a table that contains at most `most` values at once; the limit is 65,536.
+    /// Creates a table of handles that contains at most `most` values at once; the limit is 65,536.
     pub const fn new(most: usize) -> Self {
         Self { slots: RwLock::new(HandleSlots { slots: Vec::new(), free: Vec::new() }), most }
     }
 
-    /// Adds a value and returns its handle. `None` if the table is full.
+    /// Adds a value to the table and returns its handle. `None` if the table is full.
     pub fn open(&self, value: T) -> Option<usize> {
         let mut table = self.slots.write().unwrap_or_else(PoisonError::into_inner);
         let at = match table.free.pop() {
@@ -54,7 +54,7 @@ impl<T> HandleTable<T> {
         Some(handle)
     }
 
-    /// Calls a function with the value that a handle names. `None` if it names nothing.
+    /// Calls a function with the value that a handle names. `None` if the handle names nothing.
     pub fn with<R>(&self, handle: usize, act: impl FnOnce(&mut T) -> R) -> Option<R> {
         let value = {
             let table = self.slots.read().unwrap_or_else(PoisonError::into_inner);
@@ -85,7 +85,8 @@ impl<T> HandleTable<T> {
     }
 }
 
-/// Locks the value of a handle. A panic under the lock was caught at the boundary, and left the value consistent.
+/// Locks the value that a handle names. A panic under the lock was caught at the boundary, and left the value
+/// consistent.
 fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }

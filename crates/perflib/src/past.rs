@@ -1,4 +1,4 @@
-//! Recording that the functions read instead of the machine: the variable `PERFSET_LOG`.
+//! Recording that PerfLib's functions read instead of the machine: the variable `PERFSET_LOG`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -16,17 +16,17 @@ pub const ERROR_HANDLE_EOF: Status = Status(38);
 #[derive(Debug)]
 pub struct PastLog {
     path: PathBuf,
-    /// Log as it was at the first call of a function of this library.
+    /// Log as it was at the process's first call of a function of this library.
     logs: Logs,
     blocks: Mutex<V1Blocks>,
 }
 
-/// Samples of a log as V1 blocks. A V1 consumer has no query handle, so all of a process share them.
+/// Samples of a log as V1 blocks. A V1 consumer has no query handle, so all consumers of a process share them.
 #[derive(Debug, Default)]
 struct V1Blocks {
     stepped: Option<SteppedRecording>,
-    /// Request and its response that did not fit into the caller's buffer; the next equal request gets the response
-    /// again.
+    /// V1 request and its response that did not fit into the caller's buffer; the next equal request gets the
+    /// response again.
     unread: Option<(ValueName, Vec<u8>)>,
 }
 
@@ -47,7 +47,7 @@ impl PastLog {
         Ok(Self { path, logs, blocks: Mutex::default() })
     }
 
-    /// Returns the countersets of the log.
+    /// Returns a machine with the countersets of the log.
     pub fn machine(&self) -> &Machine {
         self.logs.machine()
     }
@@ -69,7 +69,7 @@ impl PastLog {
         Ok((logs.machine().query(), PastQuery { handle, entries: Vec::new(), is_unread: false }))
     }
 
-    /// Returns the response to a V1 request: a table of names, or the next sample as a block.
+    /// Returns the response of the log to a V1 request: a table of names, or the next sample as a block.
     ///
     /// # Errors
     /// ERROR_HANDLE_EOF after the last sample; ERROR_CALL_NOT_IMPLEMENTED if the log is not of perfset.
@@ -100,16 +100,16 @@ impl PastLog {
         }
     }
 
-    /// Keeps a block that did not fit into the caller's buffer, for the next equal request.
+    /// Keeps a V1 block that did not fit into the caller's buffer, for the next equal request.
     pub fn keep(&self, name: ValueName, block: Vec<u8>) {
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner).unread = Some((name, block));
     }
 }
 
-/// Query of a log that belongs to a query handle.
+/// Query of a log, which belongs to a query handle.
 pub struct PastQuery {
     handle: Box<dyn QueryHandle>,
-    /// Entries of the query of the log, in the order in which they were added.
+    /// Entries of the log's query, in the order in which they were added.
     entries: Vec<Entry>,
     /// `true` if the last sample did not fit into the caller's buffer: the next call gets the same sample again.
     is_unread: bool,
@@ -122,7 +122,7 @@ impl fmt::Debug for PastQuery {
 }
 
 impl PastQuery {
-    /// Adds and deletes entries until the query of the log has those of `query`, in the same order.
+    /// Adds and deletes entries until the log's query has those of `query`, in the same order.
     pub fn follow(&mut self, query: &Query) {
         let Self { handle, entries, is_unread } = self;
         let had = entries.len();
@@ -145,7 +145,8 @@ impl PastQuery {
         *is_unread &= had == first_new && had == entries.len();
     }
 
-    /// Reads the next sample into `snapshot`, or leaves the last one there if it did not fit into the caller's buffer.
+    /// Reads the next sample of the log into `snapshot`, or leaves the last one there if it did not fit into the
+    /// caller's buffer.
     ///
     /// # Errors
     /// The end of the log is ERROR_HANDLE_EOF.
@@ -160,7 +161,7 @@ impl PastQuery {
         }
     }
 
-    /// Makes the next call return the same sample.
+    /// Makes the next call return the same sample of the log.
     pub fn keep(&mut self) {
         self.is_unread = true;
     }

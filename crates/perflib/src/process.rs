@@ -1,4 +1,4 @@
-//! State of the library for a consumer's process: its machine and its query handles.
+//! State of the library in a consumer's process: its machine and its query handles.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
@@ -8,38 +8,38 @@ use perfset::{Machine, Query, Snapshot, Status};
 use crate::handles::HandleTable;
 use crate::past::{PastLog, PastQuery};
 
-/// State of the consumer functions in one process.
+/// State of PerfLib's consumer functions in one process.
 #[derive(Debug)]
 pub struct ProcessState {
-    /// Machine on which the process runs, or the recorded one.
+    /// Machine on which the process runs, or the recorded machine.
     pub machine: Machine,
     /// Log that is read instead of the machine, or the error code that all functions return because the log cannot be
     /// opened.
     past: Option<Result<PastLog, Status>>,
     /// Open queries, by query handle.
     pub queries: HandleTable<OpenQuery>,
-    /// State of the parent, in a forked process. Never used; stored here only so that no leak checker reports it as
-    /// lost.
+    /// State of the parent process, in a forked process. Never used; stored here only so that no leak checker reports
+    /// it as lost.
     _inherited: AtomicPtr<ProcessState>,
 }
 
 /// Open query, which a query handle names.
 #[derive(Debug)]
 pub struct OpenQuery {
-    /// Query with its entries.
+    /// PerfLib query with its entries.
     pub query: Query,
     /// Query of the log with the same entries, if a log is read instead of the machine.
     pub past: Option<PastQuery>,
-    /// Buffer of the last collection, reused by the next.
+    /// Buffer of the query's last collection, reused by the next.
     pub snapshot: Snapshot,
-    /// Buffer of the last collection with UTF-32 names, if these are requested.
+    /// Buffer of the query's last collection with UTF-32 names, if these are requested.
     pub utf32: Vec<u8>,
 }
 
-/// Maximum number of handles that may be open at once.
+/// Maximum number of query handles that may be open at once.
 const MOST_HANDLES: usize = 65_536;
 
-/// Returns the state of this process, and creates it at the first call.
+/// Returns the library's state of this process, and creates it at the first call.
 ///
 /// Uses no lock. A forked process begins again: the inherited state may be locked by threads that the child does not
 /// have, and is not touched.
@@ -63,13 +63,13 @@ impl ProcessState {
     }
 }
 
-/// Makes the functions of this process use `machine`, unless one of them was called already. For tests.
+/// Makes the PerfLib functions of this process use `machine`, unless one of them was called already. For tests.
 pub fn begin_with(machine: Machine) {
     process_of(|| (machine, None));
 }
 
-/// Returns the state of this process, and creates it at the first call from the machine and the log that `begin`
-/// returns.
+/// Returns the library's state of this process, and creates it at the first call from the machine and the log that
+/// `begin` returns.
 fn process_of(begin: impl FnOnce() -> (Machine, Option<Result<PastLog, Status>>)) -> &'static ProcessState {
     static LATEST: AtomicPtr<ProcessState> = AtomicPtr::new(null_mut());
     let own = own_place();
@@ -111,14 +111,14 @@ fn trusts_environment() -> bool {
     true
 }
 
-/// Returns the location of the pointer to the process's state, on systems where processes cannot be forked.
+/// Returns the location of the pointer to the library's state, on systems where processes cannot be forked.
 #[cfg(not(unix))]
 fn own_place() -> &'static AtomicPtr<ProcessState> {
     static PLACE: AtomicPtr<ProcessState> = AtomicPtr::new(null_mut());
     &PLACE
 }
 
-/// Returns the location of the pointer to the process's state: a page that the kernel empties in any forked process,
+/// Returns the location of the pointer to the library's state: a page that the kernel empties in any forked process,
 /// however it is forked. Linux before 4.14 does not; there a forked process continues with its parent's state.
 #[cfg(unix)]
 fn own_place() -> &'static AtomicPtr<ProcessState> {

@@ -21,7 +21,7 @@ const REG_BINARY: u32 = 3;
 const REG_DWORD: u32 = 4;
 const REG_MULTI_SZ: u32 = 7;
 
-/// Maximum number of text units that are read from a name: the length of the longest value name of a registry.
+/// Maximum number of text units that are read from a value name: the length of the longest value name of a registry.
 const NAME_MOST: usize = 16_384;
 
 /// Registry keys that exist in this library. Their handles are numbers that Windows fixes, except the last one.
@@ -31,12 +31,13 @@ enum RegistryKey {
     PerformanceData,
     PerformanceText,
     PerformanceNlsText,
-    /// The key `Software\Microsoft\Windows NT\CurrentVersion\Perflib`.
+    /// The registry key `Software\Microsoft\Windows NT\CurrentVersion\Perflib`.
     Perflib,
 }
 
 impl RegistryKey {
-    /// Bits above the lower 32 bits of a key handle, as C headers set them: `(HKEY)(ULONG_PTR)((LONG)0x80000004)`.
+    /// Bits above the lower 32 bits of a registry key's handle, as C headers set them:
+    /// `(HKEY)(ULONG_PTR)((LONG)0x80000004)`.
     const SIGN: usize = usize::MAX & !0xFFFF_FFFF;
 
     const ALL: [(usize, Self); 5] = [
@@ -47,7 +48,7 @@ impl RegistryKey {
         (0x8000_7066, Self::Perflib),
     ];
 
-    /// Returns the key of a handle, whose 32-bit number may be sign-extended or not.
+    /// Returns the registry key of a handle, whose 32-bit number may be sign-extended or not.
     fn from_handle(key: Handle) -> Result<Self, Status> {
         let is_key = |value: usize| number(key) == value || number(key) == value | Self::SIGN;
         let found = Self::ALL.into_iter().find(|(value, _)| is_key(*value));
@@ -63,7 +64,7 @@ impl RegistryKey {
         matches!(self, Self::PerformanceData | Self::PerformanceText | Self::PerformanceNlsText)
     }
 
-    /// Returns the key at a path below this key.
+    /// Returns the registry key at a path below this key.
     fn open(self, path: &str) -> Result<Self, Status> {
         const PERFLIB: [&str; 5] = ["software", "microsoft", "windows nt", "currentversion", "perflib"];
         let path = path.to_ascii_lowercase();
@@ -85,18 +86,18 @@ impl RegistryKey {
         }
     }
 
-    /// Returns the language of a table of names if the value name contains no language.
+    /// Returns the language of a table of names for a value name without a language.
     fn language(self) -> Language {
         if self == Self::PerformanceNlsText { Language::DEFAULT } else { Language::ENGLISH }
     }
 }
 
-/// Text of a program: the units of its value names, and of the text in responses.
+/// Kind of text in a C program: the units of its value names, and of the text in responses.
 #[derive(Clone, Copy, Debug)]
 struct Text {
-    /// `true` if names and tables are narrow.
+    /// `true` if value names and tables of names are narrow.
     is_narrow: bool,
-    /// Units of a `WCHAR`, also in a program that calls the narrow functions.
+    /// Units of a `WCHAR` in the C program, also if it calls the narrow functions.
     wide: TextUnit,
 }
 
@@ -106,7 +107,7 @@ const UTF16: Text = Text { is_narrow: false, wide: TextUnit::Utf16 };
 const UTF32: Text = Text { is_narrow: false, wide: TextUnit::Utf32 };
 
 impl Text {
-    /// Reads a string of the program; a null pointer is an empty string.
+    /// Reads a string of the C program; a null pointer is an empty string.
     ///
     /// # Safety
     /// `start` is null, or a string.
@@ -124,7 +125,7 @@ impl Text {
         text.ok_or(Status::ERROR_INVALID_PARAMETER)
     }
 
-    /// Returns the size of a unit in bytes.
+    /// Returns the size of a text unit in bytes.
     fn unit_len(self) -> usize {
         match self {
             Self { is_narrow: true, .. } => 1,
@@ -133,7 +134,7 @@ impl Text {
         }
     }
 
-    /// Converts a table of names to the program's text.
+    /// Converts a table of names to the C program's kind of text.
     fn table(self, utf16: Vec<u8>) -> Vec<u8> {
         match self {
             Self { is_narrow: true, .. } => to_utf8(&utf16),
@@ -143,6 +144,8 @@ impl Text {
     }
 }
 
+/// Reads a narrow string of the C program.
+///
 /// # Safety
 /// `start` is a string.
 unsafe fn read_narrow(start: *const u8) -> Option<String> {
@@ -166,6 +169,8 @@ export! {
     open_key_ex(key: Handle, path: *const u8, options: u32, rights: u32, opened: *mut Handle)
 }
 
+/// Body of [`perflib_RegOpenKeyExW`] for text of any kind.
+///
 /// # Safety
 /// As [`perflib_RegOpenKeyExW`].
 unsafe fn open_key_ex(
@@ -189,6 +194,8 @@ export! {
     open_key(key: Handle, path: *const u8, opened: *mut Handle)
 }
 
+/// Body of [`perflib_RegOpenKeyW`] for text of any kind.
+///
 /// # Safety
 /// As [`perflib_RegOpenKeyW`].
 unsafe fn open_key(text: Text, key: Handle, path: *const u8, opened: *mut Handle) -> Result<(), Status> {
@@ -213,6 +220,8 @@ export! {
     connect(machine: *const u8, key: Handle, opened: *mut Handle)
 }
 
+/// Body of [`perflib_RegConnectRegistryW`] for text of any kind.
+///
 /// # Safety
 /// As [`perflib_RegConnectRegistryW`].
 unsafe fn connect(text: Text, machine: *const u8, key: Handle, opened: *mut Handle) -> Result<(), Status> {
@@ -248,6 +257,8 @@ export! {
     query_value(key: Handle, name: *const u8, reserved: *const u32, kind: *mut u32, data: *mut u8, len: *mut u32)
 }
 
+/// Body of [`perflib_RegQueryValueExW`] for text of any kind.
+///
 /// # Safety
 /// As [`perflib_RegQueryValueExW`].
 unsafe fn query_value(
@@ -291,7 +302,7 @@ unsafe fn query_value(
 /// Value of a registry key.
 struct RegistryValue {
     kind: u32,
-    /// Bytes of the value; `None` if the value was not collected, because the caller has no buffer for it.
+    /// Bytes of the registry value; `None` if the value was not collected, because the caller has no buffer for it.
     bytes: Option<Vec<u8>>,
 }
 
@@ -322,8 +333,8 @@ fn value(key: RegistryKey, name: &str, text: Text, room: Option<usize>) -> Resul
     }
 }
 
-/// Parses a value name. `Counter`, `Help` and `Explain` may have any text behind them, which is a language if it can
-/// be parsed as one. An unknown name requests no objects.
+/// Parses the name of a registry value. `Counter`, `Help` and `Explain` may have any text behind them, which is a
+/// language if it can be parsed as one. An unknown name requests no objects.
 fn value_name(name: &str, key: RegistryKey) -> ValueName {
     let word = name.trim().to_ascii_lowercase();
     let is_table = |begin| word.starts_with(begin);
@@ -341,7 +352,7 @@ fn value_name(name: &str, key: RegistryKey) -> ValueName {
     }
 }
 
-/// Returns a table of names. A table that does not exist in a language is English, as on Windows.
+/// Returns a table of names for a value name. A table that does not exist in a language is English, as on Windows.
 fn table(name: &ValueName) -> Result<Vec<u8>, Status> {
     let english = match name {
         ValueName::Names(_) => ValueName::Names(Language::ENGLISH),
@@ -362,7 +373,7 @@ fn answer(name: &ValueName) -> Result<Vec<u8>, Status> {
     answer.map(|answer| answer.bytes).map_err(|error| error.status())
 }
 
-/// Returns a value of the key `Perflib`.
+/// Returns a value of the registry key `Perflib`.
 fn perflib_value(name: &str) -> Result<u32, Status> {
     const VERSION: u32 = 0x0001_0001;
     let last = |name: &ValueName| {
@@ -403,6 +414,8 @@ export! {
     )
 }
 
+/// Body of [`perflib_RegQueryInfoKeyW`] for text of any kind.
+///
 /// # Safety
 /// As [`perflib_RegQueryInfoKeyW`].
 #[expect(clippy::too_many_arguments, reason = "the function has them")]

@@ -9,16 +9,16 @@ use perfset::v2::raw::Cell;
 use perfset::v2::{CounterDataType, PERF_MAX_INSTANCE_NAME};
 use perfset::wire::WireError;
 
-/// Units of a program's text.
+/// Kind of text units in a C program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextUnit {
-    /// Units of 2 bytes: as on Windows.
+    /// UTF-16: units of 2 bytes, as on Windows.
     Utf16,
-    /// Units of 4 bytes: as is usual on Linux.
+    /// UTF-32: units of 4 bytes, as is usual on Linux.
     Utf32,
 }
 
-/// Location of the text in a response.
+/// Location of the text in a response to a C program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextLocation {
     /// No text, only numbers.
@@ -35,7 +35,7 @@ pub enum TextLocation {
     Identity,
 }
 
-/// Converts a response of the engine to UTF-32 text.
+/// Converts the text in a response of the engine to UTF-32.
 pub fn to_utf32(block: &[u8], shape: TextLocation) -> Vec<u8> {
     let mut out = Vec::new();
     match shape {
@@ -82,7 +82,8 @@ pub fn data_to_utf32(block: &[u8], out: &mut Vec<u8>) {
     put_len_since(out, 0, 0);
 }
 
-/// Appends a result with a PERF_MULTI_INSTANCES block at `table_at`; each instance has `columns` values.
+/// Appends a result with a PERF_MULTI_INSTANCES block at `table_at`, with UTF-32 names; each instance has `columns`
+/// values.
 fn table(out: &mut Vec<u8>, result: &[u8], table_at: usize, columns: usize) {
     let (head, mut rest) = result.split_at_checked(table_at.saturating_add(8)).unwrap_or((result, &[]));
     let table_start = out.len().saturating_add(table_at);
@@ -97,7 +98,8 @@ fn table(out: &mut Vec<u8>, result: &[u8], table_at: usize, columns: usize) {
     put_len_since(out, table_start, table_start);
 }
 
-/// Appends a structure of `fixed` bytes and the name that follows it, if there is one; its size is at `size_at`.
+/// Appends a structure of `fixed` bytes and the name that follows it in UTF-32, if there is one; its size is at
+/// `size_at`.
 fn named(out: &mut Vec<u8>, block: &[u8], fixed: usize, size_at: usize) {
     let start = out.len();
     let (head, name) = block.split_at_checked(fixed).unwrap_or((block, &[]));
@@ -110,7 +112,7 @@ fn named(out: &mut Vec<u8>, block: &[u8], fixed: usize, size_at: usize) {
     put_len_since(out, start, start.saturating_add(size_at));
 }
 
-/// Appends a PERF_STRING_BUFFER_HEADER: the strings in the order of their counters, each with its new offset.
+/// Appends a PERF_STRING_BUFFER_HEADER with UTF-32 strings in the order of their counters, each with its new offset.
 fn strings(out: &mut Vec<u8>, block: &[u8]) {
     const NONE: u32 = 0xFFFF_FFFF;
     let count = len_at(block, 4).unwrap_or(0);
@@ -129,7 +131,8 @@ fn strings(out: &mut Vec<u8>, block: &[u8]) {
     put_len_since(out, 0, 0);
 }
 
-/// Appends a PERF_COUNTER_IDENTITY: the machine, and the instance if one is named, each with its new offset.
+/// Appends a PERF_COUNTER_IDENTITY in UTF-32: the machine, and the instance if one is named, each with its new
+/// offset.
 fn identity(out: &mut Vec<u8>, block: &[u8]) {
     out.extend_from_slice(block.get(..40).unwrap_or(block));
     for offset_at in [28, 32] {
@@ -197,7 +200,7 @@ fn v1_object(out: &mut Vec<u8>, object: &[u8]) {
     }
 }
 
-/// Converts a caller's PERF_COUNTER_IDENTIFIER blocks with UTF-32 names to UTF-16. Returns also the offset of each
+/// Converts a C caller's PERF_COUNTER_IDENTIFIER blocks with UTF-32 names to UTF-16. Returns also the offset of each
 /// block in the caller's.
 ///
 /// A name that is not Unicode or has no end becomes a name without an end: the entry is refused later, when it is
@@ -278,7 +281,8 @@ fn until_nul(utf16: &[u8]) -> &[u8] {
     perfset::Name::until_nul(utf16).as_bytes()
 }
 
-/// Returns the first structure of a list, whose size field is at `size_at`, and the bytes that follow the structure.
+/// Returns the first structure of a list of bytes, whose size field is at `size_at`, and the bytes that follow the
+/// structure.
 fn sized(list: &[u8], size_at: usize) -> Option<(&[u8], &[u8])> {
     let size = len_at(list, size_at)?;
     // A structure whose size is smaller than its own size field would never end.
@@ -289,7 +293,7 @@ fn len_at(bytes: &[u8], at: usize) -> Option<usize> {
     u32_at(bytes, at).and_then(|len| usize::try_from(len).ok())
 }
 
-/// Returns the 4-byte number at an offset.
+/// Returns the 4-byte number at an offset in bytes.
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     let field = bytes.get(at..)?.first_chunk()?;
     Some(u32::from_le_bytes(*field))
@@ -301,8 +305,8 @@ fn put(out: &mut [u8], at: usize, value: u32) {
     }
 }
 
-/// Writes the number of bytes after `start` into the field at `at`. A size that does not fit belongs to a block that
-/// is refused as a whole.
+/// Writes the number of bytes after `start` into the size field at `at`. A size that does not fit belongs to a block
+/// that is refused as a whole.
 fn put_len_since(out: &mut [u8], start: usize, at: usize) {
     let len = u32::try_from(out.len().saturating_sub(start)).unwrap_or(u32::MAX);
     put(out, at, len);

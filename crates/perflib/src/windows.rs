@@ -74,6 +74,8 @@ pub unsafe extern "system" fn perflib_computer_name(text: *mut u8, room: u32) ->
     written
 }
 
+/// Stores a number at an address, and returns 1; sets the last error and returns 0 if the address is null.
+///
 /// # Safety
 /// `at` is null or may be written.
 unsafe fn tell(at: *mut i64, value: i64) -> i32 {

@@ -1,4 +1,5 @@
-//! The C functions, called as C calls them, beside the engine that they are made of; on a machine of test data.
+//! Tests of the consumer's C functions, called as C calls them, beside the engine that they use; on a machine of test
+//! data.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::arithmetic_side_effects,
@@ -26,7 +27,7 @@ use perfset::{
 
 type Handle = *mut std::ffi::c_void;
 
-/// The machine `two-nodes`, for this whole program.
+/// Returns the machine `two-nodes` of the test data, for this whole program.
 fn machine() -> Machine {
     static SET: Once = Once::new();
     SET.call_once(|| {
@@ -39,7 +40,8 @@ fn machine() -> Machine {
     perfset::separate(true)
 }
 
-/// What a function answers into a buffer, after its size protocol was seen to hold; or its code.
+/// Returns the response that a C function writes into a buffer, after a check of its size protocol, or the function's
+/// error code.
 ///
 /// `unit` is what its sizes count, in bytes.
 fn answer(unit: usize, call: impl Fn(*mut u8, u32, *mut u32) -> u32) -> Result<Vec<u8>, u32> {
@@ -87,7 +89,7 @@ impl Query {
         Self(handle)
     }
 
-    /// Adds, and gives the statuses.
+    /// Adds query entries, and returns their statuses.
     fn add(&self, blocks: &mut [u8]) -> Result<Vec<u32>, u32> {
         // SAFETY: these bytes.
         let code = unsafe { PerfAddCounters(self.0, blocks.as_mut_ptr(), blocks.len() as u32) };
@@ -122,7 +124,7 @@ fn entry(set: Guid, counter: Option<CounterId>, name: Option<&str>) -> Vec<u8> {
     block
 }
 
-/// The same with a UTF-32 name, whatever its units are.
+/// Returns a query entry as [`entry`] does, with a UTF-32 name of any units.
 fn entry_utf32(set: Guid, counter: Option<CounterId>, units: &[u32]) -> Vec<u8> {
     let mut block = entry(set, counter, None);
     block.extend(units.iter().flat_map(|unit| unit.to_le_bytes()));
@@ -136,7 +138,8 @@ fn utf32(text: &str) -> Vec<u32> {
     text.chars().map(u32::from).chain([0]).collect()
 }
 
-/// UTF-32 up to its NUL, as UTF-16: written once more, in the slow and obvious way.
+/// Returns UTF-32 text up to its NUL as UTF-16: the conversion implemented a second time, in the slow and obvious
+/// way.
 fn until_nul(bytes: &[u8]) -> Vec<u16> {
     let mut text = Vec::new();
     for unit in bytes.chunks_exact(4).map(|unit| u32::from_le_bytes(unit.try_into().unwrap())) {
@@ -200,7 +203,7 @@ fn registrations_are_the_engines() {
     assert!(texts > 20);
 }
 
-/// A string block with UTF-32 text, as the UTF-16 block with the same strings.
+/// Converts a string block with UTF-32 text to the UTF-16 block with the same strings.
 fn strings_of_utf32(block: &[u8]) -> Vec<u8> {
     assert_eq!((word(block, 0), word(block, 0) % 8), (block.len(), 0));
     let strings: Vec<(CounterId, Option<String>)> = (0..word(block, 4))
@@ -310,7 +313,8 @@ fn stale_and_made_up_handles_are_codes() {
     assert_eq!(buffer, entry(cpu::GUID, None, Some("*")), "nothing was written");
 }
 
-/// Each kind of result, and what is refused. No value here is a clock's.
+/// Returns query entries for each kind of result, and for each refusal, with the expected status. No value is a
+/// clock's.
 fn entries() -> Vec<(Guid, Option<CounterId>, Option<&'static str>, u32)> {
     vec![
         (cpu::GUID, Some(cpu::PERCENT_PROCESSOR_TIME), Some("_Total"), 0),
@@ -332,7 +336,7 @@ fn info(query: &Query) -> Vec<u8> {
     answer(1, |at, len, actual| unsafe { PerfQueryCounterInfo(query.0, at, len, actual) }).unwrap()
 }
 
-/// A block of counter data without its clocks.
+/// Returns a block of counter data with zeros in place of its clocks.
 fn without_clocks(mut block: Vec<u8>) -> Vec<u8> {
     block[8..48].fill(0);
     block
@@ -411,7 +415,7 @@ fn data_are_the_engines() {
     assert_eq!(read().unwrap().len(), 48, "R-29");
 }
 
-/// Lists the contents of a block's results, except sizes.
+/// Lists the contents of a data block's results, except sizes.
 fn facts(block: &[u8]) -> Vec<String> {
     let mut facts = Vec::new();
     for result in Block::parse(block).unwrap().results() {
@@ -447,7 +451,7 @@ fn facts(block: &[u8]) -> Vec<String> {
     facts
 }
 
-/// The same of a block with UTF-32 names, read by its size fields alone.
+/// Lists the contents of a data block with UTF-32 names as [`facts`] does, read by its size fields alone.
 fn facts_of_utf32(block: &[u8]) -> Vec<String> {
     let mut facts = Vec::new();
     assert_eq!(word(block, 0), block.len());

@@ -1,4 +1,4 @@
-//! The functions of providers, called as C calls them, beside what their files then hold.
+//! Tests of the provider's C functions, called as C calls them, beside the contents of their files.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::arithmetic_side_effects,
@@ -28,7 +28,7 @@ use perfset_shm::layout::{SegmentLayout, entry, header, is_live};
 type Handle = *mut c_void;
 type Block = *mut u8;
 
-/// Where this whole program publishes.
+/// Returns the directory in which this whole test program publishes.
 fn folder() -> PathBuf {
     static SET: Once = Once::new();
     let folder = std::env::temp_dir().join(format!("perflib-provider-{}", std::process::id()));
@@ -43,13 +43,13 @@ fn folder() -> PathBuf {
     folder
 }
 
-/// One that no other test has.
+/// Returns a GUID that no other test has.
 fn new_guid() -> [u8; 16] {
     static LAST: AtomicUsize = AtomicUsize::new(0);
     Guid::from_u128(0xFFEE_AADD << 96 | LAST.fetch_add(1, Relaxed) as u128).to_wire()
 }
 
-/// A provider, stopped in the end.
+/// Provider of a test, stopped when it is dropped.
 struct Provider(Handle);
 
 impl Provider {
@@ -71,7 +71,7 @@ impl Provider {
         unsafe { PerfSetCounterSetInfo(self.0, template.as_mut_ptr(), template.len() as u32) }
     }
 
-    /// With a counterset of those counters.
+    /// Defines a counterset with these counters, and returns its GUID.
     fn define(&self, instance_type: u32, counters: &[Counter]) -> [u8; 16] {
         let guid = new_guid();
         assert_eq!(self.set(&mut template(guid, instance_type, counters)), 0);
@@ -98,7 +98,7 @@ impl Drop for Provider {
     }
 }
 
-/// A pointer, which leaves the last error, or the last error.
+/// Returns the pointer that a call returns, after a check that the last error is unchanged, or the last error.
 fn answer(call: impl FnOnce() -> Block) -> Result<Block, u32> {
     perflib_SetLastError(0x5EED);
     let block = call();
@@ -117,7 +117,7 @@ fn utf32(text: &str) -> Vec<u32> {
     text.chars().map(u32::from).chain([0]).collect()
 }
 
-/// Id, type, attributes, size.
+/// Counter of a template: id, type, attributes, size.
 #[derive(Clone, Copy)]
 struct Counter(u32, u32, u64, u32);
 
@@ -144,7 +144,7 @@ fn template(guid: [u8; 16], instance_type: u32, counters: &[Counter]) -> Vec<u8>
     out
 }
 
-/// The values of a block.
+/// Returns the counter values in an instance's block.
 fn values(block: Block, count: usize) -> Vec<u64> {
     // SAFETY: a live block with `count` values.
     (0..count).map(|at| unsafe { block.cast::<u64>().add(4 + at).read_volatile() }).collect()
@@ -155,11 +155,11 @@ fn bytes(block: Block, len: usize) -> Vec<u8> {
     unsafe { std::slice::from_raw_parts(block, len) }.to_vec()
 }
 
-/// A counterset, a name, and an id.
+/// Key of a published instance: its counterset, name and id.
 type Named = ([u8; 16], String, u32);
 
-/// What a reader finds in all files: by counterset, name and id the sequence word and the values. Written once more, in
-/// the slow and obvious way.
+/// Returns all published instances: by counterset, name and id, the sequence word and the values. The reader is
+/// implemented a second time here, in the slow and obvious way.
 fn published() -> BTreeMap<Named, (u64, Vec<u64>)> {
     let mut found = BTreeMap::new();
     for file in std::fs::read_dir(folder()).unwrap() {
@@ -199,7 +199,7 @@ fn published_of(set: [u8; 16]) -> Vec<(String, u32, Vec<u64>)> {
     of_set.map(|((_, name, id), (_, values))| (name, id, values)).collect()
 }
 
-/// The socket beside the file with an instance of that counterset, and the instance's sequence word.
+/// Returns the path of the socket beside the file that has an instance of that counterset.
 fn socket_of(set: [u8; 16]) -> PathBuf {
     let mut sockets = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
     let has_set = |socket: &PathBuf| {
@@ -315,7 +315,7 @@ fn contexts() {
     assert_eq!(PerfStopProvider(handle), 0);
 }
 
-/// The worked example, at an odd address.
+/// Checks the offsets written into the template of the worked example, at an odd address.
 #[test]
 fn a_template_is_given_its_offsets_and_nothing_else() {
     #[rustfmt::skip]
@@ -536,7 +536,7 @@ fn values_of_eight_bytes() {
     assert_eq!(published_of(set), [("a".into(), 0, values(block, 2))]);
 }
 
-/// R-42, and unknown counters.
+/// Checks the functions for each kind of counter, and unknown counters.
 #[test]
 fn each_function_has_its_counters() {
     let provider = Provider::start();
@@ -619,7 +619,7 @@ fn a_stopped_provider_leaves_nothing() {
     unsafe { block.cast::<u64>().add(4).write_volatile(7) };
 }
 
-/// A program with 4-byte text finds its own name in the block.
+/// Checks that a program with 4-byte text finds its own name in the instance's block.
 #[test]
 fn names_in_utf32() {
     let provider = Provider::start();
@@ -717,7 +717,7 @@ unsafe extern "C-unwind" fn count_calls(_: u32, _: *mut c_void, _: u32) -> u32 {
 
 static HEARD: Mutex<Vec<(u32, Vec<u8>)>> = Mutex::new(Vec::new());
 
-/// Keeps what it is told, spoils it, and answers with another code each time.
+/// Control callback that keeps its arguments, overwrites the buffer, and returns another code each time.
 unsafe extern "C-unwind" fn hear(code: u32, buffer: *mut c_void, size: u32) -> u32 {
     assert_eq!(buffer.addr() % 8, 0);
     // SAFETY: a buffer of `size` bytes, which may also be written.
@@ -729,7 +729,7 @@ unsafe extern "C-unwind" fn hear(code: u32, buffer: *mut c_void, size: u32) -> u
 
 #[test]
 fn callbacks_are_told_in_the_programs_text() {
-    /// The worked example.
+    /// Query entry of the worked example.
     #[rustfmt::skip]
     const ENTRY: [u8; 56] = [
         0xdd, 0xaa, 0xee, 0xff,  0x23, 0xc9, 0x94, 0x47,  0xb6, 0x96, 0x70, 0x57,  0x76, 0x30, 0xb5, 0xcf,
@@ -799,7 +799,7 @@ fn callbacks_are_told_in_the_programs_text() {
 
 static PROVIDING: OnceLock<(usize, [u8; 16])> = OnceLock::new();
 
-/// Makes an instance when they are listed, and stops its own provider when asked to collect.
+/// Control callback that creates an instance when instances are listed, and stops its own provider at a collection.
 unsafe extern "C-unwind" fn provide(code: u32, _: *mut c_void, _: u32) -> u32 {
     let (handle, set) = PROVIDING.get().unwrap();
     let (handle, name) = (*handle as Handle, utf16("made in time"));
@@ -828,7 +828,7 @@ fn callbacks_may_do_anything() {
     assert!(!socket.exists());
 }
 
-/// A program goes on where nothing can be published.
+/// Checks that 3,000 instances of one provider are published, each with its own values.
 #[test]
 fn counters_by_thousands() {
     let provider = Provider::start();

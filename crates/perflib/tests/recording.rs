@@ -1,4 +1,4 @@
-//! The C functions over a recording, beside the queries of the recording itself.
+//! Tests of the C functions over a recording, beside the queries of the recording itself.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::as_conversions,
@@ -26,10 +26,10 @@ type Handle = *mut std::ffi::c_void;
 
 /// Number of samples in the recording.
 const SAMPLES: usize = 5;
-/// Code of a query after the last sample.
+/// Error code of a query after the last sample.
 const ERROR_HANDLE_EOF: u32 = 38;
 
-/// Records a machine of test data, and makes the functions of this process read it.
+/// Records a machine of test data, and makes the functions of this process read the recording.
 fn recording() -> &'static Path {
     static WRITTEN: OnceLock<PathBuf> = OnceLock::new();
     WRITTEN.get_or_init(|| {
@@ -105,7 +105,7 @@ fn add(query: Handle, blocks: &mut [u8]) {
     assert!(Identifiers::new(blocks).all(|one| one.unwrap().status().0 == 0));
 }
 
-/// Returns the next block, or the code. The size is asked first, which loses no sample.
+/// Returns the next block of a query, or the error code. The size is requested first, which loses no sample.
 fn next(query: Handle) -> Result<Vec<u8>, u32> {
     let mut needed = 0;
     // SAFETY: no buffer.

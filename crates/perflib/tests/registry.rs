@@ -1,4 +1,4 @@
-//! The registry's functions as V1 consumers call them, beside the engine; on a machine of test data.
+//! Tests of the registry's functions as V1 consumers call them, beside the engine; on a machine of test data.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::arithmetic_side_effects,
@@ -21,7 +21,7 @@ use perfset::visit::Mode;
 
 type Handle = *mut std::ffi::c_void;
 
-/// As a header's `(HKEY)(ULONG_PTR)((LONG)0x80000004)`.
+/// Returns the handle of a registry key as a C header defines it: `(HKEY)(ULONG_PTR)((LONG)0x80000004)`.
 fn key(number: u32) -> Handle {
     number as i32 as isize as Handle
 }
@@ -51,7 +51,7 @@ fn utf32(text: &str) -> Vec<u32> {
     text.chars().map(u32::from).chain([0]).collect()
 }
 
-/// What a query gives: code, type and size, and the bytes.
+/// Response to a query of a registry value: code, type and size, and the bytes.
 struct Answer {
     code: u32,
     kind: u32,
@@ -59,7 +59,7 @@ struct Answer {
     bytes: Vec<u8>,
 }
 
-/// A value with that room, or only its size; `None` as a name is a null pointer.
+/// Queries a registry value with a buffer of that size, or only its size; `None` as a name is a null pointer.
 fn value(of: u32, name: Option<&str>, room: Option<u32>, size: u32) -> Answer {
     setup();
     let wide = name.map(utf16);
@@ -213,7 +213,7 @@ fn blocks_with_4_byte_names() {
     }
 }
 
-/// Lists the objects, definitions and instances of a block. Of values only the presence, because some are clocks.
+/// Lists the objects, definitions and instances of a V1 block. Of values only the presence, because some are clocks.
 fn facts(block: &[u8]) -> Vec<String> {
     let (block, _) = read(block, Mode::Strict).unwrap();
     let mut facts = vec![block.system_name().to_string()];

@@ -1,4 +1,4 @@
-//! Requests of consumers to the program: its control callback, and the values that its counters refer to.
+//! Requests of consumers to a provider's program: its control callback, and the values that its counters refer to.
 
 use std::ffi::c_void;
 
@@ -19,12 +19,12 @@ pub(super) struct Control {
     pub guid: Guid,
     pub handle: usize,
     pub callback: Option<ControlCallback>,
-    /// Text units of the program: UTF-16 or UTF-32.
+    /// Text units of the provider's program: UTF-16 or UTF-32.
     pub wide: TextUnit,
 }
 
 impl Control {
-    /// Returns the response to a request.
+    /// Returns the provider's response to a request of a consumer.
     pub fn answer(&self, request: &RequestMessage<'_>) -> CallbackReply {
         match (request.what(), request.entry(), self.callback) {
             (RequestCode::Values, Some(entry), _) => state::references(self.handle, &entry),
@@ -40,7 +40,8 @@ impl Control {
         }
     }
 
-    /// Calls the callback with a WNODE_HEADER before the bytes: its size, the provider's GUID, and zeros.
+    /// Calls the control callback with a WNODE_HEADER before the bytes: its size, the provider's GUID, and zeros
+    ///
     fn call(&self, callback: ControlCallback, code: u32, about: &[u8]) -> u32 {
         const WNODE_HEADER: usize = 48;
         let len = WNODE_HEADER.saturating_add(about.len());
@@ -64,7 +65,7 @@ impl Control {
     }
 }
 
-/// Reads a value of `len` bytes, 4 or 8, at an address that a program gave.
+/// Reads a counter's value of `len` bytes, 4 or 8, at an address that a program gave.
 ///
 /// # Safety
 /// `len` bytes at `address` may be read.

@@ -51,6 +51,8 @@ export! {
     start(guid: *const [u8; 16], callback: Option<ControlCallback>, provider: *mut Handle)
 }
 
+/// Body of [`PerfStartProvider`] for text of any kind.
+///
 /// # Safety
 /// Conditions of [`PerfStartProvider`].
 unsafe fn start(
@@ -79,6 +81,8 @@ export! {
     start_ex(guid: *const [u8; 16], context: *const ProviderContext, provider: *mut Handle)
 }
 
+/// Body of [`PerfStartProviderEx`] for text of any kind.
+///
 /// # Safety
 /// As [`PerfStartProviderEx`].
 unsafe fn start_ex(
@@ -177,6 +181,8 @@ pub unsafe extern "system" fn PerfCreateInstance_utf32(
     pointer(|| unsafe { create(TextUnit::Utf32, provider, counterset, name, id) })
 }
 
+/// Body of [`PerfCreateInstance`] for text of any kind.
+///
 /// # Safety
 /// As [`PerfCreateInstance`].
 unsafe fn create(
@@ -226,6 +232,8 @@ pub unsafe extern "system" fn PerfQueryInstance_utf32(
     pointer(|| unsafe { query(TextUnit::Utf32, provider, counterset, name, id) })
 }
 
+/// Body of [`PerfQueryInstance`] for text of any kind.
+///
 /// # Safety
 /// As [`PerfCreateInstance`].
 unsafe fn query(
@@ -241,7 +249,7 @@ unsafe fn query(
     state::find(number(provider), &counterset, name.as_deref(), id)
 }
 
-/// Reads the counterset and the instance name that a caller passes; the name is `None` if it is too long or not
+/// Reads the counterset and the instance name that a C caller passes; the name is `None` if it is too long or not
 /// Unicode.
 ///
 /// # Safety
@@ -259,7 +267,7 @@ unsafe fn named(
     Ok((Guid::from_wire(counterset), name))
 }
 
-/// Runs the body of a function and returns its pointer, or sets the last error and returns null.
+/// Runs the body of a C function and returns its pointer, or sets the last error and returns null.
 fn pointer(body: impl FnOnce() -> Result<*mut u8, Status>) -> *mut u8 {
     guarded(body).unwrap_or_else(|status| {
         perflib_SetLastError(status.0);
@@ -294,7 +302,7 @@ pub unsafe extern "system" fn PerfSetCounterRefValue(
     })
 }
 
-/// Exports the functions that change values; each has an expression that changes the counter's value.
+/// Exports the C functions that change values of counters; each has an expression that changes the counter's value.
 macro_rules! values {
     ($($(#[$doc:meta])* $name:ident: $type:ty, $holds:expr, $act:expr;)*) => {$(
         $(#[$doc])*
@@ -311,25 +319,25 @@ macro_rules! values {
 }
 
 values! {
-    /// Sets a counter of 32 bits to `value`.
+    /// Sets the value of a 32-bit counter to `value`.
     PerfSetULongCounterValue: u32, ValueWidth::Four, |slot, value| change_low(slot, |_| value);
-    /// Sets a counter of 64 bits to `value`.
+    /// Sets the value of a 64-bit counter to `value`.
     PerfSetULongLongCounterValue: u64, ValueWidth::Eight, |slot: &AtomicU64, value| slot.store(value, Relaxed);
-    /// Adds `value` to a counter of 32 bits, which wraps around.
+    /// Adds `value` to the value of a 32-bit counter, which wraps around.
     PerfIncrementULongCounterValue: u32, ValueWidth::Four,
         |slot, value| change_low(slot, |old| old.wrapping_add(value));
-    /// Adds `value` to a counter of 64 bits, which wraps around.
+    /// Adds `value` to the value of a 64-bit counter, which wraps around.
     PerfIncrementULongLongCounterValue: u64, ValueWidth::Eight,
         |slot: &AtomicU64, value| { slot.fetch_add(value, Relaxed); };
-    /// Subtracts `value` from a counter of 32 bits, which wraps around.
+    /// Subtracts `value` from the value of a 32-bit counter, which wraps around.
     PerfDecrementULongCounterValue: u32, ValueWidth::Four,
         |slot, value| change_low(slot, |old| old.wrapping_sub(value));
-    /// Subtracts `value` from a counter of 64 bits, which wraps around.
+    /// Subtracts `value` from the value of a 64-bit counter, which wraps around.
     PerfDecrementULongLongCounterValue: u64, ValueWidth::Eight,
         |slot: &AtomicU64, value| { slot.fetch_sub(value, Relaxed); };
 }
 
-/// Changes the first 4 bytes of a value, and leaves the others.
+/// Changes the first 4 bytes of a counter's value, and leaves the others.
 fn change_low(slot: &AtomicU64, change: impl Fn(u32) -> u32) {
     const HIGH: u64 = !0xFFFF_FFFF;
     let new = |old: u64| {

@@ -1,4 +1,4 @@
-//! State of the library for a provider's process: its providers, their countersets, and their instances.
+//! State of the library in a provider's process: its providers, their countersets, and their instances.
 //!
 //! One lock protects everything. A fork waits for the lock, so that the child finds consistent data. In the child a
 //! provider continues under its handle, with its countersets and without instances.
@@ -21,16 +21,16 @@ use perfset_shm::publish::{CreateError, InstanceBlock, Publisher};
 use super::control::{Control, ControlCallback, read_reference};
 use crate::wide::{TextLocation, TextUnit, to_utf32};
 
-/// The lock is not for ever held in a forked process: [`before_fork`] waits for it.
+/// Providers of this process. The lock is not for ever held in a forked process: [`before_fork`] waits for it.
 static PROVIDERS: RwLock<Providers> =
     RwLock::new(Providers { providers: BTreeMap::new(), handles: Vec::new() });
 
 #[derive(Debug)]
 struct Providers {
-    /// Running providers, by their handle.
+    /// Running providers of this process, by their handle.
     providers: BTreeMap<usize, Provider>,
-    /// Memory whose addresses serve as handles, because some programs write to that address. The memory is never read,
-    /// and is no other provider's later.
+    /// Memory whose addresses serve as provider handles, because some programs write to that address. The memory is
+    /// never read, and is no other provider's later.
     handles: Vec<&'static AtomicU64>,
 }
 
@@ -40,22 +40,22 @@ struct Provider {
     publisher: Publisher,
     templates: HashMap<Guid, Arc<Template>>,
     own: ProviderState,
-    /// Instances and server of the parent, in a forked process, until the child creates its own.
+    /// Instances and server of the parent process, in a forked process, until the child creates its own.
     inherited: ProviderState,
 }
 
 /// Instances and server of a provider in this process alone.
 #[derive(Debug, Default)]
 struct ProviderState {
-    /// Instances, by the address of their block.
+    /// Instances of the provider, by the address of their block.
     instances: HashMap<usize, ProviderInstance>,
-    /// Addresses of the blocks of instances whose names differ in case at most.
+    /// Addresses of the blocks of instances whose names differ in case at most, by the key that these names share.
     names: HashMap<Key, Vec<usize>>,
-    /// Server that responds to consumers.
+    /// Server that responds to requests of consumers.
     server: Option<Server>,
 }
 
-/// Key of an instance: a counterset, a name in capitals, and an id.
+/// Key of a provider's instance: a counterset, a name in capitals, and an id.
 type Key = (Guid, Box<[u16]>, u32);
 
 #[derive(Debug)]
@@ -66,7 +66,7 @@ struct ProviderInstance {
     id: u32,
 }
 
-/// Counterset with the location of each counter's value.
+/// Counterset of a provider with the location of each counter's value.
 #[derive(Debug)]
 struct Template {
     set: Arc<Counterset>,
@@ -76,15 +76,16 @@ struct Template {
 #[derive(Clone, Copy, Debug)]
 struct ValueLocation {
     index: usize,
-    /// Size of value that the functions for values may store; `None` for a value by reference.
+    /// Size of the counter's value that the functions for values may store; `None` for a value by reference.
     holds: Option<ValueWidth>,
-    /// Second size of value that may be stored, for counter types whose bits do not state the size that the value has.
+    /// Second size of the value that may be stored, for counter types whose bits do not state the size that the value
+    /// has.
     also: Option<ValueWidth>,
-    /// Number of bytes at the address in this value, if it contains an address.
+    /// Number of bytes at the address that a counter by reference contains; `None` for other counters.
     reference: Option<u32>,
 }
 
-/// Size of a value.
+/// Size of a counter's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueWidth {
     /// Value of 4 bytes.
@@ -134,8 +135,8 @@ impl ProviderState {
 }
 
 impl Provider {
-    /// Starts the server for consumers, if they might send a request and no server runs yet. A failure must not
-    /// hinder the program.
+    /// Starts the provider's server for consumers, if they might send a request and no server runs yet. A failure
+    /// must not hinder the program.
     fn listen(&mut self) {
         let may_be_asked = || {
             self.control.callback.is_some()
@@ -147,7 +148,7 @@ impl Provider {
         }
     }
 
-    /// Drops the inherited state, because the provider now gets its own in this process.
+    /// Drops the state inherited from the parent process, because the provider now gets its own in this process.
     fn leave_inheritance(&mut self) {
         if !self.inherited.is_empty() {
             self.inherited = ProviderState::default();
@@ -159,7 +160,7 @@ impl Provider {
     }
 }
 
-/// Returns the provider or instance, or the error of an invalid handle.
+/// Returns a provider or instance that was looked up, or the error of an invalid handle.
 fn known<T>(provider: Option<T>) -> Result<T, Status> {
     provider.ok_or(Status::ERROR_INVALID_PARAMETER)
 }
@@ -207,7 +208,7 @@ pub(super) fn set_counterset(handle: usize, set: Counterset) -> Result<(), Statu
     Ok(())
 }
 
-/// Creates an instance and returns the address of its block.
+/// Creates an instance of a provider and returns the address of its block.
 pub(super) fn create(
     handle: usize,
     set: &Guid,
@@ -248,7 +249,7 @@ fn key(set: &Guid, name: &[u16], id: u32) -> Key {
     (*set, name.iter().map(|unit| perfset::utf16::upper(*unit)).collect(), id)
 }
 
-/// Finds an instance: the one of exactly this name, or else one whose name differs only in case.
+/// Finds an instance of a provider: the one of exactly this name, or else one whose name differs only in case.
 pub(super) fn find(handle: usize, set: &Guid, name: Option<&[u16]>, id: u32) -> Result<*mut u8, Status> {
     let providers = read();
     let provider = known(providers.providers.get(&handle))?;
@@ -259,7 +260,7 @@ pub(super) fn find(handle: usize, set: &Guid, name: Option<&[u16]>, id: u32) -> 
     Ok(provider.instance(*address)?.block.words().as_ptr().cast::<u8>().cast_mut())
 }
 
-/// Ends an instance, given by the address of its block.
+/// Ends an instance of a provider, given by the address of its block.
 pub(super) fn delete(handle: usize, address: usize) -> Result<(), Status> {
     let mut providers = write();
     let own = &mut known(providers.providers.get_mut(&handle))?.own;
@@ -274,7 +275,7 @@ pub(super) fn delete(handle: usize, address: usize) -> Result<(), Status> {
     Ok(())
 }
 
-/// Calls a function with the stored value of a counter of an instance.
+/// Calls a function with the stored value of a counter of a provider's instance.
 pub(super) fn with_value(
     handle: usize,
     address: usize,
@@ -342,7 +343,8 @@ pub(super) fn references(handle: usize, wanted: &CounterIdentity<'_>) -> Callbac
     answer
 }
 
-/// Locks the state for reading. A panic under the lock was caught at the boundary, and left the state consistent.
+/// Locks the providers of this process for reading. A panic under the lock was caught at the boundary, and left the
+/// state consistent.
 fn read() -> RwLockReadGuard<'static, Providers> {
     PROVIDERS.read().unwrap_or_else(PoisonError::into_inner)
 }
@@ -351,7 +353,7 @@ fn write() -> RwLockWriteGuard<'static, Providers> {
     PROVIDERS.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Registers the functions that are called at forks and at the end of the process.
+/// Registers the functions that are called at forks and at the end of the provider's process.
 fn watch_process() {
     // No lock, which a forked process might wait for. If threads race, each function runs twice, and the second time
     // does nothing.
@@ -367,7 +369,7 @@ fn watch_process() {
 }
 
 thread_local! {
-    /// Lock held by a thread that forks, and by its copy in the child.
+    /// Lock of the providers, held by a thread that forks, and by its copy in the child.
     static HELD: RefCell<Option<RwLockWriteGuard<'static, Providers>>> = const { RefCell::new(None) };
 }
 
@@ -395,7 +397,7 @@ extern "C" fn in_child() {
     }
 }
 
-/// Removes the files of providers that the program has not stopped.
+/// Removes the published files of providers that the program has not stopped.
 extern "C" fn at_exit() {
     let providers = match PROVIDERS.try_read() {
         Ok(providers) => providers,
