@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a V2 block or list.
+//! Fuzz target that reads arbitrary bytes as a V2 block or list.
 
 use std::fmt::{self, Write};
 use std::ops::ControlFlow;
@@ -8,13 +8,13 @@ use perfset_core::v2::{Block, BlockFormat, Body, read, visit};
 use perfset_core::visit::{Event, Mode};
 use perfset_core::wire::WireError;
 
-/// Visits and prints every field. The walk must end after work in proportion to the input, and its error must lie
-/// inside the bytes.
+/// Visits and prints every field of a V2 block. The visit must end after work in proportion to the input, and its
+/// error must lie inside the bytes.
 pub fn check(format: BlockFormat, bytes: &[u8]) {
     let _ = walk_all(format, bytes);
 }
 
-/// Checks counter data as [`check`] does, and that strict and lenient reading, the walk and the iterators agree.
+/// Checks counter data as [`check`] does, and that strict and lenient reading, the visit and the iterators agree.
 pub fn check_data(bytes: &[u8]) {
     let walked = walk_all(BlockFormat::Data, bytes);
     let tolerant = read(bytes, Mode::Tolerant).map(|(_, forgiven)| forgiven);
@@ -74,13 +74,13 @@ fn walk_all(format: BlockFormat, bytes: &[u8]) -> Result<(), WireError> {
     end
 }
 
-/// Checks that an error lies inside the bytes, and prints it.
+/// Checks that an error of a block lies inside the bytes, and prints it.
 pub(crate) fn inside(error: &WireError, bytes: &[u8]) {
     assert!(error.offset <= bytes.len(), "{error}, of {}", bytes.len());
     let _ = write!(Nowhere, "{error}");
 }
 
-/// Reads every value three ways: by position, by iteration and by folding.
+/// Reads every value of a block three ways: by position, by iteration and by folding.
 fn visit_values(block: &Block<'_>) -> Result<(), WireError> {
     for result in block.results() {
         match result?.body {

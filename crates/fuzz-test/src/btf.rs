@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a kernel's description of its types.
+//! Fuzz target that parses arbitrary bytes as a kernel's BTF type description.
 
 use perfset_bpf::{Btf, Column, ColumnSet, Kernel};
 
@@ -13,8 +13,8 @@ const PATHS: [&str; 7] = [
     "stats_lock.seqcount.seqcount.sequence",
 ];
 
-/// Checks that the results of parsing BTF lie inside the data, and that an accepted kernel has every type that a walk
-/// needs.
+/// Checks that the results of parsing BTF lie inside the data, and that an accepted kernel has every type that a task
+/// iterator needs.
 pub fn check(input: &[u8]) {
     if let Ok(btf) = Btf::parse(input, &NAMES) {
         assert!(btf.len() <= input.len() / 12);

@@ -1,4 +1,4 @@
-//! Blocks that the builder wrote, whole and damaged.
+//! Fuzz target for V2 blocks that the builder wrote, whole and damaged.
 
 use perfset_core::clock::ClockReading;
 use perfset_core::v2::raw::Cell;
@@ -9,7 +9,7 @@ use perfset_core::{CounterId, InstanceId, Status};
 use crate::blocks;
 use crate::input::InputBytes;
 
-/// Entry that the block builder writes.
+/// Recipe of an entry that the block builder writes.
 #[derive(Debug)]
 enum EntryRecipe {
     Error(Status),
@@ -26,8 +26,8 @@ struct RowRecipe {
     cells: Vec<Cell>,
 }
 
-/// Builds the entries that the input describes, reads them back, and writes new values over them. Then it damages the
-/// block as the rest of the input says, and reads the damaged block.
+/// Builds the block entries that the input describes, reads them back, and writes new values over them. Then it
+/// damages the block as the rest of the input says, and reads the damaged block.
 pub fn check(input: &[u8]) {
     let mut input = InputBytes(input);
     let clocks = ClockReading { perf_time: 7, perf_freq: 11, ..ClockReading::default() };
@@ -176,7 +176,7 @@ fn cells_of(entry: &mut EntryRecipe) -> Box<dyn Iterator<Item = &mut Cell> + '_>
     }
 }
 
-/// Returns another value of the same width. A missing value stays missing, so that an entry keeps its kind.
+/// Returns another cell value of the same width. A missing value stays missing, so that an entry keeps its kind.
 fn changed(cell: Cell, by: u64) -> Cell {
     match value_of(&cell) {
         BlockValue::U32(value) => Cell::from_u32(value ^ (by & 0xFFFF_FFFF) as u32),
@@ -208,7 +208,8 @@ fn patch(bytes: Vec<u8>, clocks: &ClockReading, change: u64) -> Vec<u8> {
     builder.finish().unwrap()
 }
 
-/// Changes, cuts off, removes or repeats some bytes, or changes a length a little. `bytes` must not be empty.
+/// Changes, cuts off, removes or repeats some bytes of a block, or changes a length a little. `bytes` must not be
+/// empty.
 pub(crate) fn damage(bytes: &mut Vec<u8>, input: &mut InputBytes<'_>) {
     let at = usize::from(input.u16()) % bytes.len();
     let field = at & !3;

@@ -1,4 +1,4 @@
-//! Identifiers as a C caller passes them; names have units of 2 or 4 bytes.
+//! Fuzz target that passes counter identifiers as a C caller does; names have units of 2 or 4 bytes.
 
 use std::ptr::{null, null_mut};
 
@@ -8,9 +8,9 @@ use perflib::consumer::{
 };
 use perfset_core::v2::identifier::Identifiers;
 
-/// Passes identifiers to the C functions that add and delete counters. The first byte of the input chooses the units of
-/// names, the rest are identifiers. The functions must write nothing, or only the `Status` of each identifier. Added
-/// identifiers can be deleted.
+/// Passes counter identifiers to the C functions that add and delete counters. The first byte of the input chooses
+/// the units of names, the rest are identifiers. The functions must write nothing, or only the `Status` of each
+/// identifier. Added identifiers can be deleted.
 pub fn check(input: &[u8]) {
     let Some((units, identifiers)) = input.split_first() else { return };
     let (add, delete): (Function, Function) = match units % 2 {
@@ -42,7 +42,7 @@ pub fn check(input: &[u8]) {
 
 type Function = unsafe extern "system" fn(*mut std::ffi::c_void, *mut u8, u32) -> u32;
 
-/// Returns the number of identifiers with status 0. Only statuses may differ from the passed bytes.
+/// Returns the number of counter identifiers with status 0. Only statuses may differ from the passed bytes.
 fn statuses(written: &[u8], passed: &[u8]) -> usize {
     let mut like = passed.to_vec();
     let mut succeeded = 0;
@@ -56,7 +56,7 @@ fn statuses(written: &[u8], passed: &[u8]) -> usize {
     succeeded
 }
 
-/// Returns the number of entries in the query.
+/// Returns the number of entries in a PerfLib query.
 fn info(query: *mut std::ffi::c_void) -> usize {
     let mut len = 0;
     // SAFETY: no buffer, and a place for the size.

@@ -1,4 +1,4 @@
-//! Counter paths, and names of instances in them.
+//! Fuzz target for counter paths, and names of instances in them.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use perfset_engine::path::{CounterPath, ExpandOptions, InstanceName, expand, sub
 use perfset_engine::testing::{FixedClock, Scripted};
 use perfset_engine::{Catalogue, Machine};
 
-/// Checks the input as a counter path, and as the name of an instance.
+/// Checks the fuzz input as a counter path, and as the name of an instance.
 ///
 /// A path made of parts is read as these parts. A path that expands is valid, and expands to itself.
 pub fn check(input: &[u8]) {

@@ -1,9 +1,10 @@
-//! Files of counter paths that the exporter reads, and names that it writes.
+//! Fuzz targets for files of counter paths that the exporter reads, and for names that it writes.
 
 use perfset_engine::path::{QueryFileError, query_paths};
 use perfset_export::escaped_label;
 
-/// Checks the input as a file of counter paths: every line is a path, a comment or empty, or the error names the line.
+/// Checks the fuzz input as a file of counter paths: every line is a path, a comment or empty, or the error names the
+/// line.
 pub fn query_file(input: &[u8]) {
     let lines = input.split(|byte| *byte == b'\n').count();
     match query_paths("q", input) {
@@ -23,12 +24,13 @@ pub fn query_file(input: &[u8]) {
     }
 }
 
-/// Returns `true` if a path can be a line of a file without quoting.
+/// Returns `true` if a counter path can be a line of a file without quoting.
 fn is_line(path: &str) -> bool {
     path.trim() == path && !path.contains('\n')
 }
 
-/// Checks the input as the name of an instance: an escaped label does not end early, and reads back as the same name.
+/// Checks the fuzz input as the name of an instance: an escaped label does not end early, and reads back as the same
+/// name.
 pub fn export_label(input: &[u8]) {
     let name = String::from_utf8_lossy(input);
     let label = escaped_label(&name);

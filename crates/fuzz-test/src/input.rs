@@ -1,4 +1,4 @@
-//! Fuzz input as a source of small numbers, and byte by byte.
+//! Readers of fuzz input: as a sequence of small numbers, and byte by byte.
 
 use std::io::{self, Read};
 
@@ -7,29 +7,29 @@ use std::io::{self, Read};
 pub struct InputBytes<'a>(pub &'a [u8]);
 
 impl InputBytes<'_> {
-    /// Returns `true` if bytes of the input are left.
+    /// Returns `true` if bytes of the fuzz input are left.
     pub fn has_more(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// Reads the next byte of the input.
+    /// Reads the next byte of the fuzz input.
     pub fn byte(&mut self) -> u8 {
         let Some((first, rest)) = self.0.split_first() else { return 0 };
         self.0 = rest;
         *first
     }
 
-    /// Reads a number below `end`, which is at most 256.
+    /// Reads a number below `end`, which is at most 256, from the fuzz input.
     pub fn below(&mut self, end: usize) -> usize {
         usize::from(self.byte()) % end
     }
 
-    /// Reads two bytes of the input.
+    /// Reads a number of two bytes from the fuzz input.
     pub fn u16(&mut self) -> u16 {
         u16::from_le_bytes([self.byte(), self.byte()])
     }
 
-    /// Reads a UTF-16 unit of a name, which is not NUL.
+    /// Reads a UTF-16 unit of a name, which is not NUL, from the fuzz input.
     pub fn unit(&mut self) -> u16 {
         match self.u16() {
             0 => u16::from(b'_'),
@@ -37,18 +37,18 @@ impl InputBytes<'_> {
         }
     }
 
-    /// Reads four bytes of the input.
+    /// Reads a number of four bytes from the fuzz input.
     pub fn u32(&mut self) -> u32 {
         u32::from(self.u16()) | u32::from(self.u16()) << 16
     }
 
-    /// Reads eight bytes of the input.
+    /// Reads a number of eight bytes from the fuzz input.
     pub fn u64(&mut self) -> u64 {
         u64::from(self.u32()) | u64::from(self.u32()) << 32
     }
 }
 
-/// Reader that returns a byte at a time.
+/// Reader that returns a byte at a time of the fuzz input.
 #[derive(Debug)]
 pub struct OneByOne<'a>(pub &'a [u8]);
 

@@ -1,4 +1,4 @@
-//! Arbitrary bytes as the text of a kernel file.
+//! Fuzz target that parses arbitrary bytes as the text of a kernel file.
 
 use std::fmt::Debug;
 
@@ -54,7 +54,7 @@ use perfset_linux::sources::{
     pid, processes, thermal, topology,
 };
 
-/// Parses a text as a kernel file: the first line of the input names the file, and the rest is its text.
+/// Parses a text as a kernel file: the first line of the fuzz input names the file, and the rest is its text.
 pub fn check(input: &[u8]) {
     let line_end = input.iter().position(|byte| *byte == b'\n').unwrap_or(input.len());
     let (file, text) = input.split_at(line_end);
@@ -180,8 +180,8 @@ pub fn check(input: &[u8]) {
     }
 }
 
-/// Parses a text twice into the same value and once into a new one, and checks that nothing of the first parsing is
-/// left.
+/// Parses a kernel text twice into the same value and once into a new one, and checks that nothing of the first
+/// parsing is left.
 fn again<T: Default + Debug + PartialEq>(
     text: &[u8],
     parse: fn(&mut T, &[u8]) -> Result<(), TextError>,
@@ -205,14 +205,14 @@ fn of_workload(path: &[u8]) {
     assert!(pod.is_none_or(|pod| pod.len() >= 32));
 }
 
-/// Checks that the process name is part of the text in parentheses.
+/// Checks that the process name in `/proc/PID/stat` is part of the text in parentheses.
 fn of_stat(stat: Stat, text: &[u8]) -> Result<(), TextError> {
     let comm = comm(text)?;
     assert!(comm.starts_with(stat.lasting_name(comm)));
     Ok(())
 }
 
-/// Returns the error of the first processor line that cannot be parsed.
+/// Returns the error of the first processor line of `/proc/stat` that cannot be parsed.
 fn faults(stat: ProcStat) -> Result<(), TextError> {
     assert!(stat.cpus.is_sorted_by_key(|line| line.cpu));
     for line in &stat.cpus {
@@ -222,7 +222,7 @@ fn faults(stat: ProcStat) -> Result<(), TextError> {
     Ok(())
 }
 
-/// Returns the error of the first wanted line whose number cannot be parsed.
+/// Returns the error of the first wanted line of a kernel file whose number cannot be parsed.
 fn each<const N: usize>(numbers: [Number; N]) -> Result<(), TextError> {
     assert!(numbers.iter().any(Option::is_some), "else it is an error of the whole file");
     numbers.into_iter().flatten().try_for_each(|number| number.map(drop))
@@ -251,7 +251,8 @@ fn of_meminfo(meminfo: MemInfo) -> Result<(), TextError> {
     ])
 }
 
-/// Returns the error of the first chosen number that cannot be parsed. All chosen lines may be missing.
+/// Returns the error of the first chosen number of `/proc/vmstat` that cannot be parsed. All chosen lines may be
+/// missing.
 fn of_vmstat(vmstat: VmStat) -> Result<(), TextError> {
     any([
         vmstat.nr_dirty,
@@ -270,7 +271,8 @@ fn of_totals(totals: SystemTotals) -> Result<(), TextError> {
     each([totals.intr, totals.ctxt, totals.processes, totals.procs_running, totals.procs_blocked])
 }
 
-/// Returns the error of the first line whose numbers cannot be parsed. A line has 11, 15 or 17 numbers.
+/// Returns the error of the first line of `/proc/diskstats` whose numbers cannot be parsed. A line has 11, 15 or 17
+/// numbers.
 fn of_diskstats(stats: DiskStats) -> Result<(), TextError> {
     for device in stats.devices {
         assert!(!device.name.is_empty());
@@ -290,7 +292,7 @@ fn of_swaps(swaps: Swaps) -> Result<(), TextError> {
     Ok(())
 }
 
-/// Checks that no array has more failed or spare disks than disks.
+/// Checks that no RAID array has more failed or spare disks than disks.
 fn of_arrays(mdstat: MdStat) -> Result<(), TextError> {
     for MdArray { listed, failed, spare, work, done, .. } in mdstat.arrays {
         assert!(failed <= listed && spare <= listed);
@@ -322,7 +324,7 @@ fn snmp6(text: &[u8]) -> Result<(), TextError> {
     results.into_iter().collect()
 }
 
-/// Checks that parsing line by line gives the same result as parsing the whole text.
+/// Checks that parsing TCP sockets line by line gives the same result as parsing the whole text.
 fn sockets(text: &[u8]) -> Result<(), TextError> {
     let (mut whole, mut by_line) = (TcpSockets::default(), TcpSockets::default());
     let added = whole.add(text);
@@ -335,7 +337,7 @@ fn sockets(text: &[u8]) -> Result<(), TextError> {
     Ok(())
 }
 
-/// Checks that parsing line by line gives the same sums as parsing the whole text.
+/// Checks that parsing UDP sockets line by line gives the same sums as parsing the whole text.
 fn udp_sockets(text: &[u8]) -> Result<(), TextError> {
     let (mut whole, mut by_line) = (UdpSockets::default(), UdpSockets::default());
     let added = whole.add(text);
@@ -346,7 +348,7 @@ fn udp_sockets(text: &[u8]) -> Result<(), TextError> {
     whole.queues().map(drop)
 }
 
-/// Checks that parsing line by line finds the same interfaces as parsing the whole text.
+/// Checks that parsing ARP neighbours line by line finds the same interfaces as parsing the whole text.
 fn neighbours(text: &[u8]) -> Result<(), TextError> {
     let (mut whole, mut by_line) = (ArpTable::default(), ArpTable::default());
     let (mut devices, mut of_lines) = (Vec::new(), Vec::new());
@@ -368,7 +370,7 @@ fn pid(name: &[u8]) {
     assert_eq!(processes::pid(name), number.filter(|_| !name.is_empty()));
 }
 
-/// Checks that a number is parsed as the standard library parses it.
+/// Checks that the number of a sysfs attribute is parsed as the standard library parses it.
 fn number(text: &[u8]) -> Result<(), TextError> {
     let line = text.strip_suffix(b"\n").unwrap_or_default().trim_ascii();
     let digits = std::str::from_utf8(line).ok().filter(|line| line.bytes().all(|byte| byte.is_ascii_digit()));
@@ -379,7 +381,7 @@ fn number(text: &[u8]) -> Result<(), TextError> {
     parsed.map(|_| ())
 }
 
-/// Checks that a signed number is parsed as the standard library parses it.
+/// Checks that the signed number of a sysfs attribute is parsed as the standard library parses it.
 fn signed(text: &[u8]) -> Result<(), TextError> {
     let parsed = attribute::signed(text);
     if let Ok(number) = parsed {
@@ -413,7 +415,7 @@ fn list(text: &[u8], limit: u32) -> Result<Vec<u32>, TextError> {
     Ok(ids)
 }
 
-/// Parses up to four lists of CPUs, one in each line: the online CPUs, then the CPUs of each node.
+/// Parses up to four lists of CPUs, one in each line: the online CPUs, then the CPUs of each NUMA node.
 fn nodes(text: &[u8]) -> Result<(), TextError> {
     let mut lines = text.split_inclusive(|byte| *byte == b'\n').take(4);
     let online = lines.next().map_or(Ok(Vec::new()), |line| list(line, NODE_LIMIT))?;
@@ -432,8 +434,8 @@ fn nodes(text: &[u8]) -> Result<(), TextError> {
     Ok(())
 }
 
-/// Checks that the names of engines and regions ascend and are not too many. Returns the error of the first number that
-/// cannot be parsed.
+/// Checks that the names of a graphics client's engines and memory kinds ascend and are not too many. Returns the
+/// error of the first number that cannot be parsed.
 fn of_client(client: DrmFdinfo) -> Result<(), TextError> {
     let DrmFdinfo { driver, pci_address, client_id, engines, regions } = client;
     assert!(!driver.is_empty());
@@ -453,7 +455,7 @@ fn of_client(client: DrmFdinfo) -> Result<(), TextError> {
     Ok(())
 }
 
-/// Checks that an address is printed as it was read, except for letter case and the length of its domain.
+/// Checks that a PCI address is printed as it was read, except for letter case and the length of its domain.
 fn pci_address(text: &[u8]) {
     if let Some(address) = PciAddress::parse(text) {
         assert!(address.device < 32 && address.function < 8 && address.packed() < 1 << 48);
@@ -461,7 +463,7 @@ fn pci_address(text: &[u8]) {
     }
 }
 
-/// Returns the error of the first interface line that cannot be parsed.
+/// Returns the error of the first interface line of `/proc/net/dev` that cannot be parsed.
 fn of_net_dev(dev: NetDev) -> Result<(), TextError> {
     dev.interfaces().iter().try_for_each(|interface| interface.counts.clone().map(drop))
 }
@@ -472,7 +474,8 @@ fn of_sockstat(sockstat: SockStat) -> Result<(), TextError> {
     numbers.chain([&sockstat.used]).flatten().cloned().try_for_each(|number| number.map(drop))
 }
 
-/// Checks that a found name has a number. Returns the error of the first number that cannot be parsed.
+/// Checks that a name found in `/proc/net/netstat` has a number. Returns the error of the first number that cannot be
+/// parsed.
 fn of_netstat(netstat: Netstat) -> Result<(), TextError> {
     let mut first = Ok(());
     let mut count = 0;
@@ -484,7 +487,7 @@ fn of_netstat(netstat: Netstat) -> Result<(), TextError> {
     first
 }
 
-/// Checks that queue data that is read twice has the same interfaces as when read once.
+/// Checks that netlink data about network queues, if read twice, has the same interfaces as when read once.
 fn queues(bytes: &[u8]) {
     let mut whole = Qdiscs::default();
     if whole.read(bytes, 7) != Ok(false) {
@@ -499,12 +502,12 @@ fn queues(bytes: &[u8]) {
     assert_eq!(twice.waiting(2), None);
 }
 
-/// Returns the error of the first number that cannot be parsed. All numbers may be missing.
+/// Returns the error of the first number of a kernel file that cannot be parsed. All numbers may be missing.
 fn any<const N: usize>(numbers: [Number; N]) -> Result<(), TextError> {
     numbers.into_iter().flatten().try_for_each(|number| number.map(drop))
 }
 
-/// Returns the error of the first processor line that cannot be parsed.
+/// Returns the error of the first processor line of `/proc/schedstat` that cannot be parsed.
 fn of_schedstat(stat: SchedStat) -> Result<(), TextError> {
     assert!(stat.cpus().is_sorted_by_key(|line| line.cpu));
     stat.cpus().iter().try_for_each(|line| {

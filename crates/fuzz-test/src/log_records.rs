@@ -1,4 +1,4 @@
-//! Arbitrary bytes as CSV or JSON lines of perfset.
+//! Fuzz target that reads arbitrary bytes as a log in CSV or JSON lines of perfset.
 
 use std::io::Read;
 
@@ -7,16 +7,16 @@ use perfset_log::records::{RecordLogReader, is_one};
 
 use crate::input::OneByOne;
 
-/// Contents of a log.
+/// Contents of a log: its counter paths, samples and damage.
 #[derive(Debug, PartialEq)]
 struct LogContents {
     paths: Vec<String>,
-    /// Time of each sample, and the bits of its values; `None` for a value without a record.
+    /// Time of each sample of a log, and the bits of its values; `None` for a value without a record.
     samples: Vec<(i64, Vec<Option<Option<u64>>>)>,
     damages: Damages,
 }
 
-/// Checks that a log read byte by byte has the same contents as when read at once.
+/// Checks that a log of CSV or JSON lines read byte by byte has the same contents as when read at once.
 pub fn check(input: &[u8]) {
     let log = read(input);
     assert_eq!(log, read(OneByOne(input)));

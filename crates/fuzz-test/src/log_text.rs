@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a PDH-CSV or PDH-TSV log.
+//! Fuzz target that reads arbitrary bytes as a PDH-CSV or PDH-TSV log.
 
 use std::io::Read;
 
@@ -7,17 +7,17 @@ use perfset_log::text::{Header, TextLogReader, TextLogWriter, is_one};
 
 use crate::input::OneByOne;
 
-/// Contents of a log.
+/// Contents of a text log: its header, lines and damage.
 #[derive(Debug, PartialEq)]
 struct LogContents {
     header: Header,
-    /// Time of each line, and the bits of its values.
+    /// Time of each line of a text log, and the bits of its values.
     lines: Vec<(i64, Vec<Option<u64>>)>,
     damages: Damages,
 }
 
-/// Checks that a log read byte by byte has the same contents as when read at once, and so has a log that is written
-/// from them.
+/// Checks that a text log read byte by byte has the same contents as when read at once, and so has a log that is
+/// written from them.
 pub fn check(input: &[u8]) {
     let log = read(input);
     assert_eq!(log, read(OneByOne(input)));

@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a log.
+//! Fuzz targets that read arbitrary bytes as a log of any format.
 
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -58,7 +58,7 @@ fn read_blg(read: impl Read) -> Option<Vec<String>> {
     Some(all)
 }
 
-/// Checks that any log answers every request, and that a series has the values of a query.
+/// Checks that any log responds to every request, and that a series has the values of a query.
 pub fn check_source(input: &[u8]) {
     // The blocks of a recording get right checksums. In a segment, a tick can take less than a byte.
     let is_recording = input.starts_with(&BlockHeader::MAGIC);
@@ -114,7 +114,7 @@ pub fn check_source(input: &[u8]) {
     }
 }
 
-/// Reader that returns a few bytes at a time.
+/// Reader that returns a few bytes of a log at a time.
 struct Drops<'a>(&'a [u8]);
 
 impl Read for Drops<'_> {

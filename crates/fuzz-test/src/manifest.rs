@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a manifest.
+//! Fuzz target that reads arbitrary bytes as an instrumentation manifest.
 
 use perfset_manifest::{Manifest, generate};
 

@@ -1,9 +1,9 @@
-//! Patterns that match the names of instances.
+//! Fuzz target for patterns that match the names of instances.
 
 use perfset_core::utf16::upper;
 use perfset_engine::Pattern;
 
-/// Matches a name with a pattern: the first line of the input is the pattern, the rest is the name.
+/// Matches an instance name with a pattern: the first line of the fuzz input is the pattern, the rest is the name.
 ///
 /// Matching ends soon, and short patterns match as the definition says.
 pub fn check(input: &[u8]) {
@@ -21,7 +21,7 @@ pub fn check(input: &[u8]) {
     }
 }
 
-/// Matches a name with a pattern by the definition of patterns, as a reference.
+/// Matches an instance name with a pattern by the definition of patterns, as a reference.
 fn matches(pattern: &[u16], name: &[u16]) -> bool {
     const ANY: u16 = b'*' as u16;
     const ONE: u16 = b'?' as u16;

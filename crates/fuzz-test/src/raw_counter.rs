@@ -1,4 +1,4 @@
-//! Values and statistics of raw counters.
+//! Fuzz target for values and statistics of PDH raw counters.
 
 use perfset_core::CounterType;
 use perfset_core::pdh::{Calculation, Format, FormatKind, Number, PdhStatus, RawCounter, Scale};
@@ -6,8 +6,8 @@ use perfset_engine::path::Statistics;
 
 use crate::input::InputBytes;
 
-/// Checks values and statistics of raw counters. The input is a type, a time base, a format and a scale, then raw
-/// counters.
+/// Checks values and statistics of PDH raw counters. The fuzz input is a type, a time base, a format and a scale,
+/// then raw counters.
 ///
 /// There is a number exactly if the status says so, and it is finite; statistics count what has a number, and lie
 /// between the least and the greatest.
@@ -61,7 +61,7 @@ pub fn check(input: &[u8]) {
     }
 }
 
-/// Reads a number of one byte, or of eight bytes after the byte 255.
+/// Reads a number from the fuzz input: one byte, or eight bytes after the byte 255.
 fn number(input: &mut InputBytes<'_>) -> i64 {
     match input.byte() {
         255 => i64::from_le_bytes(input.u64().to_le_bytes()),

@@ -1,4 +1,4 @@
-//! Recordings and their parts: blocks, ticks, segments, streams, and directories of files.
+//! Fuzz targets for recordings and their parts: blocks, ticks, segments, streams, and directories of files.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,7 +12,8 @@ use perfset_log::recording::{BlockHeader, BlockWalker, ReadAt, Recording, seal, 
 
 use crate::input::InputBytes;
 
-/// Checks that a walk over the blocks of a file has the same result in small pieces, and from each block on.
+/// Checks that a pass over the blocks of a recording's file has the same result in small pieces, and from each block
+/// on.
 ///
 /// The input is walked as it is, and with right lengths and checksums.
 pub fn check_blocks(input: &[u8]) {
@@ -39,7 +40,7 @@ pub fn check_blocks(input: &[u8]) {
     }
 }
 
-/// Returns all blocks, all damage, and the number of bytes at the end that belong to no block.
+/// Returns all blocks of a recording's file, all damage, and the number of bytes at the end that belong to no block.
 fn walk(from: impl ReadAt) -> (Vec<(u64, BlockHeader)>, Vec<Damage>, u64) {
     let mut walker = BlockWalker::new(from).expect("it is in memory");
     let mut blocks = Vec::new();
@@ -50,7 +51,7 @@ fn walk(from: impl ReadAt) -> (Vec<(u64, BlockHeader)>, Vec<Damage>, u64) {
     (blocks, walker.damages().first().to_vec(), torn)
 }
 
-/// Reader that returns at most 7 bytes at a time.
+/// Reader that returns at most 7 bytes of a file at a time.
 struct Pieces(Vec<u8>);
 
 impl ReadAt for Pieces {
@@ -64,8 +65,8 @@ impl ReadAt for Pieces {
     }
 }
 
-/// Checks that ticks are the same after writing and reading, and that a reader of one table gets the same table. Ticks
-/// have no more rows and cells than bytes.
+/// Checks that ticks of a recording are the same after writing and reading, and that a reader of one table gets the
+/// same table. Ticks have no more rows and cells than bytes.
 ///
 /// Each tick is a length of 15 bits, a bit for a whole tick, and its payload.
 pub fn check_ticks(input: &[u8]) {
@@ -102,8 +103,8 @@ pub fn check_ticks(input: &[u8]) {
     }
 }
 
-/// Returns the bytes of a whole tick after writing and reading it once. A wall clock that is no valid date is replaced
-/// then.
+/// Returns the bytes of a whole tick of a recording after writing and reading it once. A wall clock that is no valid
+/// date is replaced then.
 fn normal(tick: &AppliedTicks, sequence: u64) -> Vec<u8> {
     let again = AppliedTicks::whole(&tick.to_whole(), sequence, None);
     again.expect("it was written by this program").to_whole()
@@ -119,7 +120,8 @@ fn check_tick(all: &AppliedTicks, one: &AppliedTicks, sequence: u64, bytes: usiz
     assert!(rows * 4 + cells <= bytes, "{rows} rows and {cells} cells of {bytes} bytes");
 }
 
-/// Checks that the ticks of a segment are the same forward and backward, however many readings are decoded at once.
+/// Checks that the ticks of a recording's segment are the same forward and backward, however many readings are
+/// decoded at once.
 ///
 /// The input is the length of the directory, the directory, and the streams. All checksums are made right.
 pub fn check_segment(input: &[u8]) {
@@ -149,8 +151,8 @@ pub fn check_segment(input: &[u8]) {
     }
 }
 
-/// Checks that the numbers of a stream survive writing and reading, and that a part of a column equals that part of the
-/// whole column.
+/// Checks that the numbers of a recording's stream survive writing and reading, and that a part of a column equals
+/// that part of the whole column.
 ///
 /// The first byte chooses the stream: a sequence of numbers, a column, or a table of runs.
 pub fn check_stream(input: &[u8]) {
@@ -226,7 +228,7 @@ pub fn check_folder(input: &[u8]) {
     }
 }
 
-/// Returns a hash of each sample of all countersets.
+/// Returns a hash of each sample of all countersets in a recording.
 fn played(recording: &Recording) -> Vec<u64> {
     let mut source = recording.clone();
     let mut query = Source::open(&mut source).expect("a recording has queries");
@@ -251,7 +253,7 @@ fn played(recording: &Recording) -> Vec<u64> {
     all
 }
 
-/// Temporary directory that is removed when the value is dropped.
+/// Temporary directory for a recording, which is removed when the value is dropped.
 struct OwnDirectory(PathBuf);
 
 impl OwnDirectory {
@@ -264,7 +266,8 @@ impl OwnDirectory {
         Self(path)
     }
 
-    /// Adds a file, a directory or a link, depending on `kind`. Returns `true` if a reader of recordings opens it.
+    /// Adds a file, a directory or a link to the recording, depending on `kind`. Returns `true` if a reader of
+    /// recordings opens it.
     fn add(&self, kind: u8, bytes: &[u8]) -> bool {
         let names = ["a.journal", "b.journal", "a.perfset", "b.perfset", "note.txt", "c.tmp"];
         match names.get(usize::from(kind % 8)) {

@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a file that a program publishes in, and as a definition in one.
+//! Fuzz targets for the shared memory of publishers: published files, definitions and callback messages.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -18,7 +18,8 @@ use perfset_shm::{Folders, layout};
 
 use crate::input::InputBytes;
 
-/// Checks that a definition keeps its counters and its instance type when it is decoded and encoded again.
+/// Checks that the definition of a published counterset keeps its counters and its instance type when it is decoded
+/// and encoded again.
 pub fn check_definition(input: &[u8]) {
     let Ok(set) = decode(input) else { return };
     assert!(set.counters.len() <= input.len() / 4);
@@ -31,7 +32,7 @@ pub fn check_definition(input: &[u8]) {
     assert_eq!((counters(&set), set.instance_type), (counters(&again), again.instance_type));
 }
 
-/// Checks that a decoded request is encoded to the same bytes, except reserved ones.
+/// Checks that a decoded callback request is encoded to the same bytes, except reserved ones.
 pub fn check_request(packet: &[u8]) {
     let Ok(request) = RequestMessage::decode(packet) else { return };
     let again = request.encode();
@@ -40,8 +41,8 @@ pub fn check_request(packet: &[u8]) {
     let _ = (request.entry(), request.machine().to_string());
 }
 
-/// Checks that a decoded reply survives encoding and decoding, and has no more values than its bytes can hold. The
-/// input is packets, each after its length.
+/// Checks that a decoded callback reply survives encoding and decoding, and has no more values than its bytes can
+/// hold. The input is packets, each after its length.
 pub fn check_answer(input: &[u8]) {
     let (mut input, mut answer, mut bytes) =
         (InputBytes(input), CallbackReply::from(Status::ERROR_SUCCESS), 0);
@@ -103,10 +104,10 @@ pub fn check_mutated(input: &[u8]) {
     place.check(real.len());
 }
 
-/// Values of all instances, sorted: instance name, instance id, counter id and raw value.
+/// Values of all published instances, sorted: instance name, instance id, counter id and raw value.
 type Values = Vec<(String, Option<u32>, u32, Option<u64>)>;
 
-/// Returns the values of all countersets, without missing ones.
+/// Returns the values of all countersets of a machine, without missing ones.
 fn read(machine: &mut Machine) -> Values {
     let mut all = Vec::new();
     for guid in machine.countersets() {
@@ -161,7 +162,7 @@ impl OneFile {
         &self.locked
     }
 
-    /// Replaces the file while no reader has it mapped.
+    /// Replaces the published file while no reader has it mapped.
     fn put(&self, bytes: &[u8]) {
         self.locked.set_len(0).expect("it is ours");
         self.locked.write_all_at(bytes, 0).expect("there is room");
@@ -228,7 +229,7 @@ struct SingleCounter {
     level: Gauge,
 }
 
-/// Returns the file of a program that publishes `Many` and `SingleCounter`, without the words that identify its
+/// Returns the published file of a program with `Many` and `SingleCounter`, without the words that identify its
 /// process.
 fn real() -> Vec<u8> {
     use layout::header;

@@ -1,4 +1,4 @@
-//! Query strings of the server's requests.
+//! Fuzz target for the query strings of requests to the web server.
 
 use perfset_web::request::{PATHS_MOST, StreamRequest, TOP_MOST, stream, table, text, values, without};
 

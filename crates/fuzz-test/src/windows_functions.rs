@@ -1,4 +1,5 @@
-//! PerfLib's functions that answer whatever the input says: code, size, length and bytes of one answer after the other.
+//! Fuzz target with PerfLib functions whose responses are the fuzz input: code, size, length and bytes of one
+//! response after the other.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -14,7 +15,7 @@ struct Answers {
     calls: AtomicUsize,
 }
 
-/// Maximum number of calls that are answered, above the number of answers in the largest input.
+/// Maximum number of calls that get a response, above the number of responses in the largest input.
 const CALLS_MOST: usize = 2_000;
 
 impl Answers {

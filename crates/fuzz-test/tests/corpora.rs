@@ -1,4 +1,4 @@
-//! Each target on its stored corpus, and on what is made of it by chance.
+//! Test of each fuzz target on its stored corpus, and on random changes of it.
 //!
 //! This finds in seconds what a change breaks at once. `cargo xtask fuzz` searches longer, guided by coverage.
 
@@ -10,11 +10,11 @@ use std::thread;
 
 use fuzz_test::{TARGETS, Target};
 
-/// Environment variable with the number of changed inputs for each stored one.
+/// Environment variable with the number of changed fuzz inputs for each stored one.
 const VARIABLE: &str = "PERFSET_CASES";
 const CASES: u64 = 200;
 
-/// Most bytes that a target may hold at once.
+/// Maximum number of bytes that a fuzz target may hold at once.
 const MEMORY: u64 = 64 << 20;
 
 #[test]
@@ -47,7 +47,7 @@ fn every_target_has_a_corpus_and_every_corpus_a_target() {
     }
 }
 
-/// Returns the first failure of a target, and where its input is.
+/// Returns the first failure of a fuzz target, and the path of its input.
 fn failure_of(&(name, check): &Target, cases: u64) -> Option<String> {
     let seeds = seeds(name);
     for (at, (file, seed)) in seeds.iter().enumerate() {
@@ -78,7 +78,7 @@ fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus")
 }
 
-/// Returns names and bytes of a target's stored inputs.
+/// Returns names and bytes of a fuzz target's stored inputs.
 fn seeds(name: &str) -> Vec<(String, Vec<u8>)> {
     let entries = corpus().join(name).read_dir().unwrap().map(|entry| entry.unwrap().path());
     let read = |path: PathBuf| {
@@ -89,7 +89,7 @@ fn seeds(name: &str) -> Vec<(String, Vec<u8>)> {
     seeds
 }
 
-/// Changes of one input, the same in every run.
+/// Random changes of one fuzz input, the same in every run.
 struct Change(u64);
 
 impl Change {
@@ -98,7 +98,7 @@ impl Change {
         Self(name.bytes().chain(file.bytes()).chain(case.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325, hash))
     }
 
-    /// Returns a number below `end`, which is not 0: SplitMix64.
+    /// Returns a random number below `end`, which is not 0: SplitMix64.
     fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -112,7 +112,7 @@ impl Change {
         start..start + self.below((length - start).min(64) + 1)
     }
 
-    /// Changes the input in one to four places; some of its bytes may become those of another input.
+    /// Changes the fuzz input in one to four places; some of its bytes may become those of another input.
     fn apply(mut self, input: &mut Vec<u8>, other: &[u8]) {
         for _ in 0..=self.below(4) {
             let at = self.below(input.len() + 1);

@@ -1,4 +1,4 @@
-//! V1 blocks that the builder wrote, whole and damaged.
+//! Fuzz target for V1 blocks that the builder wrote, whole and damaged.
 
 use perfset_core::clock::{ClockReading, SystemTime};
 use perfset_core::v1::{
@@ -12,7 +12,7 @@ use crate::built::damage;
 use crate::input::InputBytes;
 use crate::v1::check_block;
 
-/// An object that the builder writes.
+/// Recipe of an object that the V1 block builder writes.
 #[derive(Debug)]
 struct ObjectRecipe {
     object: NewObject,
@@ -24,7 +24,7 @@ struct ObjectRecipe {
 enum Body {
     Values(Vec<u64>),
     Instances(Vec<InstanceRecipe>),
-    /// Definitions without values; the flag is `true` for an object with instances.
+    /// Definitions of an object without values; the flag is `true` for an object with instances.
     Definitions(bool),
 }
 
@@ -36,8 +36,8 @@ struct InstanceRecipe {
     values: Vec<u64>,
 }
 
-/// Builds the objects that the input begins with, and checks that they read back, also with longer definitions. Then
-/// damages the block as the rest of the input says, and checks the damaged block.
+/// Builds the V1 objects that the input begins with, and checks that they read back, also with longer definitions.
+/// Then damages the block as the rest of the input says, and checks the damaged block.
 pub fn check(input: &[u8]) {
     let mut input = InputBytes(input);
     let date = SystemTime { year: input.u16(), day: 31, ..SystemTime::default() };
@@ -103,7 +103,7 @@ fn row(input: &mut InputBytes<'_>, counters: usize) -> InstanceRecipe {
     }
 }
 
-/// Reads the values of an object or instance from the input, mostly one for each counter.
+/// Reads the values of a V1 object or instance from the fuzz input, mostly one for each counter.
 fn values(input: &mut InputBytes<'_>, counters: usize) -> Vec<u64> {
     let count = match input.below(8) {
         6 => counters / 2,
@@ -137,7 +137,8 @@ fn build(objects: &[ObjectRecipe], clocks: &ClockReading, machine: &str) -> Vec<
     builder.finish().unwrap()
 }
 
-/// Checks that the objects of a block equal their recipes; objects without current instances come first in a block.
+/// Checks that the objects of a V1 block equal their recipes; objects without current instances come first in a
+/// block.
 fn assert_reads_back(recipes: &[ObjectRecipe], clocks: &ClockReading, machine: &str, bytes: &[u8]) {
     let (block, _) = read(bytes, Mode::Strict).unwrap();
     assert_eq!((block.clocks(), block.system_name().to_string()), (*clocks, machine.to_owned()));
@@ -182,8 +183,8 @@ fn assert_object(object: &Object<'_>, ObjectRecipe { object: wanted, counters, b
     }
 }
 
-/// Checks that values equal the `wanted` ones: a missing value is 0, an extra value is left out, and 4 bytes hold the
-/// low half.
+/// Checks that values of a V1 block equal the `wanted` ones: a missing value is 0, an extra value is left out, and 4
+/// bytes hold the low half.
 fn assert_values(values: Values<'_>, counters: &[NewCounter], wanted: &[u64]) {
     let wanted = wanted.iter().chain(std::iter::repeat(&0)).map(|value| value.to_le_bytes());
     assert_eq!(values.len(), counters.len());
@@ -199,7 +200,7 @@ fn assert_values(values: Values<'_>, counters: &[NewCounter], wanted: &[u64]) {
     }
 }
 
-/// Makes the header or one definition of an object 8 bytes longer, which is legal and changes no value.
+/// Makes the header or one definition of a V1 object 8 bytes longer, which is legal and changes no value.
 fn lengthen(bytes: &mut Vec<u8>, input: &mut InputBytes<'_>) {
     let objects = usize::from(bytes[28]);
     let Some(last) = objects.checked_sub(1) else { return };

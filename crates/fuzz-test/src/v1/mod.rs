@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a V1 block.
+//! Fuzz targets that read arbitrary bytes as a V1 block.
 
 use std::fmt::{Debug, Write};
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ use crate::blocks::{Nowhere, inside};
 pub mod built;
 pub mod names;
 
-/// Visits and prints every field of a V1 block. The walk ends after work in proportion to the block; an error lies
+/// Visits and prints every field of a V1 block. The visit ends after work in proportion to the block; an error lies
 /// inside the bytes.
 ///
 /// The two modes of reading and the walk agree; so do all ways to a value, most of which the walk does not use.
@@ -41,11 +41,11 @@ pub fn check_block(bytes: &[u8]) {
     }
 }
 
-/// Fields and values that a walk visited.
+/// Errors and values of a V1 block that a visit has met.
 struct Walked<'a> {
     bytes: &'a [u8],
     broken: Vec<WireError>,
-    /// Position of the counter and byte offset of each value.
+    /// Index of the counter and byte offset of each value.
     values: Vec<(usize, usize)>,
 }
 
@@ -98,8 +98,8 @@ fn stands_at(bytes: &[u8], at: usize, value: BlockValue<'_>) -> bool {
     }
 }
 
-/// Checks that a valid block ends at its length: bytes after it are ignored, and the block without its last byte is
-/// invalid.
+/// Checks that a valid V1 block ends at its length: bytes after it are ignored, and the block without its last byte
+/// is invalid.
 fn assert_length(bytes: &[u8]) {
     let total = u32::from_le_bytes(bytes[20..24].try_into().unwrap());
     let whole = &bytes[..usize::try_from(total).unwrap()];
@@ -107,7 +107,7 @@ fn assert_length(bytes: &[u8]) {
     assert!(read(&whole[..whole.len() - 1], Mode::Strict).is_err());
 }
 
-/// Checks that the objects, instances and values of a block are those of the walk, in the same order.
+/// Checks that the objects, instances and values of a V1 block are those of the visit, in the same order.
 fn visit_block(block: &DataBlock<'_>, walked: &Walked<'_>, is_strict: bool) {
     let _ = write!(Nowhere, "{} {:?}", block.system_name(), block.clocks());
     let objects = each_way(|| block.objects(), |at| block.objects().nth(at), of_result(of_object));
@@ -187,7 +187,8 @@ fn visit_values<'a>(object: &Object<'_>, values: Values<'a>) -> Vec<BlockValue<'
     all
 }
 
-/// Returns all items, after checking that iteration, folding and access by position return the same items, and no more.
+/// Returns all items of a list, after checking that iteration, folding and access by position return the same items,
+/// and no more.
 fn each_way<I: Iterator, K: PartialEq + Debug>(
     items: impl Fn() -> I,
     get: impl Fn(usize) -> Option<I::Item>,

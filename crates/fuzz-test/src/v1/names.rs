@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a name table.
+//! Fuzz target that reads arbitrary bytes as a V1 name table.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use perfset_core::v1::{NameTable, TitleNames, name_table};
 
 use crate::blocks::inside;
 
-/// Checks a name table: it has no more pairs than the bytes can hold, and the last text of an index counts. The pairs
-/// are the same after writing and reading.
+/// Checks a V1 name table: it has no more pairs than the bytes can hold, and the last text of an index counts. The
+/// pairs are the same after writing and reading.
 pub fn check(bytes: &[u8]) {
     let table = NameTable::new(bytes);
     let mut pairs = table.iter();
