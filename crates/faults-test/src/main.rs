@@ -1,4 +1,4 @@
-//! The program that live checks start: publishers that are killed, stopped and denied, and a reader.
+//! Program that live checks start: publishers that are killed, stopped and denied, and a reader.
 //!
 //! Everything in an instance follows from the number in its name, so that a reader can tell whether it is whole:
 //! `Three` is 3 times the number, `Five` 5 times; 0 is what an instance has that was just made.
@@ -218,7 +218,7 @@ fn churn() {
 struct Reader {
     machine: Machine,
     query: Query,
-    /// `true` if the counterset is in the query, which is possible only while a program publishes it.
+    /// `true` if the counterset is in the reader's query, which is possible only while a program publishes it.
     is_added: bool,
     snapshot: Snapshot,
 }
@@ -235,8 +235,8 @@ impl Reader {
         Self { machine, query, is_added: false, snapshot: Snapshot::default() }
     }
 
-    /// Prints `NAME THREE FIVE` of each instance, `! …` for each message and problem, and `mapped` if a published file
-    /// is mapped.
+    /// Prints `NAME THREE FIVE` of each published instance, `! …` for each message and problem, and `mapped` if a
+    /// published file is mapped.
     fn read(&mut self) {
         let Self { machine, query, is_added, snapshot } = self;
         *is_added = *is_added || query.add(&Entry::all(Row::GUID).instance("*")).is_success();
@@ -291,9 +291,10 @@ struct Wide {
     h: Gauge,
 }
 
-/// Factor of each stored value: every value is a number times this factor, so that all of its bytes change each time.
+/// Factor of each stored counter value: every value is a number times this factor, so that all of its bytes change
+/// each time.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
-/// Inverse of `STEP`: multiplied by it, `STEP` is 1.
+/// Inverse of `STEP` modulo 2^64: multiplied by it, `STEP` is 1.
 const INVERSE: u64 = 0xF1DE_83E1_9937_733D;
 
 /// Publishes instances while damaging their file. The owner stores into all values. At times it truncates the file,
