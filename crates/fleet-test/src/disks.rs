@@ -2,17 +2,17 @@
 
 use crate::random::Random;
 
-/// Counts of a disk since the machine started.
+/// Counts of a generated host's disk since the machine started.
 #[derive(Clone, Debug, Default)]
 pub struct HostDisk {
     pub name: String,
-    /// Usual number of operations a second.
+    /// Usual number of operations of the disk a second.
     pub usual: f64,
     pub reads: u64,
     pub writes: u64,
     pub read_bytes: u64,
     pub written_bytes: u64,
-    /// Time of all reads, in ms.
+    /// Time of all reads by the disk, in ms.
     pub read_ms: u64,
     pub write_ms: u64,
     pub busy_ms: u64,
@@ -20,7 +20,7 @@ pub struct HostDisk {
 }
 
 impl HostDisk {
-    /// Adds the work of the time that passed.
+    /// Adds the disk's work of the time that passed.
     pub fn pass(&mut self, seconds: f64, random: &mut Random) {
         if !random.happens(0.9) {
             self.queue = 0;
@@ -51,8 +51,8 @@ impl HostDisk {
         self.queue += other.queue;
     }
 
-    /// Returns the raw value of a counter of PhysicalDisk; `None` if it has no source. `count` is the number of disks
-    /// in the sum.
+    /// Returns the raw value of a disk's counter of PhysicalDisk; `None` if it has no source. `count` is the number
+    /// of disks in the sum.
     pub fn value(&self, id: u32, count: u64, now_100ns: u64, up_ns: u64) -> Option<u64> {
         const TICKS_OF_MS: u64 = 1_000_000;
         let both_ms = self.read_ms + self.write_ms;
@@ -80,11 +80,11 @@ impl HostDisk {
     }
 }
 
-/// Counts of a network interface since the machine started.
+/// Counts of a generated host's network interface since the machine started.
 #[derive(Clone, Debug, Default)]
 pub struct HostInterface {
     pub name: &'static str,
-    /// Usual number of packets a second.
+    /// Usual number of packets of the network interface a second.
     pub usual: f64,
     pub received: u64,
     pub sent: u64,
@@ -95,7 +95,7 @@ pub struct HostInterface {
 }
 
 impl HostInterface {
-    /// Adds the work of the time that passed.
+    /// Adds the network interface's work of the time that passed.
     pub fn pass(&mut self, seconds: f64, random: &mut Random) {
         let work = self.usual * seconds * random.between(0.5, 1.5);
         let (received, sent) = (random.events(work), random.events(work * 0.8));

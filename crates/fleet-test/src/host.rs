@@ -14,13 +14,13 @@ use crate::plan::{HostPlan, HostRole};
 use crate::processes::{HostProcess, HostProcesses};
 use crate::random::Random;
 
-/// Number of processors of a host.
+/// Number of processors of a generated host.
 const CPUS: usize = 16;
 
 const PAGE: u64 = 4_096;
 const GIB: u64 = 1 << 30;
 
-/// Countersets that a host has.
+/// Countersets that a generated host has.
 const SETS: [Guid; 5] = [
     processor_information::GUID,
     memory::GUID,
@@ -29,7 +29,7 @@ const SETS: [Guid; 5] = [
     process_v2::GUID,
 ];
 
-/// Counts of a processor since the machine started, in 100 ns.
+/// Counts of a generated host's processor since the machine started; times in 100 ns.
 #[derive(Clone, Debug, Default)]
 struct HostCpu {
     user: u64,
@@ -44,7 +44,7 @@ struct HostCpu {
     megahertz: u64,
 }
 
-/// State of a host.
+/// State of a generated host.
 #[derive(Debug)]
 struct HostState {
     plan: HostPlan,
@@ -62,16 +62,16 @@ struct HostState {
     cached: u64,
     dirty: u64,
     load: f64,
-    /// `true` while the disks answer too late.
+    /// `true` while the disks of the host respond too late.
     is_late: bool,
 }
 
-/// Generated host. Clones share one state.
+/// Generated host: a machine whose counters follow from a seed. Clones share one state.
 #[derive(Clone, Debug)]
 pub struct GeneratedHost(Arc<Mutex<HostState>>);
 
 impl GeneratedHost {
-    /// Starts a host at a time, in 100 ns since 1601.
+    /// Starts a generated host at a time, in 100 ns since 1601.
     #[must_use]
     pub fn start(plan: HostPlan, begin_100ns: i64) -> Self {
         let mut random = Random::new(plan.seed << 32 ^ plan.number);
@@ -105,7 +105,7 @@ impl GeneratedHost {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts the machine again: all counts begin at 0.
+    /// Starts the generated host again: all counts begin at 0.
     pub fn reboot(&self, now_100ns: i64) {
         let state = &mut *self.state();
         let begun = now_100ns.cast_unsigned();
@@ -113,20 +113,20 @@ impl GeneratedHost {
         state.boot(now_100ns, 20.0);
     }
 
-    /// Lets time pass until the next sample. The wall clock differs by `wall_100ns` from the time that passes.
+    /// Lets time pass until the host's next sample. The wall clock differs by `wall_100ns` from the time that passes.
     pub fn pass(&self, now_100ns: i64, wall_100ns: i64, is_late: bool) {
         let state = &mut *self.state();
         state.is_late = is_late;
         state.pass(now_100ns, wall_100ns);
     }
 
-    /// Returns the clocks of the sample.
+    /// Returns the clocks of the host's current sample.
     #[must_use]
     pub fn clocks(&self) -> ClockReading {
         self.state().clocks
     }
 
-    /// Returns a query of all counters of all instances.
+    /// Returns a query of all counters of all instances of the host.
     #[must_use]
     pub fn query(&self) -> Query {
         let machine = Machine::bare(Box::new(self.clone()));
@@ -143,7 +143,7 @@ impl GeneratedHost {
 }
 
 impl HostState {
-    /// Sets all counts to those of a machine that started some time ago.
+    /// Sets all counts of the host to those of a machine that started some time ago.
     fn boot(&mut self, now_100ns: i64, up_seconds: f64) {
         let (plan, random) = (self.plan, &mut self.random);
         let up = (up_seconds * 1e7) as u64;
@@ -348,7 +348,7 @@ impl HostState {
     }
 }
 
-/// Adds a row with the values of its counters, and the reasons for those that it has not.
+/// Adds a row with the values of its counters, and the reasons for missing values.
 fn fill(
     rows: &mut Rows,
     want: &CollectRequest<'_>,

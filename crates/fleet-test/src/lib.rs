@@ -1,4 +1,4 @@
-//! Generated hosts: machines whose counters are made up, by a seed, and look like those of servers.
+//! Generated hosts for tests of fleets: machines whose counters follow from a seed, and look like those of servers.
 //!
 //! A host has Processor Information of 16 processors, Memory, PhysicalDisk, Network Interface, and the 50 largest
 //! processes of Process V2: nearly 2,000 values a sample. Its counts are consistent: processors are as busy as

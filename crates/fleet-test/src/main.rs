@@ -1,4 +1,4 @@
-//! Writes recordings of generated hosts and exports them: `cargo xtask fleet` starts it.
+//! Program that writes recordings of generated hosts and exports them: `cargo xtask fleet` starts it.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ const USAGE: &str = "usage: fleet DIR [--hosts N] [--first N] [--seed N] [--seco
 Makes recordings of so many hosts and exports them into DIR/lake; DIR/hosts.csv has the role and the version of each.
 --keep-recordings leaves the recordings in DIR/recordings.";
 
-/// Options of the command line.
+/// Options of the fleet program's command line.
 #[derive(Debug)]
 struct Options {
     folder: PathBuf,
@@ -68,7 +68,7 @@ impl Options {
     }
 }
 
-/// Numbers of all hosts that were made.
+/// Numbers of all generated hosts together: values, files, bytes and times.
 #[derive(Clone, Copy, Debug, Default)]
 struct FleetNumbers {
     recorded: RecordedHost,
@@ -127,7 +127,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Makes the recording and the exported files of a host.
+/// Makes the recording and the exported files of a generated host.
 fn make(plan: HostPlan, options: &Options, all: &Mutex<FleetNumbers>) -> Result<(), Box<dyn Error>> {
     let folder = options.folder.join("recordings").join(plan.name());
     let began = Instant::now();

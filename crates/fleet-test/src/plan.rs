@@ -1,18 +1,18 @@
-//! Plan of a host: its role, its version, and what happens to it.
+//! Plan of a generated host: its role, its version, and what happens to it.
 
-/// Role of a host.
+/// Role of a generated host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostRole {
-    /// Host of web servers: many busy processes.
+    /// Role of a host with web servers: many busy processes.
     Web,
-    /// Host of a database: much memory, and work of disks.
+    /// Role of a host with a database: much memory, and work of disks.
     Database,
-    /// Host of jobs: short processes.
+    /// Role of a host with batch jobs: short processes.
     Batch,
 }
 
 impl HostRole {
-    /// Returns the name of the role.
+    /// Returns the name of the host's role.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -23,23 +23,23 @@ impl HostRole {
     }
 }
 
-/// Plan of a host, which follows from its number and the seed of the fleet.
+/// Plan of a generated host, which follows from its number and the seed of the fleet.
 #[derive(Clone, Copy, Debug)]
 pub struct HostPlan {
-    /// Number of the host, from 0.
+    /// Number of the generated host in the fleet, from 0.
     pub number: u64,
-    /// Seed of the fleet.
+    /// Seed from which all hosts of the fleet are generated.
     pub seed: u64,
 }
 
 impl HostPlan {
-    /// Returns the name of the host: its role and its number.
+    /// Returns the name of the generated host: its role and its number.
     #[must_use]
     pub fn name(self) -> String {
         format!("{}{:04}", self.role().name(), self.number)
     }
 
-    /// Returns the role of the host.
+    /// Returns the role of the generated host.
     #[must_use]
     pub fn role(self) -> HostRole {
         match self.number % 3 {
@@ -66,25 +66,25 @@ impl HostPlan {
         self.number % 17 == 6
     }
 
-    /// Returns `true` if the machine is started again in the middle.
+    /// Returns `true` if the host is started again in the middle of its recording.
     #[must_use]
     pub fn reboots(self) -> bool {
         self.number % 10 == 3
     }
 
-    /// Returns `true` if the recorder is started again after five minutes without it.
+    /// Returns `true` if the host's recorder is started again after five minutes without it.
     #[must_use]
     pub fn has_gap(self) -> bool {
         self.number % 10 == 5
     }
 
-    /// Returns `true` if the wall clock is set back by three seconds.
+    /// Returns `true` if the host's wall clock is set back by three seconds.
     #[must_use]
     pub fn has_clock_step(self) -> bool {
         self.number % 10 == 7
     }
 
-    /// Returns `true` if the disks answer too late for three samples.
+    /// Returns `true` if the host's disks respond too late for three samples.
     #[must_use]
     pub fn has_late_disks(self) -> bool {
         self.number % 10 == 9
@@ -96,7 +96,7 @@ impl HostPlan {
         self.number % 4 == 1
     }
 
-    /// Returns `true` if the recorder is not root: files and I/O of other users' processes are refused.
+    /// Returns `true` if the host's recorder is not root: files and I/O of other users' processes are refused.
     #[must_use]
     pub fn is_refused(self) -> bool {
         self.number % 2 == 1

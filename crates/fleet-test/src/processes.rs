@@ -5,14 +5,14 @@ use std::num::NonZeroU64;
 use crate::plan::{HostPlan, HostRole};
 use crate::random::Random;
 
-/// Size of a page.
+/// Size of a memory page of a generated host, in bytes.
 const PAGE: u64 = 4_096;
 
-/// Number of processes that a host shows, of those that it has.
+/// Number of processes that a generated host shows, of all that it has.
 const SHOWN: usize = 50;
 
-/// Programs that run as long as the host: name, usual share of a processor, pages, share of the samples in which they
-/// are busy.
+/// Programs that run as long as the generated host: name, usual share of a processor, pages, share of the samples in
+/// which they are busy.
 const LASTING: [(&str, f64, u64, f64); 12] = [
     ("systemd", 0.001, 3_000, 0.2),
     ("sshd", 0.0005, 2_000, 0.05),
@@ -33,16 +33,16 @@ const LASTING: [(&str, f64, u64, f64); 12] = [
 pub struct HostProcess {
     pub name: String,
     pub id: u32,
-    /// Start in 100 ns since 1601; no start has none.
+    /// Start time of the process in 100 ns since 1601; `None` if the host has none.
     pub birth: Option<NonZeroU64>,
     pub is_others: bool,
-    /// Usual share of a processor while it is busy.
+    /// Usual share of a processor that the process uses while it is busy.
     usual: f64,
     busy: f64,
-    /// Pages that it takes each second and never gives back.
+    /// Number of memory pages that the process takes each second and never gives back.
     leak: f64,
     leaked: f64,
-    /// Sample before which it ends.
+    /// Sample before which the process ends.
     ends: u64,
     pub user_100ns: u64,
     pub system_100ns: u64,
@@ -60,7 +60,7 @@ pub struct HostProcess {
     pub written_bytes: u64,
 }
 
-/// Processes of a host.
+/// Processes of a generated host.
 #[derive(Debug)]
 pub struct HostProcesses {
     pub all: Vec<HostProcess>,
@@ -70,7 +70,7 @@ pub struct HostProcesses {
 }
 
 impl HostProcesses {
-    /// Starts the processes of a machine that starts.
+    /// Starts the processes of a generated host that starts.
     pub fn start(plan: HostPlan, load: f64, now_100ns: u64, random: &mut Random) -> Self {
         let births_per_second = match plan.role() {
             HostRole::Web => 0.02,
@@ -144,7 +144,8 @@ impl HostProcesses {
         &mut self.all[at]
     }
 
-    /// Adds the work of the time that passed. Returns the time of all processes in user and in kernel mode, in 100 ns.
+    /// Adds the processes' work of the time that passed. Returns the time of all processes in user and in kernel
+    /// mode, in 100 ns.
     pub fn pass(&mut self, sample: u64, seconds: f64, now_100ns: u64, random: &mut Random) -> (u64, u64) {
         self.all.retain(|process| process.ends > sample);
         for _ in 0..random.events(self.births_per_second * seconds) {
@@ -186,7 +187,7 @@ impl HostProcesses {
         (user, system)
     }
 
-    /// Returns the largest processes, in the order in which they started.
+    /// Returns the largest processes of the host, in the order in which they started.
     pub fn largest(&self) -> Vec<&HostProcess> {
         let mut sizes: Vec<(u64, usize)> = self.all.iter().map(|process| process.pages).zip(0..).collect();
         sizes.sort_unstable_by_key(|(pages, at)| (std::cmp::Reverse(*pages), *at));
@@ -198,7 +199,7 @@ impl HostProcesses {
 }
 
 impl HostProcess {
-    /// Returns the raw value of a counter of Process V2; `None` if a process has none.
+    /// Returns the raw value of a process's counter of Process V2; `None` if a process has none.
     pub fn value(&self, id: u32) -> Option<u64> {
         Some(match id {
             0 => self.user_100ns + self.system_100ns,

@@ -1,4 +1,4 @@
-//! Random numbers that are the same on every machine.
+//! Generator of random numbers that are the same on every machine.
 
 /// Generator of random numbers (SplitMix64).
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ impl Random {
         self.next() % end.max(1)
     }
 
-    /// Returns a number from 0 to 1.
+    /// Returns a random number from 0 to 1.
     pub fn share(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -35,7 +35,7 @@ impl Random {
         self.share() < share
     }
 
-    /// Returns a number of events whose mean this is.
+    /// Returns a random number of events around a mean.
     pub fn events(&mut self, mean: f64) -> u64 {
         let spread = mean.sqrt();
         (mean + self.between(-spread, spread) + self.share()).max(0.0) as u64

@@ -12,32 +12,32 @@ use perfset_log::recording::{
 use crate::host::GeneratedHost;
 use crate::plan::HostPlan;
 
-/// 2026-11-23 00:00 UTC, in 100 ns since 1601.
+/// Start of all recordings: 2026-11-23 00:00 UTC, in 100 ns since 1601.
 const BEGIN: i64 = 134_398_656_000_000_000;
 
 const SECOND: i64 = 10_000_000;
 
-/// Length of a recording.
+/// Time range of a generated host's recording.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordingPlan {
-    /// Time from the first sample to the last, in seconds.
+    /// Time from the first sample of the recording to the last, in seconds.
     pub seconds: u32,
-    /// Time between two samples, in seconds.
+    /// Time between two samples of the recording, in seconds.
     pub interval: u32,
-    /// Time of the first sample, in seconds after 2026-11-23 00:00 UTC.
+    /// Time of the recording's first sample, in seconds after 2026-11-23 00:00 UTC.
     pub begin: u32,
 }
 
-/// Numbers of a recording.
+/// Numbers of samples and values in the recording of a generated host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordedHost {
     /// Number of samples in the recording.
     pub samples: u64,
-    /// Number of values, without those that are missing.
+    /// Number of values in the recording, without those that are missing.
     pub values: u64,
 }
 
-/// Writes the recording of a host into a directory. The same host has the same values each time.
+/// Writes the recording of a generated host into a directory. The same host has the same values each time.
 ///
 /// # Errors
 /// If the recording cannot be written.
@@ -73,7 +73,7 @@ pub fn write_recording(
     Ok(recorder.recorded)
 }
 
-/// Recorder of a host.
+/// Recorder of a generated host.
 struct HostRecorder<'a> {
     host: &'a GeneratedHost,
     plan: HostPlan,
@@ -124,7 +124,7 @@ impl<'a> HostRecorder<'a> {
         Ok(())
     }
 
-    /// Ends the recorder; the next sample is that of another run.
+    /// Ends the host's recorder; the next sample is that of another run.
     fn stop(&mut self) -> Result<(), Box<dyn Error>> {
         let Some((mut writer, _)) = self.writer.take() else { return Ok(()) };
         self.run += 1;
@@ -135,7 +135,7 @@ impl<'a> HostRecorder<'a> {
     }
 }
 
-/// Returns the number of values of a sample.
+/// Returns the number of values in a sample.
 fn values(snapshot: &Snapshot) -> u64 {
     let Ok(block) = Block::parse(snapshot.block()) else { return 0 };
     let results = block.results().map_while(Result::ok).filter(|result| result.status.is_success());
