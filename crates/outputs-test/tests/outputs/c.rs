@@ -10,7 +10,7 @@ use crate::play::Play;
 use crate::v1::Bytes;
 use crate::world::{Column, Event, Row, Want, World, fold};
 
-/// Returns the one machine behind the C functions of this process. It plays one world after another.
+/// Returns the one machine behind the C functions of this process. It plays one generated machine after another.
 fn machine() -> &'static Mutex<Play> {
     static MACHINE: OnceLock<Mutex<Play>> = OnceLock::new();
     MACHINE.get_or_init(|| {
@@ -50,18 +50,18 @@ pub fn check(world: &Arc<World>) -> Result<Tally, String> {
     check.finish()
 }
 
-/// Entry of a query.
+/// Entry of the C program's query.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     set: usize,
-    /// `true` if the entry asks for the first counter only.
+    /// `true` if the query entry requests the first counter only.
     is_one: bool,
-    /// Name of the only instance asked for: the first one with that name. `None` asks for all.
+    /// Name of the only instance that the query entry requests: the first one with that name. `None` requests all.
     name: Option<&'static str>,
 }
 
-/// Returns entries for everything in all countersets. Half of the machines get further entries for one counter and one
-/// instance, whose values are copied from the same rows.
+/// Returns query entries for all counters of all countersets. Half of the machines get further entries for one
+/// counter and one instance, whose values are copied from the same rows.
 fn asked(world: &World) -> Vec<Asked> {
     let all = (0..world.sets.len()).map(|set| Asked { set, is_one: false, name: None });
     let more = [(true, None), (false, Some("a")), (true, Some("b"))];
@@ -70,7 +70,7 @@ fn asked(world: &World) -> Vec<Asked> {
 }
 
 impl Asked {
-    /// Returns the entry as bytes of a PERF_COUNTER_IDENTIFIER.
+    /// Returns the query entry as bytes of a PERF_COUNTER_IDENTIFIER.
     fn identifier(&self, world: &World) -> Vec<u8> {
         const ANY: u32 = u32::MAX;
         let set = &world.sets[self.set];
@@ -87,14 +87,14 @@ impl Asked {
         bytes
     }
 
-    /// Returns the counters of this entry at a step.
+    /// Returns the counters of this query entry at a step.
     fn columns<'w>(&self, world: &'w World, step: usize) -> impl Iterator<Item = (usize, &'w Column)> {
         let is_one = self.is_one;
         world.sets[self.set].at(step).filter(move |(at, _)| !is_one || *at == 0)
     }
 }
 
-/// Expects the raw values of all counters, also of those that are not displayed. Each entry has its own result.
+/// Expects the raw values of all counters, also of those that are not displayed. Each query entry has its own result.
 fn expect(world: &World, step: usize, check: &mut Check<'_>) {
     check.events_of(step);
     for (entry, asked) in asked(world).iter().enumerate() {
@@ -172,7 +172,7 @@ fn read(world: &World, step: usize, block: &Bytes<'_>, check: &mut Check<'_>) {
     assert!(at.0.is_empty());
 }
 
-/// Reads the values of a row. Returns the offset behind them.
+/// Reads the values of a row in a data block. Returns the offset behind them.
 fn values<'b>(
     step: usize,
     entry: usize,

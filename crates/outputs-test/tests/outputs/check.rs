@@ -50,7 +50,7 @@ impl Tally {
         self.counts.get(&(output, event)).copied().unwrap_or(0)
     }
 
-    /// Prints the counts as a table.
+    /// Prints the counts of values and events as a table.
     pub fn print(&self) {
         print!("{:>14} {:>10}", "output", "values");
         EVENTS.iter().for_each(|event| print!(" {:>13}", format!("{event:?}")));
@@ -73,11 +73,11 @@ impl Tally {
     }
 }
 
-/// Number in an output.
+/// Number as an output shows it, with the rounding that it may have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Number {
     pub value: f64,
-    /// Largest difference from the expected value.
+    /// Largest difference that the shown number may have from the expected value.
     pub within: f64,
 }
 
@@ -105,7 +105,7 @@ impl Number {
     }
 }
 
-/// A value as one output presents it. A field is `None` if the output does not contain it.
+/// Value of a counter as one output presents it. A field is `None` if the output does not contain it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
     /// Formatted value; `Some(None)` if the output says that there is none.
@@ -115,7 +115,7 @@ pub struct Found {
     pub base: Option<Option<u64>>,
     pub mark: Option<Option<String>>,
     pub id: Option<u32>,
-    /// Number of the series, which identifies the instance during its whole life.
+    /// Number of the output's series, which identifies the instance during its whole life.
     pub series: Option<u64>,
 }
 
@@ -124,7 +124,7 @@ impl Found {
         Self { value: Some(number), ..Self::default() }
     }
 
-    /// Returns the difference from an expected value, if there is one.
+    /// Returns the difference of the found value from an expected value, if there is one.
     fn fault(&self, due: &Due) -> Option<String> {
         let want = &due.want;
         if let Some(value) = &self.value {
@@ -155,7 +155,7 @@ impl Found {
     }
 }
 
-/// A value that must be found.
+/// Value that must be found in an output.
 #[derive(Clone, Debug)]
 pub struct Due {
     pub want: Want,
@@ -169,10 +169,10 @@ pub struct Due {
     pub events: Vec<Event>,
 }
 
-/// Step and name of a value.
+/// Key of a checked value: its step and name.
 pub type Key = (usize, String);
 
-/// Expected and found values of one output.
+/// Check of one output: its expected and found values.
 pub struct Check<'w> {
     pub world: &'w World,
     output: &'static str,
@@ -189,7 +189,8 @@ impl<'w> Check<'w> {
         Self { world, output, due: HashMap::new(), found: Vec::new(), tally: Tally::default() }
     }
 
-    /// Expects all values of these steps. `says_why` also expects a line with the reason where a set has no rows.
+    /// Expects all values of these steps in the output. `says_why` also expects a line with the reason where a set
+    /// has no rows.
     pub fn expect(
         mut self,
         steps: std::ops::Range<usize>,
@@ -207,18 +208,18 @@ impl<'w> Check<'w> {
         self
     }
 
-    /// Counts the events of a step that belong to no row.
+    /// Counts the events at a step that belong to no row.
     pub fn events_of(&mut self, step: usize) {
         (0..self.world.sets.len()).for_each(|set| self.events_of_set(step, set));
     }
 
-    /// Counts the events of one set at a step that belong to no row.
+    /// Counts the events of one counterset at a step that belong to no row.
     pub fn events_of_set(&mut self, step: usize, set: usize) {
         let own = self.world.steps[step].events.iter().filter(|(of, _)| *of == set);
         self.seen(&own.map(|(_, event)| *event).collect::<Vec<_>>());
     }
 
-    /// Counts events.
+    /// Counts events that the output has handled.
     pub fn seen(&mut self, events: &[Event]) {
         for event in events {
             *self.tally.counts.entry((self.output, *event)).or_default() += 1;
@@ -269,12 +270,12 @@ impl<'w> Check<'w> {
         }
     }
 
-    /// Expects one more value.
+    /// Expects one more value in the output.
     pub fn must(&mut self, key: Key, due: Due) {
         self.due.entry(key).or_default().push(due);
     }
 
-    /// Keeps the expected values for which `keep` returns `true`. The others must not be in the output.
+    /// Keeps the expected values for which `keep` returns `true`. The other values must not be in the output.
     pub fn retain(&mut self, keep: impl Fn(&Key, &Due) -> bool) {
         let mut left_out = Vec::new();
         self.due.retain(|key, dues| {
@@ -288,7 +289,7 @@ impl<'w> Check<'w> {
         self.seen(&left_out);
     }
 
-    /// Renames expected values.
+    /// Renames expected values of the output by a function.
     pub fn rename(&mut self, name: impl Fn(&Key) -> Option<String>) {
         for (key, dues) in std::mem::take(&mut self.due) {
             let key = name(&key).map_or(key.clone(), |name| (key.0, name));
@@ -315,7 +316,7 @@ impl<'w> Check<'w> {
         self.found.push((key, found));
     }
 
-    /// Compares found and expected values. Returns the counts, or the first fault.
+    /// Compares the output's found and expected values. Returns the counts, or the first fault.
     pub fn finish(mut self) -> Result<Tally, String> {
         let (output, seed) = (self.output, self.world.seed);
         let fault =
@@ -366,7 +367,7 @@ impl<'w> Check<'w> {
     }
 }
 
-/// Returns the path of a value with unchanged names.
+/// Returns the counter path of a value with unchanged names.
 pub fn path(set: &str, instance: &str, occurrence: usize, counter: &str) -> String {
     let number = if occurrence == 0 { String::new() } else { format!("#{occurrence}") };
     match instance {
@@ -375,12 +376,12 @@ pub fn path(set: &str, instance: &str, occurrence: usize, counter: &str) -> Stri
     }
 }
 
-/// Returns the path in a text log, where `_` replaces `"`.
+/// Returns the counter path of a value in a text log, where `_` replaces `"`.
 pub fn text_path(set: &str, instance: &str, occurrence: usize, counter: &str) -> String {
     path(set, instance, occurrence, counter).replace('"', "_")
 }
 
-/// Returns the path with the characters replaced that PDH's grammar reserves.
+/// Returns the counter path of a value with the characters replaced that PDH's grammar reserves.
 pub fn pdh_path(set: &str, instance: &str, occurrence: usize, counter: &str) -> String {
     let plain: String = instance
         .chars()

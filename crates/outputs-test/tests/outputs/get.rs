@@ -1,4 +1,4 @@
-//! Output of `perfset get`.
+//! Check of the output of `perfset get` against the generated machine.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -23,7 +23,7 @@ use crate::text::{log_ms, records, unix_ms, without_machine};
 use crate::wide;
 use crate::world::{Event, Want, World, fold};
 
-/// Shared buffer for the output.
+/// Shared buffer for the output of the command.
 #[derive(Clone, Debug, Default)]
 pub struct Text(Rc<RefCell<Vec<u8>>>);
 
@@ -44,7 +44,7 @@ impl Write for Text {
     }
 }
 
-/// Returns paths that match all values.
+/// Returns counter paths that match all values of a generated machine.
 pub fn paths(world: &World) -> Vec<CounterPath> {
     let of = |set: &crate::world::Set| match set.is_single {
         true => format!(r"\{}\*", set.name),
@@ -53,13 +53,13 @@ pub fn paths(world: &World) -> Vec<CounterPath> {
     world.sets.iter().map(|set| of(set).parse().expect("a path")).collect()
 }
 
-/// Returns the first step that live samples show: the second if a rate needs an earlier one.
+/// Returns the first step that live samples of a generated machine show: the second if a rate needs an earlier one.
 pub fn first_shown(world: &World) -> usize {
     let needs_two = |set: &crate::world::Set| set.at(0).any(|(_, column)| column.kind.needs_two());
     usize::from(world.sets.iter().any(needs_two))
 }
 
-/// Returns all live samples of these paths from a step on.
+/// Returns all live samples of these counter paths from a step on.
 pub fn samples_of(world: &Arc<World>, paths: Vec<CounterPath>, first: usize) -> Samples {
     let count = (world.steps.len() - first) as u64;
     let operands =
@@ -70,7 +70,7 @@ pub fn samples_of(world: &Arc<World>, paths: Vec<CounterPath>, first: usize) -> 
     }
 }
 
-/// Returns the printed output of samples.
+/// Returns the output that `perfset get` prints for samples.
 pub fn print(world: &World, samples: &mut Samples, options: PrintOptions) -> String {
     let text = Text::default();
     let options =
@@ -101,7 +101,7 @@ pub fn expected<'w>(world: &'w World, output: &'static str, says_why: bool) -> C
     Check::new(world, output).expect(first_shown(world)..world.steps.len(), true, says_why, &path)
 }
 
-/// Fields of a line of JSON that are checked.
+/// Fields of a line of JSON output that are checked.
 #[derive(Deserialize)]
 struct Line<'l> {
     #[serde(borrow)]
@@ -120,7 +120,7 @@ struct Line<'l> {
     base: Option<u64>,
     status: String,
     mark: Option<String>,
-    /// Number of instances without a value, in a line of `--top`.
+    /// Number of instances without a value, in a line of `--top`'s JSON output.
     instances: Option<u64>,
 }
 
@@ -129,7 +129,7 @@ impl<'l> Line<'l> {
         serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"))
     }
 
-    /// Returns the step and path of the value, and the value.
+    /// Returns the step and path of the value in a line of JSON output, and the value.
     fn found(self, world: &World) -> ((usize, String), Found) {
         let Self { time, path, counterset, instance, counter, .. } = &self;
         let (date, time) = time.strip_suffix('Z').and_then(|time| time.split_once('T')).expect("a time");
@@ -155,7 +155,7 @@ impl<'l> Line<'l> {
     }
 }
 
-/// Parses a line of JSON into the step and path of a value, and the value.
+/// Parses a line of JSON output into the step and path of a value, and the value.
 pub fn read_json(world: &World, line: &str) -> ((usize, String), Found) {
     Line::parse(line).found(world)
 }
@@ -219,7 +219,7 @@ fn csv(world: &Arc<World>) -> Result<Tally, String> {
     check.finish()
 }
 
-/// Parses a cell of a table.
+/// Parses a cell of the table that `perfset get` prints.
 fn shown(cell: &str) -> Found {
     match cell {
         "-" => Found::number(None),
@@ -233,7 +233,8 @@ fn table(world: &Arc<World>) -> Result<Tally, String> {
     Ok(tally)
 }
 
-/// Checks the blocks of a table: a row for each instance, or for each counter of a single instance.
+/// Checks the blocks of the table that `perfset get` prints: a row for each instance, or for each counter of a single
+/// instance.
 fn blocks(world: &Arc<World>) -> Result<Tally, String> {
     let width = [80, 200, 4_000][(world.seed % 3) as usize];
     // Half of the machines are shown in short form, and some on a screen, which repeats the heads.
@@ -293,7 +294,7 @@ fn blocks(world: &Arc<World>) -> Result<Tally, String> {
     check.finish()
 }
 
-/// Parses the heads of right-aligned columns into the end and the text of each.
+/// Parses the heads of right-aligned table columns into the end and the text of each.
 fn ends(heads: &str) -> Vec<(usize, String)> {
     let line: Vec<char> = heads.chars().collect();
     let mut columns = Vec::new();
@@ -308,7 +309,8 @@ fn ends(heads: &str) -> Vec<(usize, String)> {
     columns
 }
 
-/// Checks a table with a line for each sample: a counterset with a single instance, and one instance of another.
+/// Checks a printed table with a line for each sample: a counterset with a single instance, and one instance of
+/// another.
 fn lines(world: &Arc<World>) -> Result<Tally, String> {
     const NAME: &str = "a";
     let single = world.sets.iter().find(|set| set.is_single).expect("there is one");
@@ -346,14 +348,14 @@ fn lines(world: &Arc<World>) -> Result<Tally, String> {
     check.finish()
 }
 
-/// Returns a path without its counterset: instance and counter.
+/// Returns a counter path without its counterset: instance and counter.
 fn without_set(path: &str) -> String {
     let (head, counter) = path.rsplit_once('\\').expect("a path");
     let instance = head.split_once('(').map_or("", |(_, rest)| rest.strip_suffix(')').expect("a path"));
     format!("{instance}  {counter}")
 }
 
-/// Parses the two header lines of a table into the instance and counter of each column.
+/// Parses the two header lines of a printed table into the instance and counter of each column.
 fn heads(first: &str, second: Option<&str>) -> Vec<String> {
     let (first, second): (Vec<char>, Vec<char>) =
         (first.chars().collect(), second.unwrap_or_default().chars().collect());
@@ -419,13 +421,13 @@ fn split_escaped(text: &str, separator: char) -> Vec<String> {
     parts
 }
 
-/// Removes the backslashes that escape other characters.
+/// Removes the backslashes that escape characters of line protocol.
 fn plain(text: &str) -> String {
     let mut all = text.chars();
     std::iter::from_fn(|| all.next().and_then(|c| if c == '\\' { all.next() } else { Some(c) })).collect()
 }
 
-/// Returns the path of a value whose names are as line protocol can contain them.
+/// Returns the counter path of a value with names as line protocol can contain them.
 fn influx_path(set: &str, instance: &str, occurrence: usize, counter: &str) -> String {
     let name = |text: &str| text.replace('\\', "/").replace(|c: char| c.is_control(), "?");
     path(&name(set), &name(instance), occurrence, &name(counter))

@@ -1,4 +1,4 @@
-//! Instances over time: they begin, end, are renamed, return, and count.
+//! Generator of instances over time: they begin, end, are renamed, return, and count.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use perfset::Mark;
 use crate::random::Random;
 use crate::world::{BEGIN, Cell, Event, Kind, Lack, Row, Set};
 
-/// Names of instances, some with characters that an output must escape. They stay distinct when PDH's grammar
-/// replaces characters; `b` and `B` differ only in case.
+/// Names of generated instances, some with characters that an output must escape. They stay distinct when PDH's
+/// grammar replaces characters; `b` and `B` differ only in case.
 const NAMES: [&str; 10] = ["a", "b", "c", "a b", "n,1", "q\"t", "\u{e9}\u{4e2d}", "e/1", "k[2]", "B"];
 
-/// Instance that exists, or is away for a while.
+/// Generated instance that exists, or is away for a while.
 #[derive(Clone, Debug)]
 struct Thing {
     name: &'static str,
@@ -21,7 +21,7 @@ struct Thing {
     is_away: bool,
 }
 
-/// Instances of one counterset over time.
+/// Generator of the instances of one counterset over time.
 pub struct Lives {
     things: Vec<Thing>,
     next_id: u32,
@@ -45,7 +45,7 @@ impl Lives {
         self.things.push(Thing { name, id, birth, counts, is_away: false });
     }
 
-    /// Advances to the next step and returns its rows.
+    /// Advances the instances to the next step and returns their rows.
     pub fn step(&mut self, random: &mut Random, set: &Set, at: usize, ms: u64) -> Vec<Row> {
         let mut notes: Vec<(u32, Event)> = Vec::new();
         if at > 0 && !set.is_single {

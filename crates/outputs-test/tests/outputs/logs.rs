@@ -1,4 +1,5 @@
-//! Text logs of other programs with different columns, one after another, converted by `relog` and shown by `get`.
+//! Check of text logs of other programs with different columns, one after another, converted by `relog` and shown by
+//! `get`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -29,7 +30,7 @@ pub fn check(world: &Arc<World>) -> Result<Tally, String> {
     Ok(tally)
 }
 
-/// Returns a world as one log, or as several that follow one another.
+/// Returns a generated machine as one text log, or as several that follow one another.
 fn texts(world: &World) -> Vec<String> {
     let mut random = Random(world.seed);
     let mut ends = vec![world.steps.len()];
@@ -45,7 +46,8 @@ fn texts(world: &World) -> Vec<String> {
     texts
 }
 
-/// Returns some steps as a text log, with a column for each counter of each instance in any of these steps.
+/// Returns some steps of a generated machine as a text log, with a column for each counter of each instance in any of
+/// these steps.
 fn text(world: &World, begin: usize, end: usize, random: &mut Random) -> String {
     let mut columns: BTreeMap<String, HashMap<usize, f64>> = BTreeMap::new();
     let mut of_these = Check::new(world, "").expect(begin..end, begin > 0, false, &text_path);
@@ -83,7 +85,8 @@ fn text(world: &World, begin: usize, end: usize, random: &mut Random) -> String 
     text
 }
 
-/// Expects every value that exists. A log contains no reasons, and no missing values of first rates.
+/// Expects every value that exists in an output of text logs. A log contains no reasons, and no missing values of
+/// first rates.
 fn expected<'w>(world: &'w World, output: &'static str) -> Check<'w> {
     let mut check = Check::new(world, output).expect(0..world.steps.len(), true, false, &text_path);
     check.retain(|_, due| due.want.value.is_ok());
@@ -118,7 +121,7 @@ fn relogged(world: &Arc<World>, texts: &[String]) -> Result<Tally, String> {
     check.finish()
 }
 
-/// Checks the output of `perfset get --log` for the same logs.
+/// Checks the output of `perfset get --log` for the text logs.
 fn shown(world: &Arc<World>, texts: &[String]) -> Result<Tally, String> {
     let inputs = texts.iter().map(|text| Input::Bytes(text.clone().into_bytes().into())).collect();
     let logs = Logs::from_inputs(inputs).expect("they are logs");

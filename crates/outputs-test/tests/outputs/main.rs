@@ -1,5 +1,5 @@
-//! Property test for all outputs. A value found under a name and a time is the value that the generator put there. Each
-//! value of the generator is found, or is missing for the reason for which the generator left it out.
+//! Property test of all outputs. A value found under a name and a time is the value that the generator put there.
+//! Each value of the generator is found, or is missing for the reason for which the generator left it out.
 //!
 //! Random machines are played through every output. The generator computes the expected values. Each output has its own
 //! reader here, written from the documented format and without the code that writes it.
@@ -38,10 +38,10 @@ use world::World;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Number of machines if `PERFSET_MACHINES` is not set.
+/// Number of generated machines if `PERFSET_MACHINES` is not set.
 const MACHINES: u64 = 100;
 
-/// Checks all outputs of one machine.
+/// Checks all outputs of one generated machine.
 fn check(seed: u64) -> Result<Tally, String> {
     let world = Arc::new(World::new(seed));
     let mut tally = Tally::default();
@@ -61,7 +61,7 @@ fn check(seed: u64) -> Result<Tally, String> {
     Ok(tally)
 }
 
-/// Checks all outputs of one machine; a panic becomes a fault.
+/// Checks all outputs of one generated machine; a panic becomes a fault.
 fn caught(seed: u64) -> Result<Tally, String> {
     catch_unwind(AssertUnwindSafe(|| check(seed))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
@@ -70,7 +70,7 @@ fn caught(seed: u64) -> Result<Tally, String> {
     })
 }
 
-/// Standard error that goes nowhere until this is dropped: commands write their warnings there, 27 lines a machine.
+/// Guard that discards standard error until it is dropped: commands write their warnings there, 27 lines a machine.
 struct Silence(OwnedFd);
 
 impl Silence {

@@ -1,4 +1,4 @@
-//! Random machine that can be queried: each reading of its clock advances it by one step.
+//! Generated machine that can be queried: each reading of its clock advances it by one step.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -12,7 +12,7 @@ use perfset::{
 
 use crate::world::{Delivered, World, source_error};
 
-/// World and its current step.
+/// Playing of a generated machine: the machine and its current step.
 #[derive(Clone, Debug, Default)]
 pub struct Play {
     world: Arc<Mutex<Option<Arc<World>>>>,
@@ -26,13 +26,13 @@ impl Play {
         play
     }
 
-    /// Restarts with another world.
+    /// Restarts the play with another generated machine.
     pub fn begin(&self, world: &Arc<World>) {
         *self.world.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(world));
         self.next.store(0, Relaxed);
     }
 
-    /// Returns a machine with the countersets of this world and no others.
+    /// Returns a machine with the countersets of the generated machine and no others.
     pub fn machine(&self) -> Machine {
         let machine = Machine::bare(Box::new(self.clone()));
         for provider in 0..2 {
@@ -41,13 +41,13 @@ impl Play {
         machine
     }
 
-    /// Returns a world as a log source, whose queries end after the last step.
+    /// Returns a generated machine as a log source, whose queries end after the last step.
     pub fn source(world: &Arc<World>) -> Log {
         let play = Self::new(world);
         Log { machine: play.machine(), play }
     }
 
-    /// Returns `true` if all steps were collected.
+    /// Returns `true` if all steps of the generated machine were collected.
     pub fn is_over(&self) -> bool {
         self.next.load(Relaxed) >= self.world().map_or(0, |world| world.steps.len())
     }
@@ -56,7 +56,7 @@ impl Play {
         self.world.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the world and its current step.
+    /// Returns the generated machine and its current step.
     fn now(&self) -> Option<(Arc<World>, usize)> {
         self.world().map(|world| (world, self.next.load(Relaxed).saturating_sub(1)))
     }
@@ -77,7 +77,7 @@ impl Clock for Play {
     }
 }
 
-/// Provider of a part of the countersets of a world.
+/// Provider of a part of the countersets of a generated machine.
 #[derive(Clone, Debug)]
 struct Part {
     play: Play,
@@ -85,7 +85,7 @@ struct Part {
 }
 
 impl Part {
-    /// Calls a function with the current rows, or the failure, of a set.
+    /// Calls a function with the current rows, or the failure, of a counterset.
     fn delivered(&self, guid: &Guid, each: impl FnOnce(&World, usize, &Delivered)) {
         let Some((world, at)) = self.play.now() else { return };
         let set = world.sets.iter().position(|set| set.guid == *guid);
@@ -144,7 +144,7 @@ impl Provider for Part {
     }
 }
 
-/// World as a log source, whose queries end after the last step.
+/// Generated machine as a log source, whose queries end after the last step.
 #[derive(Clone, Debug)]
 pub struct Log {
     machine: Machine,

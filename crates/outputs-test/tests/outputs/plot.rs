@@ -1,4 +1,4 @@
-//! Output of `perfset plot`: coordinates of each point of each line, and the numbers of the legend.
+//! Check of the output of `perfset plot`: coordinates of each point of each line, and the numbers of the legend.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ fn picture(world: &Arc<World>, set: usize, column: usize) -> Result<Tally, Strin
     check.finish()
 }
 
-/// Expects the points and the legend of a picture. Returns the number of lines.
+/// Expects the points and the legend of a picture in the output. Returns the number of lines.
 fn expect(world: &World, set: usize, column: usize, first: usize, check: &mut Check<'_>) -> usize {
     let due = |value: f64, events: &[Event]| Due {
         want: Want { value: Ok(value), raw: None, base: None, mark: None },
@@ -105,22 +105,23 @@ fn expect(world: &World, set: usize, column: usize, first: usize, check: &mut Ch
 
 type Place = (f64, f64);
 
-/// Only panel of a picture.
+/// Panel of a checked picture, which has no other: its axes, legend and lines.
 struct Panel {
-    /// Step and x coordinate of each sample.
+    /// Step and x coordinate of each sample in the picture.
     xs: Vec<(usize, f64)>,
-    /// Two ticks of the y axis: coordinate and number.
+    /// Two ticks of the picture's y axis: coordinate and number.
     ticks: [(f64, f64); 2],
-    /// Name of each line in the legend. `numbers` has its numbers there, and `points` its points, run by run.
+    /// Name of each line in the picture's legend. `numbers` has its numbers there, and `points` its points, run by
+    /// run.
     names: Vec<String>,
     numbers: Vec<Vec<Number>>,
     points: Vec<Vec<Vec<Place>>>,
 }
 
-/// Shape in a picture.
+/// Shape in a picture, parsed from SVG.
 #[derive(Clone, Debug)]
 enum Shape {
-    /// Line with its width, its colour and dashes, and its runs of points.
+    /// Line of the picture with its width, its colour and dashes, and its runs of points.
     Line {
         width: String,
         look: (String, String),
@@ -208,7 +209,7 @@ impl Panel {
     }
 }
 
-/// Parses a number of a picture, such as `735M`, `12.0` or `1.00e9`.
+/// Parses a number shown in a picture, such as `735M`, `12.0` or `1.00e9`.
 fn shown(text: &str) -> Number {
     const SIZES: [(char, f64); 6] =
         [('k', 1e3), ('M', 1e6), ('G', 1e9), ('T', 1e12), ('P', 1e15), ('E', 1e18)];
@@ -225,7 +226,7 @@ fn shown(text: &str) -> Number {
     Number { value: number.value * one, within: number.within * one }
 }
 
-/// Returns the value of an attribute.
+/// Returns the value of an attribute of an SVG element.
 fn attribute<'l>(line: &'l str, name: &str) -> Option<&'l str> {
     line.split_once(&format!(" {name}=\""))?.1.split('"').next()
 }

@@ -1,4 +1,4 @@
-//! Output of `/metrics` in both formats: raw values under stable names.
+//! Check of the output of `/metrics` in both formats: raw values under stable names.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ fn scraped(world: &Arc<World>, output: &'static str, format: ExpositionFormat) -
     check.finish()
 }
 
-/// Parses labels such as `a="b",c="d"}`.
+/// Parses the labels of a metric, such as `a="b",c="d"}`.
 fn read_labels(text: &str) -> Vec<(String, String)> {
     let (mut labels, mut rest) = (Vec::new(), text);
     while let Some((name, behind)) = rest.split_once("=\"") {
@@ -71,7 +71,7 @@ fn read_labels(text: &str) -> Vec<(String, String)> {
     labels
 }
 
-/// Expects the lines of a scrape.
+/// Expects the lines of a scrape of metrics.
 fn expect(world: &World, step: usize, check: &mut Check<'_>) {
     check.events_of(step);
     for (at, set) in world.sets.iter().enumerate() {
@@ -110,7 +110,7 @@ fn expect(world: &World, step: usize, check: &mut Check<'_>) {
     }
 }
 
-/// Returns the metric name of a column and its number, `None` if it has no value.
+/// Returns the metric name of a counter and its number, `None` if it has no value.
 fn metric(
     kind: Kind,
     name: &str,

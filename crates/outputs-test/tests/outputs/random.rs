@@ -1,6 +1,6 @@
 //! Random numbers that a seed reproduces.
 
-/// SplitMix64 generator.
+/// Generator of random numbers: SplitMix64.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 
@@ -13,12 +13,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Returns a number below `most`.
+    /// Returns a random number below `most`.
     pub fn below(&mut self, most: usize) -> usize {
         (self.next() % most as u64) as usize
     }
 
-    /// Returns a number from `first` to `last`.
+    /// Returns a random number from `first` to `last`.
     pub fn within(&mut self, first: u64, last: u64) -> u64 {
         first + self.next() % (last - first + 1)
     }

@@ -1,4 +1,4 @@
-//! Output of `perfset relog`: text, JSON lines, SQLite.
+//! Check of the outputs of `perfset relog`: text, JSON lines, SQLite.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::play::Play;
 use crate::text::{records, unix_ms, without_machine};
 use crate::world::{Kind, World};
 
-/// Makes a directory for this thread, on tmpfs if possible.
+/// Creates a directory for the files of this thread, on tmpfs if possible.
 pub fn folder() -> PathBuf {
     let memory = Path::new("/dev/shm");
     let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
@@ -27,7 +27,7 @@ pub fn folder() -> PathBuf {
     folder
 }
 
-/// Opens a world from its first step as an input of `relog`.
+/// Opens a generated machine from its first step as an input of `relog`.
 fn machines(world: &Arc<World>) -> Vec<RelogSource> {
     let mut source: Box<dyn Source> = Box::new(Play::source(world));
     let mut query = PathQuery::open(&mut *source).expect("a query");
@@ -37,7 +37,7 @@ fn machines(world: &Arc<World>) -> Vec<RelogSource> {
     vec![RelogSource { name: "HOST".to_owned(), query }]
 }
 
-/// Writes a world into a file, and calls `read` with it.
+/// Writes a generated machine into a file with `relog`, and calls `read` with the file.
 fn written<T>(world: &Arc<World>, format: RelogFormat, read: impl FnOnce(&Path) -> T) -> T {
     let folder = folder();
     let file = folder.join("log");
@@ -62,7 +62,7 @@ pub fn check(world: &Arc<World>) -> Result<Tally, String> {
     Ok(tally)
 }
 
-/// Checks a text log: every counter of every instance in any sample is a column.
+/// Checks a text log of `relog`: every counter of every instance in any sample is a column.
 fn text(
     world: &Arc<World>,
     output: &'static str,
@@ -126,7 +126,8 @@ fn sqlite(world: &Arc<World>) -> Result<Tally, String> {
     check.finish()
 }
 
-/// Returns `true` if the first raw number of a counter is its raw value. Of an elapsed time it is the clock.
+/// Returns `true` if the first raw number of a counter in the output is its raw value. Of an elapsed time it is the
+/// clock.
 fn first_is_raw(world: &World, set: &str, counter: &str) -> bool {
     let set = world.sets.iter().find(|known| known.name == set).expect("a set");
     set.columns.iter().any(|column| column.name == counter && column.kind != Kind::Elapsed)

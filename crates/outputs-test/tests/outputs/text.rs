@@ -1,4 +1,4 @@
-//! Parsers of dates and CSV.
+//! Parsers of dates and CSV in outputs.
 
 use crate::world::{UNIX_EPOCH, World};
 
@@ -39,12 +39,12 @@ pub fn log_ms(text: &str) -> i64 {
 }
 
 impl World {
-    /// Returns the time of a step, in milliseconds since 1970.
+    /// Returns the time of a step of the generated machine, in milliseconds since 1970.
     pub fn ms(&self, step: usize) -> i64 {
         (self.steps[step].time - UNIX_EPOCH) / 10_000
     }
 
-    /// Returns the step at a time in milliseconds since 1970.
+    /// Returns the step of the generated machine at a time in milliseconds since 1970.
     pub fn step_at(&self, ms: i64) -> usize {
         let at = (0..self.steps.len()).find(|step| self.ms(*step) == ms);
         at.unwrap_or_else(|| panic!("seed {}: no step is at {ms}", self.seed))
@@ -75,7 +75,7 @@ pub fn records(text: &str, separator: char) -> Vec<Vec<String>> {
     records
 }
 
-/// Returns a path of a text log without its machine name.
+/// Returns a counter path of a text log without its machine name.
 pub fn without_machine(path: &str) -> String {
     let rest = path.strip_prefix(r"\\").expect("a machine");
     format!("\\{}", rest.split_once('\\').expect("a path").1)

@@ -1,4 +1,4 @@
-//! V1 blocks, read only by the object and counter definitions in them.
+//! Check of V1 blocks, read only by the object and counter definitions in them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::check::{Check, Found, Tally, path};
 use crate::play::Play;
 use crate::world::World;
 
-/// Bytes of a block, with reads at offsets.
+/// Bytes of a V1 or V2 block, with reads at offsets.
 pub struct Bytes<'a>(pub &'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -30,7 +30,7 @@ impl<'a> Bytes<'a> {
         Bytes(&self.0[at..])
     }
 
-    /// Returns UTF-16 text up to its NUL, from at most `len` bytes.
+    /// Returns UTF-16 text of a block up to its NUL, from at most `len` bytes.
     pub fn text(&self, at: usize, len: usize) -> String {
         let units = self.0[at..at + len].chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
         String::from_utf16(&units.take_while(|unit| *unit != 0).collect::<Vec<_>>()).expect("text")
@@ -50,8 +50,8 @@ pub fn check(world: &Arc<World>) -> Result<Tally, String> {
     check.finish()
 }
 
-/// Changes the expected values for a format without missing values. A missing value is 0 if another row has one; else
-/// the counter is absent.
+/// Changes the expected values for V1, a format without missing values. A missing value is 0 if another row has one;
+/// else the counter is absent.
 fn write_for_nothing(world: &World, check: &mut Check<'_>) {
     let is_there = |step: usize, set: usize, column: usize| {
         let rows = world.rows(step, set).unwrap_or_default();
@@ -75,7 +75,7 @@ fn write_for_nothing(world: &World, check: &mut Check<'_>) {
     });
 }
 
-/// Parses a table of title indexes and names.
+/// Parses a V1 table of title indexes and names.
 fn names(table: &[u8]) -> HashMap<u32, String> {
     let units = table.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect::<Vec<_>>();
     let texts: Vec<_> =

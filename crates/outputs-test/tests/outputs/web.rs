@@ -1,4 +1,4 @@
-//! Streams of the page: live samples, and history for clients that connect later.
+//! Check of the streams of the page: live samples, and history for clients that connect later.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub fn check(world: &Arc<World>) -> Result<Tally, String> {
     Ok(tally)
 }
 
-/// Returns a query string for everything.
+/// Returns a query string that requests all values of a generated machine.
 fn everything(world: &World) -> String {
     let of = |set: &crate::world::Set| match set.is_single {
         true => format!("path=/{}/*", set.name),
@@ -57,7 +57,7 @@ fn name(set: &str, instance: &str, _: usize, counter: &str) -> String {
     format!("{set}|{instance}|{counter}")
 }
 
-/// Parses the events of a stream into kind and data.
+/// Parses the events of a stream into kinds and data.
 fn events(text: &str) -> Vec<(String, Value)> {
     let mut all = Vec::new();
     for event in text.split_terminator("\n\n").filter(|event| !event.starts_with(':')) {
@@ -100,7 +100,7 @@ fn sample(world: &World, data: &Value, names: &Names, check: &mut Check<'_>) {
     }
 }
 
-/// Checks the history that a client receives after the last step.
+/// Checks the history that a client of the page receives after the last step.
 fn history(world: &World, server: &mut Stepped, query: &str) -> Result<Tally, String> {
     let mut check = Check::new(world, "page history").expect(0..world.steps.len(), true, false, &name);
     check.retain(|_, due| due.want.value.is_ok());

@@ -1,4 +1,4 @@
-//! Wide output of `perfset get`: a row for each time and instance.
+//! Check of the wide output of `perfset get`: a row for each time and instance.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl WideRow {
         rows.iter().find(is_it).map_or(0, |row| row.occurrence)
     }
 
-    /// Passes the values of the row to a check.
+    /// Passes the values of the wide row to a check.
     fn found(self, world: &World, check: &mut Check<'_>) {
         let (step, occurrence) = (self.step(world), self.occurrence(world));
         for (counter, value) in &self.values {
@@ -68,7 +68,7 @@ pub fn json(world: &Arc<World>) -> Result<Tally, String> {
     check.finish()
 }
 
-/// Checks the first rows of each counterset by their level, and that they are the first ones.
+/// Checks the first rows of each counterset by their level in wide output, and that they are the first ones.
 pub fn ranked(world: &Arc<World>) -> Result<Tally, String> {
     let most = 1 + (world.seed % 3) as usize;
     let options = PrintOptions {

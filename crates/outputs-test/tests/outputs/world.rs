@@ -1,5 +1,5 @@
-//! Random machine: names and counts of its instances at each step, and the values expected in an output. The tested
-//! code computes none of them: the formulas are implemented a second time here.
+//! Generated machine: names and counts of its instances at each step, and the values expected in an output. The
+//! tested code computes none of them: the formulas are implemented a second time here.
 
 use std::sync::Arc;
 
@@ -10,38 +10,38 @@ use perfset::{
 use crate::lives::Lives;
 use crate::random::Random;
 
-/// 2026-01-03 05:04:05 UTC, in 100 ns since 1601.
+/// Time of the first step: 2026-01-03 05:04:05 UTC, in 100 ns since 1601.
 pub const BEGIN: i64 = 134_118_902_450_000_000;
 pub const UNIX_EPOCH: i64 = 116_444_736_000_000_000;
 
-/// Event in the life of a machine that an output must handle.
+/// Event in the life of a generated machine that an output must handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Event {
-    /// An instance was not there before.
+    /// An instance begins that was not in the step before.
     Begins,
-    /// An instance of the step before is gone.
+    /// An instance of the step before has ended.
     Ends,
-    /// An instance has another name than before.
+    /// An instance has another name than in the step before.
     Renamed,
-    /// An instance that was away is there again.
+    /// An instance that was away exists again.
     Returns,
-    /// Another one has the name and the id of one that ended.
+    /// A new instance has the name and the id of one that ended.
     Replaced,
     /// Two instances have the same name.
     SameName,
-    /// The instances common to two steps are in another order.
+    /// The instances common to two steps are in another order in the second.
     Reordered,
-    /// A provider fails.
+    /// A provider fails at a step.
     ProviderFails,
-    /// A value is missing.
+    /// A counter's value is missing.
     Missing,
-    /// A value is marked.
+    /// A counter's value has a mark.
     Marked,
-    /// A value is held.
+    /// A counter's value has the mark `Held`.
     Held,
-    /// A count falls.
+    /// A count of an instance falls.
     Falls,
-    /// A counterset has more counters than before.
+    /// A counterset has more counters than in the step before.
     CounterAdded,
 }
 
@@ -61,26 +61,26 @@ pub const EVENTS: [Event; 13] = [
     Event::CounterAdded,
 ];
 
-/// Formula of a counter.
+/// Formula by which a generated counter is displayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Raw value of 8 bytes.
+    /// Level, a raw value of 8 bytes.
     Level,
-    /// Raw value of 4 bytes.
+    /// Level, a raw value of 4 bytes.
     Short,
-    /// Events per second.
+    /// Rate of events per second.
     Rate,
-    /// Percentage of the time that passed.
+    /// Timer, shown as a percentage of the time that passed.
     Timer,
-    /// Percentage of a base.
+    /// Percentage of a base counter.
     Share,
-    /// Base of a percentage; not displayed.
+    /// Base counter of a percentage; not displayed.
     ShareBase,
-    /// Difference divided by the difference of the base.
+    /// Average: the difference divided by the difference of the base counter.
     Average,
-    /// Base of an average; not displayed.
+    /// Base counter of an average; not displayed.
     AverageBase,
-    /// Time since an event.
+    /// Time that has passed since an event.
     Elapsed,
 }
 
@@ -108,30 +108,30 @@ impl Kind {
     }
 }
 
-/// Divisor of the difference between two samples, for the kinds that need two.
+/// Divisor of the difference between two samples, for the formulas that need two.
 #[derive(Clone, Copy)]
 enum Difference {
-    /// Seconds that passed.
+    /// Seconds that passed between the samples.
     PerSecond,
-    /// Time that passed, in 100 ns; the result is a percentage.
+    /// Time that passed between the samples, in 100 ns; the result is a percentage.
     OfTime,
-    /// Difference of the base.
+    /// Difference of the base counter between the samples.
     PerBase,
 }
 
-/// Counter of a set.
+/// Counter of a generated machine's counterset.
 #[derive(Clone, Debug)]
 pub struct Column {
     pub id: u32,
     pub name: &'static str,
     pub kind: Kind,
-    /// Index of the base column.
+    /// Index of the column with the base counter.
     pub base: Option<usize>,
-    /// First step at which the counter exists.
+    /// First step at which the generated counter exists.
     pub since: usize,
 }
 
-/// Possible counters of a set: name, kind, and kind of the base, which follows its counter.
+/// Possible counters of a generated counterset: name, formula, and formula of the base, which follows its counter.
 const COLUMNS: [(&str, Kind, Option<Kind>); 8] = [
     ("Level", Kind::Level, None),
     ("Events/sec", Kind::Rate, None),
@@ -143,7 +143,7 @@ const COLUMNS: [(&str, Kind, Option<Kind>); 8] = [
     ("Other Level", Kind::Level, None),
 ];
 
-/// Counterset of a world.
+/// Counterset of a generated machine.
 #[derive(Clone, Debug)]
 pub struct Set {
     pub guid: Guid,
@@ -151,30 +151,30 @@ pub struct Set {
     pub is_single: bool,
     pub provider: usize,
     pub columns: Vec<Column>,
-    /// Registered definitions, each with its first step.
+    /// Registered definitions of the counterset, each with its first step.
     pub versions: Vec<(usize, Arc<Counterset>)>,
 }
 
 impl Set {
-    /// Returns the columns that exist at a step.
+    /// Returns the counters of the counterset that exist at a step.
     pub fn at(&self, step: usize) -> impl Iterator<Item = (usize, &Column)> {
         self.columns.iter().enumerate().filter(move |(_, column)| column.since <= step)
     }
 
-    /// Returns the definition registered at a step.
+    /// Returns the definition of the counterset that is registered at a step.
     pub fn version(&self, step: usize) -> &Arc<Counterset> {
         &self.versions.iter().rev().find(|(from, _)| *from <= step).expect("the first is of step 0").1
     }
 }
 
-/// Raw value of one counter in a row.
+/// Raw value of one counter in a row of the generated machine, and its mark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     pub raw: Result<u64, Lack>,
     pub mark: Option<Mark>,
 }
 
-/// Reason for a missing value.
+/// Reason for a missing value of the generated machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lack {
     Unavailable,
@@ -203,20 +203,20 @@ impl Lack {
     }
 }
 
-/// Instance at a step.
+/// Instance of a counterset at a step.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub name: &'static str,
     pub id: u32,
     /// Birth of the instance; 0 if unknown.
     pub birth: u64,
-    /// Number of earlier rows with the same name, ignoring case.
+    /// Number of earlier rows with the same instance name, ignoring case.
     pub occurrence: usize,
     pub cells: Vec<Cell>,
     pub events: Vec<Event>,
 }
 
-/// Result of a provider for one set.
+/// Result of a generated machine's provider for one counterset.
 #[derive(Clone, Debug)]
 pub enum Delivered {
     Rows(Vec<Row>),
@@ -226,13 +226,13 @@ pub enum Delivered {
 
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// PerfTime100NSec: 100 ns since 1601, in whole milliseconds.
+    /// PerfTime100NSec of the step: 100 ns since 1601, in whole milliseconds.
     pub time: i64,
-    /// PerfTimeStamp in ns.
+    /// PerfTimeStamp of the step in ns.
     pub perf_time: i64,
-    /// Result of each set.
+    /// Result of each counterset at the step.
     pub sets: Vec<Delivered>,
-    /// Events that belong to no row, each with the index of its set.
+    /// Events of the step that belong to no row, each with the index of its counterset.
     pub events: Vec<(usize, Event)>,
 }
 
@@ -241,11 +241,11 @@ pub struct World {
     pub seed: u64,
     pub sets: Vec<Set>,
     pub steps: Vec<Step>,
-    /// Catalogue of each provider, by step.
+    /// Catalogue of each provider of the generated machine, by step.
     pub catalogues: Vec<Vec<Arc<Catalogue>>>,
 }
 
-/// Expected value of one counter in a row.
+/// Expected value of one counter in a row of an output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Want {
     pub value: Result<f64, &'static str>,
@@ -302,7 +302,7 @@ impl World {
         world
     }
 
-    /// Makes the catalogues; consecutive steps share one until a definition changes.
+    /// Makes the catalogues of the generated machine; consecutive steps share one until a definition changes.
     fn make_catalogues(&self) -> Vec<Vec<Arc<Catalogue>>> {
         let mut all: Vec<Vec<Arc<Catalogue>>> = Vec::new();
         for step in 0..self.steps.len() {
@@ -325,7 +325,8 @@ impl World {
         all
     }
 
-    /// Returns this world without names that differ only in case, because they are equal in the paths of a log.
+    /// Returns this generated machine without names that differ only in case, because they are equal in the paths of
+    /// a log.
     pub fn for_logs(&self) -> Self {
         let mut world = self.clone();
         for delivered in world.steps.iter_mut().flat_map(|step| &mut step.sets) {
@@ -339,7 +340,7 @@ impl World {
         world
     }
 
-    /// Adds the events that a reader can see to rows and steps.
+    /// Adds the events that a reader can see to the rows and steps of the generated machine.
     fn note_what_is_seen(&mut self) {
         for at in 0..self.steps.len() {
             for set in 0..self.sets.len() {
@@ -392,7 +393,7 @@ impl World {
         }
     }
 
-    /// Returns the rows of a set at a step, `None` if its provider failed.
+    /// Returns the rows of a counterset at a step, `None` if its provider failed.
     pub fn rows(&self, step: usize, set: usize) -> Option<&[Row]> {
         match &self.steps[step].sets[set] {
             Delivered::Rows(rows) => Some(rows),
@@ -400,7 +401,7 @@ impl World {
         }
     }
 
-    /// Returns the reason why a set has no rows at a step.
+    /// Returns the reason for a counterset without rows at a step.
     pub fn failure(&self, step: usize, set: usize) -> Option<&'static str> {
         match &self.steps[step].sets[set] {
             Delivered::Rows(rows) if rows.is_empty() => Some("no_instance"),
@@ -410,7 +411,7 @@ impl World {
         }
     }
 
-    /// Returns the expected value of a column of a row, if the previous sample was that of step `before`.
+    /// Returns the expected value of a counter of a row, if the previous sample was that of step `before`.
     pub fn want(&self, step: usize, before: Option<usize>, set: usize, row: usize, column: usize) -> Want {
         let about = &self.sets[set].columns[column];
         let now = &self.rows(step, set).expect("there are rows")[row];
@@ -438,7 +439,7 @@ impl World {
         Want { value, raw, base: raw.and_then(|_| base(now)), mark: raw.and(mark) }
     }
 
-    /// Returns the events that can be seen in a column of a row.
+    /// Returns the events that an output shows for a counter of a row.
     pub fn events(&self, step: usize, set: usize, row: usize, column: usize) -> Vec<Event> {
         let row = &self.rows(step, set).expect("there are rows")[row];
         let cell = &row.cells[column];
@@ -501,7 +502,7 @@ impl World {
     }
 }
 
-/// Returns a name in upper case. The names used here compare correctly that way.
+/// Returns an instance name in upper case. The names used here compare correctly that way.
 pub fn fold(name: &str) -> String {
     name.to_uppercase()
 }
@@ -562,7 +563,7 @@ fn counter(column: &Column) -> Counter {
     if column.kind.is_base() { counter.hidden() } else { counter.name(column.name) }
 }
 
-/// Returns the error of a provider that fails.
+/// Returns the error of a provider of the generated machine that fails.
 pub fn source_error(delivered: &Delivered) -> Option<SourceError> {
     match delivered {
         Delivered::Rows(_) => None,
