@@ -39,7 +39,7 @@ fn re_exported(manifest: &str) -> impl Iterator<Item = &str> {
     names.filter(|name| *name != "linux")
 }
 
-/// Adds all Rust files in a directory to a list.
+/// Adds the paths of all Rust files in a directory to a list.
 fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -52,7 +52,7 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the code blocks in the doc comments of a file, with the numbers of their first lines.
+/// Returns the code blocks in the doc comments of a Rust file, with the numbers of their first lines.
 fn examples(source: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut open: Option<(usize, String)> = None;
