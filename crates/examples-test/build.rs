@@ -1,4 +1,5 @@
-//! Collects the examples of the crates that `perfset` re-exports, and of the guides for programmers.
+//! Build script that collects the examples of the crates that `perfset` re-exports, and of the guides for
+//! programmers.
 
 use std::error::Error;
 use std::fmt::Write as _;

@@ -24,7 +24,7 @@ pub(crate) enum Reg {
     Frame,
 }
 
-/// Number of bytes that an instruction loads or stores.
+/// Width of a load or store by a BPF instruction: 1, 2, 4 or 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Width {
     W1,
@@ -110,7 +110,7 @@ impl Assembler {
         self.put(0x27, to, 0, 0, number);
     }
 
-    /// Sign-extends the low half of a register. Uses shifts, which every kernel supports.
+    /// Sign-extends the low half of a BPF register. Uses shifts, which every kernel supports.
     pub fn extend_sign(&mut self, to: Reg) {
         self.put(0x67, to, 0, 0, 32);
         self.put(0xC7, to, 0, 0, 32);
@@ -137,7 +137,7 @@ impl Assembler {
         self.put(STX | width.code(), to, register(from), offset, 0);
     }
 
-    /// Sets a register to a number of 64 bits.
+    /// Sets a BPF register to a number of 64 bits.
     pub fn set_wide(&mut self, to: Reg, number: u64) {
         self.two(to, 0, number);
     }
@@ -148,7 +148,7 @@ impl Assembler {
         self.two(to, 1, low(descriptor));
     }
 
-    /// Loads the address of byte `at` of a map's only value.
+    /// Loads the address of byte `at` of a BPF map's only value.
     pub fn map_value(&mut self, to: Reg, descriptor: i32, at: u32) {
         // `BPF_PSEUDO_MAP_VALUE`; the upper half is the offset.
         self.two(to, 2, low(descriptor) | u64::from(at) << 32);
@@ -194,7 +194,7 @@ impl Assembler {
         self.jump(0x5D, left, register(right), 0, to);
     }
 
-    /// Jumps if `left` is less than `number`, compared as unsigned numbers.
+    /// Jumps to a label if `left` is less than `number`, compared as unsigned numbers.
     pub fn if_below(&mut self, left: Reg, number: i32, to: Label) {
         self.jump(0xA5, left, 0, number, to);
     }

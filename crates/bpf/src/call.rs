@@ -1,4 +1,4 @@
-//! System call `bpf(2)`, and memory that the kernel writes.
+//! System call `bpf(2)`, and memory mappings that the kernel writes.
 //!
 //! Source: `bpf(2)`, and `include/uapi/linux/bpf.h` of the kernel for the offsets in its argument.
 
@@ -192,7 +192,7 @@ impl Buffer {
     /// megabytes.
     const MOST: u64 = 256 << 20;
 
-    /// Reads a whole file into a new buffer.
+    /// Reads a whole file into a new memory mapping.
     pub fn from_file(path: &Path) -> io::Result<Self> {
         // Anything except a regular file, such as a pipe, could block.
         let about = std::fs::metadata(path)?;

@@ -13,9 +13,9 @@ use std::ops::BitOr;
 pub enum Column {
     /// Id of the process or thread, in the first PID namespace.
     Pid,
-    /// Id of the thread's process.
+    /// Id of the process that a thread belongs to.
     Tgid,
-    /// Task flags: the kernel's `PF_*`.
+    /// Task flags of the process or thread: the kernel's `PF_*`.
     Flags,
     /// Start time of the process or thread, counted from the start of the machine, including sleep.
     Start,
@@ -23,7 +23,7 @@ pub enum Column {
     Name,
     /// Second half of the command name of the process or thread: 8 bytes.
     NameEnd,
-    /// Time spent running on a processor.
+    /// Time that the process or thread spent running on a processor.
     Runtime,
     /// Scheduling state of a thread: the kernel's `TASK_*`.
     State,
@@ -31,11 +31,11 @@ pub enum Column {
     ExitState,
     /// Id of the parent process.
     Parent,
-    /// Static priority: `nice` plus 120.
+    /// Static priority of the process or thread: `nice` plus 120.
     StaticPriority,
-    /// Real-time priority: 1 to 99, or 0 if there is none.
+    /// Real-time priority of the process or thread: 1 to 99, or 0 if there is none.
     RealTimePriority,
-    /// Scheduling policy: the kernel's `SCHED_*`.
+    /// Scheduling policy of the process or thread: the kernel's `SCHED_*`.
     Policy,
     /// Number of threads of the process.
     Threads,
@@ -43,17 +43,17 @@ pub enum Column {
     UserTime,
     /// Time that the process or thread spent in kernel mode, as counted at ticks.
     SystemTime,
-    /// Time in user mode that the kernel last reported to any reader.
+    /// Time of the process or thread in user mode that the kernel last reported to any reader.
     UserTimeShown,
-    /// Time in kernel mode that the kernel last reported to any reader.
+    /// Time of the process or thread in kernel mode that the kernel last reported to any reader.
     SystemTimeShown,
     /// Number of page faults that read nothing from disk.
     MinorFaults,
     /// Number of page faults that read from disk.
     MajorFaults,
-    /// Id of the session, in the first PID namespace.
+    /// Id of the session that the process belongs to, in the first PID namespace.
     Session,
-    /// Time spent waiting for block I/O.
+    /// Time that the process or thread spent waiting for block I/O.
     BlockDelay,
     /// Number of bytes read from any source, not only from storage.
     ReadChars,
@@ -69,7 +69,7 @@ pub enum Column {
     WriteBytes,
     /// Part of [`WriteBytes`](Self::WriteBytes) that was never written.
     CancelledWriteBytes,
-    /// User id of the owner: the real user.
+    /// User id of the process's owner: the real user.
     User,
     /// Number of times that the task gave up a processor.
     VoluntarySwitches,
@@ -79,21 +79,21 @@ pub enum Column {
     RunDelay,
     /// Number of times that the task was given a processor.
     RunCount,
-    /// Virtual memory: all memory with an address in the process.
+    /// Virtual memory of a process: all memory with an address in it.
     TotalVm,
-    /// Largest virtual memory so far, unless [`TotalVm`](Self::TotalVm) is larger.
+    /// Largest virtual memory of a process so far, unless [`TotalVm`](Self::TotalVm) is larger.
     PeakVm,
-    /// Largest resident memory so far, unless the current one is larger.
+    /// Largest resident memory of a process so far, unless the current one is larger.
     PeakResident,
-    /// Resident memory that belongs to files.
+    /// Resident memory of a process that belongs to files.
     FilePages,
-    /// Resident memory that belongs to no file (anonymous).
+    /// Resident memory of a process that belongs to no file (anonymous).
     AnonymousPages,
-    /// Memory that was moved to disk (swap).
+    /// Memory of a process that was moved to disk (swap).
     SwapPages,
-    /// Resident memory that is shared.
+    /// Resident memory of a process that is shared.
     SharedPages,
-    /// For a process: number of threads that were met and added to its sums.
+    /// Number of threads of a process that were met and added to its sums.
     ThreadsMet,
     /// Flag that is 1 if a thread of the process is executing a program and takes the place and id of the first
     /// thread, or else 0.
@@ -127,7 +127,7 @@ pub(crate) struct Definition {
     pub from: StartStruct,
     /// Alternative paths of the column's field in its kernel structure; the first one that exists is used.
     pub paths: &'static [&'static str],
-    /// Path of the sum over ended threads in the signal structure.
+    /// Path of the column's sum over ended threads, in the signal structure.
     pub ended: Option<&'static str>,
     /// `true` if the column takes eight bytes of a record, `false` if four.
     pub is_wide: bool,
@@ -281,7 +281,7 @@ impl ColumnSet {
     /// Column set without any column.
     pub const NONE: Self = Self(0);
 
-    /// Returns the set of the given columns.
+    /// Returns the set of the given columns of task records.
     #[must_use]
     pub fn new(columns: &[Column]) -> Self {
         columns.iter().fold(Self::NONE, |all, column| all | Self::from(*column))
@@ -299,13 +299,13 @@ impl ColumnSet {
         Self(self.0 & !others.0)
     }
 
-    /// Returns the number of columns in this set.
+    /// Returns the number of columns in this column set.
     #[must_use]
     pub fn count(self) -> u32 {
         self.0.count_ones()
     }
 
-    /// Returns the columns of this set, in the order of their definition.
+    /// Returns the columns of this column set, in the order of their definition.
     pub fn iter(self) -> impl Iterator<Item = Column> {
         Column::ALL.into_iter().filter(move |column| self.contain((*column).into()))
     }

@@ -40,7 +40,7 @@ pub(crate) struct PercpuSum {
     pub cast_type: u32,
     /// Offsets of the pointers to the per-CPU parts of the memory counters, in the memory structure.
     pub counters: [u32; 4],
-    /// Offset of the pointer to the per-CPU memory, in the structure of a per-CPU map.
+    /// Offset of the pointer to the per-CPU memory, in the structure of a per-CPU BPF map.
     pub of_map: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Builds the BPF programs: the task iterator, and the program that finds the memory of each CPU.
+//! Builder of the BPF programs: the task iterator, and the program that finds the memory of each CPU.
 
 use crate::asm::{Assembler, Instruction, Reg, Width};
 use crate::column::{Column, ColumnSet, StartStruct};
@@ -7,20 +7,20 @@ use crate::kernel::{ColumnSource, Kernel};
 /// Subject of a task record: a process or a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordKind {
-    /// A process, with the sums over all its threads.
+    /// Process as the subject of a record, with the sums over all its threads.
     Process,
-    /// A thread, with only its own numbers.
+    /// Thread as the subject of a record, with only its own numbers.
     Thread,
 }
 
 /// Kind of BPF iterator that visits the tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IterKind {
-    /// The program itself visits all tasks with the open-coded iterator, at one moment. Since Linux 6.7. The threads
-    /// of a process follow one another.
+    /// Open-coded iterator, with which the BPF program itself visits all tasks, at one moment. Since Linux 6.7. The
+    /// threads of a process follow one another.
     OpenCoded,
-    /// The kernel's iterator calls the program for each task. Since Linux 5.8. The threads of a process come in any
-    /// order, and are summed up afterwards.
+    /// Classic iterator of the kernel, which calls the BPF program for each task. Since Linux 5.8. The threads of a
+    /// process come in any order, and are summed up afterwards.
     Classic,
 }
 
@@ -194,7 +194,7 @@ impl ProgramBuilder<'_> {
         Some(())
     }
 
-    /// Returns `true` if threads are added to the records of their processes.
+    /// Returns `true` if the program adds threads to the task records of their processes.
     fn sums(&self) -> bool {
         self.plan.each == RecordKind::Process
             && self.plan.columns.iter().any(|c| c.definition().ended.is_some())
@@ -213,7 +213,7 @@ impl ProgramBuilder<'_> {
         Some(())
     }
 
-    /// Selects the next record, or the spare record if there is no room.
+    /// Selects the next task record, or the spare record if there is no room.
     ///
     /// The index is stored in the map and loaded from there. The verifier then takes it for any number, and the loop
     /// looks the same in the second round. In a register, it would differ in each round, and loading would take ten
@@ -237,7 +237,7 @@ impl ProgramBuilder<'_> {
         Some(())
     }
 
-    /// Stores the current sequence counter of the process in the record that was selected last.
+    /// Stores the current sequence counter of the process in the task record that was selected last.
     fn end_sequence(&mut self) -> Option<()> {
         if self.plan.layout.offset(Column::SequenceEnd).is_none() {
             return Some(());
@@ -247,8 +247,9 @@ impl ProgramBuilder<'_> {
         self.store(Column::SequenceEnd, Reg::R1)
     }
 
-    /// Fills the record of a process or of a separate thread. If `is_whole` is `false`, the record is of a thread
-    /// that is to be added to its process: only the numbers to add and those that identify the process are stored.
+    /// Fills the task record of a process or of a separate thread. If `is_whole` is `false`, the record is of a
+    /// thread that is to be added to its process: only the numbers to add and those that identify the process are
+    /// stored.
     fn fill(&mut self, is_whole: bool) -> Option<()> {
         let for_sum = [Column::Pid, Column::Tgid, Column::Executing];
         let columns = self.plan.columns;
@@ -272,8 +273,8 @@ impl ProgramBuilder<'_> {
         if is_whole { self.fill_memory() } else { Some(()) }
     }
 
-    /// Stores 1 as the number of threads met, for the first thread. If another thread has just taken its place and
-    /// id, stores more than there can be. Stores 0 in the record of another thread.
+    /// Stores 1 as a task record's number of threads met, for the first thread. If another thread has just taken its
+    /// place and id, stores more than there can be. Stores 0 in the record of another thread.
     fn begin_count(&mut self, is_first: bool) -> Option<()> {
         const TOO_MANY: i32 = 1 << 30;
         self.asm.set(Reg::R3, i32::from(is_first));
@@ -288,7 +289,7 @@ impl ProgramBuilder<'_> {
         self.store(Column::ThreadsMet, Reg::R3)
     }
 
-    /// Copies the number of one column into the record.
+    /// Copies the number of one column from the kernel's structures into the task record.
     fn copy(&mut self, column: Column, source: &ColumnSource, is_whole: bool) -> Option<()> {
         let paths = source.paths;
         match (source.from, source.pointer) {
@@ -328,7 +329,7 @@ impl ProgramBuilder<'_> {
         self.store(column, Reg::R1)
     }
 
-    /// Adds a thread to the record of its process.
+    /// Adds the numbers of a thread to the task record of its process.
     fn add_thread(&mut self) -> Option<()> {
         for column in self.plan.columns.iter().filter(|column| is_sum(*column)) {
             let place = self.plan.layout.offset(column)?;
@@ -343,7 +344,7 @@ impl ProgramBuilder<'_> {
         self.store(Column::ThreadsMet, Reg::R1)
     }
 
-    /// Stores the columns about memory; zeros for a task that has no memory.
+    /// Stores the memory columns of a task record; zeros for a task that has no memory.
     fn fill_memory(&mut self) -> Option<()> {
         let (kernel, columns) = (self.kernel, self.plan.columns);
         let of_memory = |column: &Column| column.definition().from == StartStruct::Memory;

@@ -38,10 +38,10 @@ pub enum TaskIterError {
     /// The kernel lacks something that the task iterator needs.
     #[error("this kernel or machine lacks something that the BPF task iterator needs")]
     Lacks,
-    /// A system call failed.
+    /// A system call for the task iterator failed.
     #[error("{what} failed")]
     Call {
-        /// Action that failed, such as "running the BPF task iterator".
+        /// Description of the action that failed, such as "running the BPF task iterator".
         what: &'static str,
         /// Error of the failed system call.
         source: io::Error,
@@ -49,7 +49,7 @@ pub enum TaskIterError {
     /// The kernel rejects the BPF program.
     #[error("the kernel rejects the BPF program{}{said}", if said.is_empty() { "" } else { ": " })]
     Refused {
-        /// Last message of the kernel about the program.
+        /// Last message of the kernel about the rejected BPF program.
         said: String,
         /// Error of the system call that loads the program.
         source: io::Error,
@@ -68,7 +68,7 @@ pub enum TaskIterError {
 }
 
 impl TaskIterError {
-    /// Returns the error code of the operating system, if there is one.
+    /// Returns the operating system's code of the failed call, if there is one.
     #[must_use]
     pub fn os_error(&self) -> Option<i32> {
         match self {
@@ -89,7 +89,7 @@ fn failed(what: &'static str) -> impl FnOnce(io::Error) -> TaskIterError {
 #[derive(Debug)]
 pub struct TaskIter {
     map: OwnedFd,
-    /// File descriptor of the program, or of its link to the iterator.
+    /// File descriptor of the BPF program, or of its link to the iterator.
     runs: OwnedFd,
     view: MapView,
     layout: RecordLayout,
@@ -159,7 +159,7 @@ impl TaskIter {
         Ok(Self { map, runs, view, layout, each, way, room, owner: std::process::id(), leaders: Vec::new() })
     }
 
-    /// Visits all tasks once, and returns their records.
+    /// Visits all tasks once, and returns their task records.
     ///
     /// # Errors
     /// If there are more tasks than room, or a system call fails.

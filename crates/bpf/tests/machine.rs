@@ -1,4 +1,4 @@
-//! BPF task iterators on this machine: their records where they are permitted, their errors elsewhere.
+//! Tests of BPF task iterators on this machine: their records where they are permitted, their errors elsewhere.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "tests")]

@@ -104,7 +104,7 @@ fn hold(_rows: &[PublishedInstance<Row>]) {
     let _ = std::io::stdin().lines().count(); // until it ends
 }
 
-/// Counters of publishers that answer requests.
+/// Counterset of publishers that respond to requests of readers.
 #[derive(Counterset, Debug)]
 #[counterset(crate = perfset_shm, provider = "Perfset Tests", name = "Fault Asked", instances = "multiple")]
 struct Asked {
@@ -112,7 +112,7 @@ struct Asked {
     three: Gauge,
 }
 
-/// Publisher with one instance, and the server that answers requests for it.
+/// Publisher with one instance, and the server that responds to requests for it.
 type Listening = (Publisher, PublishedInstance<Asked>, Option<Server>);
 
 fn listening(number: u64, takes: Duration) -> Listening {
@@ -172,8 +172,8 @@ fn misbehave(by_bytes: bool, count: u64) {
     std::process::exit(0);
 }
 
-/// Collects all publishers that answer requests `count` times, and prints the longest collection time in ms and the
-/// smallest number of values.
+/// Collects all publishers that respond to requests `count` times, and prints the longest collection time in ms and
+/// the smallest number of values.
 fn longest(count: u64) {
     let machine = Machine::bare(Box::new(FixedClock::default()));
     machine.register(Box::new(ApplicationProvider::new(&Folders::from_env(), false, Box::new(|| None))));

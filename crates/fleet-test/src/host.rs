@@ -1,4 +1,4 @@
-//! Generated host: its counts at one instant, as a provider.
+//! Generated host: the counts of a machine at one instant, as a provider.
 
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

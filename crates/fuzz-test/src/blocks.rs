@@ -31,8 +31,8 @@ pub fn check_data(bytes: &[u8]) {
     assert_eq!(Block::parse(bytes).and_then(|block| visit_values(&block)).is_ok(), walked.is_ok());
 }
 
-/// Checks that a template has as many counters as its header says, each in 32 bytes, and that bytes after them are
-/// ignored.
+/// Checks that a counterset template has as many counters as its header says, each in 32 bytes, and that bytes after
+/// them are ignored.
 pub fn check_template(bytes: &[u8]) {
     const HEADER: usize = 40;
     const COUNTER: usize = 32;
@@ -102,7 +102,7 @@ fn visit_values(block: &Block<'_>) -> Result<(), WireError> {
     Ok(())
 }
 
-/// Writer that discards its text.
+/// Writer that discards all text.
 pub(crate) struct Nowhere;
 
 impl Write for Nowhere {

@@ -21,7 +21,7 @@ pub fn check_blg(input: &[u8]) {
     }
 }
 
-/// Returns every record and the last stored damage of a log, as text.
+/// Returns every record and the last stored damage of a binary log, as text.
 fn read_blg(read: impl Read) -> Option<Vec<String>> {
     let mut log = BlgReader::open(read).ok()?;
     let _ = log.header().bias_minutes(0);

@@ -2,8 +2,8 @@
 
 use perfset_manifest::{Manifest, generate};
 
-/// Checks the problems found in a manifest: they lie inside the text. A valid manifest is the same after writing and
-/// reading.
+/// Checks the problems found in an instrumentation manifest: they lie inside the text. A valid manifest is the same
+/// after writing and reading.
 pub fn check(input: &[u8]) {
     let (manifest, problems) = Manifest::check(input);
     assert_eq!(manifest.is_none(), problems.errors().count() > 0);

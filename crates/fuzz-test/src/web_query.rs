@@ -3,7 +3,7 @@
 use perfset_web::request::{PATHS_MOST, StreamRequest, TOP_MOST, stream, table, text, values, without};
 
 /// Checks that the stream request in a query string is the same after writing and reading it, and that the other
-/// readers agree.
+/// readers of query strings agree.
 pub fn check(input: &[u8]) {
     let query = String::from_utf8_lossy(input);
     let (rest, tokens) = without(&query, "token");

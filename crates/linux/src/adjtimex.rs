@@ -9,14 +9,14 @@ pub(crate) struct Discipline {
     pub(crate) is_synchronised: bool,
     /// Correction that the clock still gets, in ns. Negative if the clock is ahead.
     pub(crate) offset_ns: i64,
-    /// Deviation of the clock's rate from the nominal rate, in 1/65,536 of a millionth.
+    /// Deviation of the machine's clock rate from the nominal rate, in 1/65,536 of a millionth.
     pub(crate) freq: i64,
     /// Greatest possible and estimated error of the machine's clock, in µs.
     pub(crate) maxerror_us: i64,
     pub(crate) esterror_us: i64,
     /// Exponent of the time in which the loop of the clock discipline corrects an offset.
     pub(crate) constant: i64,
-    /// Time that a timer tick of 1/100 s adds to the clock, in µs.
+    /// Time that a timer tick of 1/100 s adds to the machine's clock, in µs.
     pub(crate) tick_us: i64,
     /// Deviation of the clock's rate from a pulse-per-second signal, and its mean change, in 1/65,536 of a millionth.
     pub(crate) pps_freq: i64,

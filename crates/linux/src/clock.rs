@@ -95,7 +95,7 @@ pub(crate) fn time_100ns_at(elapsed_ns: u64) -> u64 {
     u64::try_from(time).unwrap_or(0)
 }
 
-/// Returns the monotonic clock, in ns since it began.
+/// Returns the time of the monotonic clock, in ns since it began.
 #[must_use]
 pub fn elapsed_ns() -> u64 {
     u64::try_from(monotonic_ns()).unwrap_or(0)

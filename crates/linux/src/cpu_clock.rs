@@ -16,7 +16,7 @@ pub(crate) fn cpu_clock_ns(pid: u32) -> Result<u64, Errno> {
     if let Some(shown) = crate::faults::kernel::cpu_clock_ns(pid) {
         return shown;
     }
-    /// Low bits of a clock id: the CPU clock of a whole process, as the scheduler counts it.
+    /// Low bits of a clock's id that mean the CPU clock of a whole process, as the scheduler counts it.
     const CPUCLOCK_SCHED: i32 = 2;
     /// Valid process ids for CPU clocks: the kernel has no higher pids, and 0 would mean this process.
     const PIDS: RangeInclusive<u32> = 1..=1 << 22;

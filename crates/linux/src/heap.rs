@@ -1,4 +1,4 @@
-//! Control of freed memory that the allocator keeps.
+//! Control of the freed memory that the C library's allocator keeps.
 
 /// Gives freed memory that the allocator keeps for later back to the system, in whole free pages. Only glibc has a
 /// function for that; elsewhere nothing happens.
@@ -18,7 +18,7 @@ pub fn release_memory() {
 pub fn return_large_pieces() {
     #[cfg(target_env = "gnu")]
     {
-        /// Minimum size of a block, in bytes, that gets a memory mapping of its own.
+        /// Minimum size of an allocated block, in bytes, that gets a memory mapping of its own.
         const LARGE: libc::c_int = 256 << 10;
         // SAFETY: it takes two numbers and no pointer, and changes what later calls of the allocator do.
         #[expect(unsafe_code, reason = "no crate of ours in use has this call")]
@@ -37,7 +37,7 @@ mod tests {
         text.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * rustix::param::page_size()
     }
 
-    /// Checks that freed pages between blocks in use are returned: without the call they stay resident.
+    /// Checks that freed pages between blocks in use are returned to the system: without the call they stay resident.
     #[test]
     fn pages_between_living_pieces_are_returned() {
         const PIECES: usize = 20_000;

@@ -37,7 +37,7 @@ const MACHINES: [&str; 9] = [
 
 type Key = (Guid, CounterId, String, Option<InstanceId>);
 
-/// Raw value, or none, of each counter of each row.
+/// Raw value of each counter of each row, or none if it is missing.
 type Values = BTreeMap<Key, Option<RawValue>>;
 
 /// Copy of a machine's fixture from which the test takes files away.
@@ -126,7 +126,8 @@ fn copy(from: &Path, to: &Path, inside: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns `true` if the catalogue calls a file by that name. Capitals in a part of the name stand for any text.
+/// Returns `true` if the catalogue calls a kernel file by that name. Capitals in a part of the name stand for any
+/// text.
 fn is_named(path: &Path, file: &str) -> bool {
     let Some(absolute) = file.strip_prefix('/') else {
         // A file of a control group.
@@ -213,7 +214,7 @@ const NAMED: [(&str, Form); 9] = [
 enum Form {
     /// Lines of a name and a number.
     Lines,
-    /// Pairs of lines with a prefix: names, then numbers.
+    /// Pairs of lines with a prefix: one with names, then one with numbers.
     Tables,
     /// Lines of columns, which the catalogue numbers from 1: `field 4`.
     Columns,

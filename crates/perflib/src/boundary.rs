@@ -1,4 +1,4 @@
-//! Rules common to all exported functions: no panic leaves them, pointers may have any alignment, and buffers have
+//! Rules common to all exported C functions: no panic leaves them, pointers may have any alignment, and buffers have
 //! one protocol.
 
 #[cfg(unix)]

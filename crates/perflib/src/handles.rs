@@ -1,4 +1,4 @@
-//! Handles: numbers that name a value in a table, never addresses of this library.
+//! Handles for C programs: numbers that name a value in a table, never addresses of this library.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 const HALF: u32 = usize::BITS / 2;
 const LOWER: usize = usize::MAX >> HALF;
 
-/// Table of the values that handles name. A closed or made-up handle names nothing. Its number is not used again: on
-/// a 64-bit machine not within 4 billion handles.
+/// Table of the values that C programs' handles name. A closed or made-up handle names nothing. Its number is not
+/// used again: on a 64-bit machine not within 4 billion handles.
 ///
 /// Calls on one handle run one after the other; those on different handles do not wait for each other here.
 #[derive(Debug)]
@@ -67,8 +67,8 @@ impl<T> HandleTable<T> {
         lock(&value).as_mut().map(act)
     }
 
-    /// Closes a handle and returns its value, once no other thread uses the value. `None` if the handle names
-    /// nothing.
+    /// Closes a handle and returns the value that it named, once no other thread uses the value. `None` if the handle
+    /// names nothing.
     pub fn close(&self, handle: usize) -> Option<T> {
         let value = {
             let mut table = self.slots.write().unwrap_or_else(PoisonError::into_inner);

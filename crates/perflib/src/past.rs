@@ -111,7 +111,8 @@ pub struct PastQuery {
     handle: Box<dyn QueryHandle>,
     /// Entries of the log's query, in the order in which they were added.
     entries: Vec<Entry>,
-    /// `true` if the last sample did not fit into the caller's buffer: the next call gets the same sample again.
+    /// `true` if the last sample of the log did not fit into the caller's buffer: the next call gets the same sample
+    /// again.
     is_unread: bool,
 }
 

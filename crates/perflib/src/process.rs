@@ -16,14 +16,14 @@ pub struct ProcessState {
     /// Log that is read instead of the machine, or the error code that all functions return because the log cannot be
     /// opened.
     past: Option<Result<PastLog, Status>>,
-    /// Open queries, by query handle.
+    /// Open queries of the process, by query handle.
     pub queries: HandleTable<OpenQuery>,
     /// State of the parent process, in a forked process. Never used; stored here only so that no leak checker reports
     /// it as lost.
     _inherited: AtomicPtr<ProcessState>,
 }
 
-/// Open query, which a query handle names.
+/// Open PerfLib query, which a query handle names.
 #[derive(Debug)]
 pub struct OpenQuery {
     /// PerfLib query with its entries.
@@ -54,7 +54,7 @@ pub fn process() -> &'static ProcessState {
 }
 
 impl ProcessState {
-    /// Returns the log that is read instead of the machine, if there is one.
+    /// Returns the log that this process reads instead of the machine, if there is one.
     ///
     /// # Errors
     /// If it cannot be opened: then no function may show the machine instead.

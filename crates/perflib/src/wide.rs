@@ -21,9 +21,9 @@ pub enum TextUnit {
 /// Location of the text in a response to a C program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextLocation {
-    /// No text, only numbers.
+    /// Response without text, only numbers.
     Numbers,
-    /// Text and NULs in the whole response.
+    /// Response that is text and NULs as a whole.
     Text,
     /// Strings behind a PERF_STRING_BUFFER_HEADER.
     Strings,

@@ -23,7 +23,7 @@ pub const SOURCE: &str = "PerfLib V2";
 /// Language id of United States English, which every system has, for requests of English texts.
 const ENGLISH_US: Language = Language(0x0409);
 
-/// Reader of counterset registrations, one after another.
+/// Reader of counterset registrations by PerfLib's request codes, one after another.
 #[derive(Debug)]
 pub struct Registrations {
     functions: Arc<dyn PerfLib>,

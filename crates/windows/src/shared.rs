@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use perfset_core::{Counterset, Guid};
 use perfset_engine::Catalogue;
 
-/// Set of the V2 countersets. V1 leaves them out, because the system also shows each of them as an object.
+/// Set of the countersets that V2 has. V1 leaves them out, because the system also shows each of them as an object.
 #[derive(Clone, Debug, Default)]
 pub struct V2Guids(Arc<Mutex<Sets>>);
 

@@ -342,7 +342,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Returns the current count of QueryPerformanceCounter.
+/// Returns the current ticks of QueryPerformanceCounter.
 #[must_use]
 pub fn perf_time() -> i64 {
     let mut ticks = 0;
@@ -351,7 +351,7 @@ pub fn perf_time() -> i64 {
     ticks
 }
 
-/// Returns the counts per second, of QueryPerformanceFrequency.
+/// Returns the ticks per second, by QueryPerformanceFrequency.
 fn perf_freq() -> i64 {
     let mut ticks = 0;
     // SAFETY: as above.
@@ -359,7 +359,7 @@ fn perf_freq() -> i64 {
     ticks
 }
 
-/// Returns the current time in 100 ns since 1601 UTC.
+/// Returns the current time of Windows in 100 ns since 1601 UTC.
 #[must_use]
 pub fn time_100ns() -> i64 {
     let mut time = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };

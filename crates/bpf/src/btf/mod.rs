@@ -15,15 +15,15 @@ pub struct BtfError {
     pub why: &'static str,
 }
 
-/// Offset, size and type of a structure member.
+/// Offset, size and type of a structure member in BTF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Member {
     /// Offset of the member from the start of its structure, in bytes.
     pub offset: u32,
-    /// Size of the member in bytes.
+    /// Size of the structure member in bytes.
     pub size: u32,
-    /// Id of the member's type, after typedefs and qualifiers are resolved.
+    /// Id of the structure member's type, after typedefs and qualifiers are resolved.
     pub type_id: u32,
 }
 
@@ -70,7 +70,7 @@ enum BtfKind {
     Section,
     Enum64,
     Float,
-    /// Type with neither size nor members.
+    /// BTF type with neither size nor members.
     Other,
 }
 
@@ -129,7 +129,7 @@ impl Type {
 impl<'a> Btf<'a> {
     /// Maximum number of structure members that one lookup visits.
     pub const STEPS: u32 = 200_000;
-    /// Maximum number of chained typedefs and qualifiers, and maximum nesting of anonymous structures.
+    /// Maximum number of chained typedefs and qualifiers in BTF, and maximum nesting of anonymous structures.
     const DEPTH: u32 = 16;
 
     /// Parses a BTF type description. Lookups find only functions and structures with one of the `wanted` names.

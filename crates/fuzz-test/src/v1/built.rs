@@ -76,8 +76,8 @@ fn object_recipe(input: &mut InputBytes<'_>) -> ObjectRecipe {
     ObjectRecipe { object, counters, body }
 }
 
-/// Maximum number of counters in a generated object. With so many, the length of a counter block follows from their
-/// number.
+/// Maximum number of counters in a generated V1 object. With that number, the length of a counter block follows from
+/// their number.
 const MOST_COUNTERS: usize = 40;
 
 fn counter(input: &mut InputBytes<'_>) -> NewCounter {

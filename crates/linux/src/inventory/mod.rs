@@ -24,7 +24,7 @@ pub struct Inventory {
     pub distribution: Vec<(&'static str, String)>,
     /// Facts about firmware and hardware, from `/sys/class/dmi/id`; serial numbers are never read.
     pub firmware: Vec<(&'static str, String)>,
-    /// Number of processors that are online.
+    /// Number of processors of the machine that are online.
     pub processors: Option<u64>,
     /// Names of the clock sources that the kernel may use.
     pub clock_sources: Vec<String>,
@@ -34,11 +34,11 @@ pub struct Inventory {
     pub disks: Vec<DiskInventory>,
     /// Network interfaces of the machine, in the order of their names.
     pub links: Vec<LinkInventory>,
-    /// Chips that have sensors, in the order of their names.
+    /// Chips of the machine that have sensors, in the order of their names.
     pub chips: Vec<ChipInventory>,
-    /// Sensors that have a label, in the order of their chips.
+    /// Sensors of the machine that have a label, in the order of their chips.
     pub sensors: Vec<SensorInventory>,
-    /// Wall clock when the facts were read, in nanoseconds since 1970.
+    /// Time of the wall clock when the facts were read, in nanoseconds since 1970.
     pub now_ns: Option<u64>,
     /// Resources that this process uses.
     pub process: ProcessInventory,
@@ -55,7 +55,7 @@ pub struct KernelNames {
     pub release: String,
     /// Version of the kernel: number and options of the build.
     pub version: String,
-    /// Type of the processors, such as `x86_64`.
+    /// Type of the machine's processors, such as `x86_64`.
     pub machine: String,
     /// NIS domain of the machine; `(none)` if none is set.
     pub domain: String,

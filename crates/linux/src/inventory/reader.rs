@@ -73,8 +73,8 @@ impl InventoryReader {
         Self { roots, inventory: Inventory::default(), machine_read: None, devices_read: None }
     }
 
-    /// Reads the inventory. Facts about devices are at most 5 s old, those about the distribution and the hardware
-    /// at most a minute.
+    /// Reads the inventory of the machine. Facts about devices are at most 5 s old, those about the distribution and
+    /// the hardware at most a minute.
     pub fn read(&mut self) -> &Inventory {
         let now = Instant::now();
         let is_due = |read: Option<Instant>, pause| read.is_none_or(|read| now.duration_since(read) >= pause);

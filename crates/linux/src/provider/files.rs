@@ -115,8 +115,8 @@ pub(crate) struct Attribute {
 }
 
 impl Attribute {
-    /// Creates an attribute: a kernel file with one number, which is read once in each collection. `keep` is `true` if
-    /// its file descriptor stays open, and `absent` is the reason for no value if the file does not exist.
+    /// Creates an attribute: a kernel file with one number, which is read once in each collection. `keep` is `true`
+    /// if its file descriptor stays open, and `absent` is the reason for no value if the file does not exist.
     pub(crate) fn new(path: PathBuf, keep: bool, absent: &'static str) -> Self {
         let file = KeptFile::new(path, SeqFileKind::Single).keep(keep);
         Self { file, absent, latest: CollectionCache::default() }
@@ -197,7 +197,7 @@ impl<T: Default> SharedParsedFile<T> {
         Self(Arc::new(Mutex::new(table)))
     }
 
-    /// Locks the parsed file until the guard is dropped.
+    /// Locks the parsed kernel file until the guard is dropped.
     pub(crate) fn lock(&self) -> MutexGuard<'_, ParsedFile<T>> {
         // After a panic of another thread the table is read again in the next collection.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -216,11 +216,11 @@ pub(crate) struct ParsedFile<T> {
     read_at_ns: u64,
 }
 
-/// Function that replaces parsed data by the data in the file's current text.
+/// Function that replaces parsed data by the data in a kernel file's current text.
 pub(crate) type Parse<T> = fn(&mut T, &[u8]) -> Result<(), TextError>;
 
 impl<T: Default> ParsedFile<T> {
-    /// Creates a parsed file without reading it. `absent`: the reason if the file does not exist.
+    /// Creates a parsed kernel file without reading it. `absent`: the reason if the file does not exist.
     pub(crate) fn new(path: PathBuf, printed: SeqFileKind, absent: &'static str, parse: Parse<T>) -> Self {
         Self::from_file(SharedFile::new(path, printed), absent, parse)
     }

@@ -1,4 +1,4 @@
-//! Directories whose names are listed repeatedly.
+//! Reader of directories whose names are listed repeatedly.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use super::kept_file::ReadError;
 
-/// Directory reader, with the buffer for the names.
+/// Reader of a directory's names, with the buffer for them.
 #[derive(Debug)]
 pub(crate) struct DirReader {
     path: PathBuf,

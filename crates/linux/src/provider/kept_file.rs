@@ -87,7 +87,7 @@ pub struct KeptFile {
     file: Option<File>,
     buffer: Vec<u8>,
     len: usize,
-    /// Time at which the file was found to be absent, on the monotonic clock.
+    /// Time at which the kernel file was found to be absent, on the monotonic clock.
     absent_at_ns: Option<u64>,
 }
 

@@ -14,8 +14,8 @@ use super::folder::DirReader;
 use super::kept_file::{LOOK_AGAIN_NS, ReadError};
 use crate::clock::elapsed_ns;
 
-/// Provider that wraps another provider in a [`DeadlineProvider`] at the first request: a program that requests only
-/// other countersets needs no thread.
+/// Provider that moves another provider into a [`DeadlineProvider`] at the first request: a program that requests
+/// only other countersets needs no thread.
 pub(crate) struct LazyProvider {
     catalogue: Result<Arc<Catalogue>, SourceError>,
     provider: Option<Box<dyn Provider>>,

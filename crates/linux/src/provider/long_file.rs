@@ -93,7 +93,7 @@ impl ChunkedFile {
 mod tests {
     use super::*;
 
-    /// Writes `text` to the file, reads it in chunks, and returns the lengths of the chunks.
+    /// Writes `text` to a file, reads the file in chunks, and returns the lengths of the chunks.
     fn pieces(file: &mut ChunkedFile, text: &[u8]) -> Vec<usize> {
         std::fs::write(file.path(), text).unwrap();
         let (mut all, mut lengths) = (Vec::new(), Vec::new());

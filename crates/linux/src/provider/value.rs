@@ -1,4 +1,4 @@
-//! Helpers for values that the kernel does not have, or takes back.
+//! Helpers for values that the kernel lacks, or lowers again.
 
 use perfset_core::{InstanceId, NoValue};
 use perfset_engine::provider::TOTAL_ID;

@@ -1,5 +1,5 @@
-//! `/proc/net/arp`: a line for each neighbour whose hardware address ARP has found or looks for, after a line of column
-//! names.
+//! Parser of `/proc/net/arp`: a line for each neighbour whose hardware address ARP has found or looks for, after a
+//! line of column names.
 //!
 //! Source: `proc_pid_net(5)`. Neighbours on interfaces that need no ARP, such as the loopback interface, have no line.
 
@@ -23,7 +23,7 @@ pub struct ArpTable {
 }
 
 impl ArpTable {
-    /// Parses the lines of the next chunk of the file, and calls `each` with the interface of every entry.
+    /// Parses the lines of the next chunk of `/proc/net/arp`, and calls `each` with the interface of every entry.
     ///
     /// # Errors
     /// If the chunk does not end with a line, or a line is not as documented, because counts would be wrong.

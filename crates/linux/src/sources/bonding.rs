@@ -1,10 +1,10 @@
-//! `/sys/class/net/bonding_masters` and `bonding/slaves`: names of network interfaces.
+//! Parser of `/sys/class/net/bonding_masters` and `bonding/slaves`: names of network interfaces.
 //!
 //! Source: "Linux Ethernet Bonding Driver HOWTO" in the kernel's documents.
 
 use crate::sources::text::{Text, TextError};
 
-/// Returns the names of interfaces in a file of the bonding driver. An empty file has none.
+/// Returns the names of network interfaces in a file of the bonding driver. An empty file has none.
 ///
 /// ```
 /// use perfset_linux::sources::bonding::interfaces;

@@ -39,7 +39,7 @@ pub struct CpuStat {
 }
 
 impl CpuStat {
-    /// Parses `cpu.stat`, replacing all previous contents.
+    /// Parses a control group's `cpu.stat`, replacing all previous contents.
     ///
     /// # Errors
     /// If `text` contains none of the lines.
@@ -71,7 +71,7 @@ pub struct CpuAcctStat {
 }
 
 impl CpuAcctStat {
-    /// Parses `cpuacct.stat`, replacing all previous contents.
+    /// Parses a control group's `cpuacct.stat`, replacing all previous contents.
     ///
     /// # Errors
     /// If `text` contains none of the lines.
@@ -98,7 +98,7 @@ pub struct MemoryEvents {
 }
 
 impl MemoryEvents {
-    /// Parses `memory.events`, replacing all previous contents.
+    /// Parses a control group's `memory.events`, replacing all previous contents.
     ///
     /// # Errors
     /// If `text` contains none of the lines.
@@ -115,7 +115,8 @@ impl MemoryEvents {
         numbers(&mut Text::new(text), Text::last_number, &mut wanted)
     }
 
-    /// Parses `memory.oom_control` of version 1. That file has only [`oom_kill`](Self::oom_kill), since Linux 4.13.
+    /// Parses a control group's `memory.oom_control` of version 1. That file has only [`oom_kill`](Self::oom_kill),
+    /// since Linux 4.13.
     ///
     /// # Errors
     /// If `text` is another file.
@@ -153,7 +154,7 @@ pub struct MemoryStat {
 }
 
 impl MemoryStat {
-    /// Parses `memory.stat` of version 2, replacing all previous contents.
+    /// Parses a control group's `memory.stat` of version 2, replacing all previous contents.
     ///
     /// # Errors
     /// If `text` contains none of the lines.
@@ -173,7 +174,7 @@ impl MemoryStat {
         numbers(&mut Text::new(text), Text::last_number, &mut wanted)
     }
 
-    /// Parses `memory.stat` of version 1, which has no lines for `kernel`, `sock` and `slab`.
+    /// Parses a control group's `memory.stat` of version 1, which has no lines for `kernel`, `sock` and `slab`.
     ///
     /// # Errors
     /// If `text` contains none of the lines.
@@ -218,8 +219,8 @@ pub struct IoSums {
 }
 
 impl IoSums {
-    /// Parses `io.stat`, replacing all previous contents. Some kernels print several device numbers before the fields
-    /// of one device.
+    /// Parses a control group's `io.stat`, replacing all previous contents. Some kernels print several device numbers
+    /// before the fields of one device.
     ///
     /// # Errors
     /// If a number is malformed, because the sums would be wrong.
@@ -277,7 +278,7 @@ pub struct BlkioSums {
 }
 
 impl BlkioSums {
-    /// Parses a block I/O file of version 1, replacing all previous contents.
+    /// Parses a control group's block I/O file of version 1, replacing all previous contents.
     ///
     /// # Errors
     /// If a number is malformed, because the sums would be wrong.

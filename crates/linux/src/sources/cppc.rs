@@ -4,7 +4,7 @@
 
 use crate::sources::text::{Text, TextError};
 
-/// Pair of counters in `feedback_ctrs`, which run while the CPU is not idle.
+/// Pair of counters in a CPU's `feedback_ctrs`, which run while the CPU is not idle.
 ///
 /// ```
 /// use perfset_linux::sources::cppc::FeedbackCounters;
@@ -59,7 +59,7 @@ impl ReferenceSpeed {
         (cycles != 0 && ns != 0).then_some(Self { cycles, ns })
     }
 
-    /// Returns the number of cycles that the reference counter counts in `elapsed_ns` if the CPU never idles.
+    /// Returns the number of cycles that the CPU's reference counter counts in `elapsed_ns` if the CPU never idles.
     #[must_use]
     pub fn cycles_in(self, elapsed_ns: u64) -> u128 {
         u128::from(elapsed_ns).saturating_mul(self.cycles).checked_div(self.ns).unwrap_or(0)

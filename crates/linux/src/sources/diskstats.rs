@@ -16,7 +16,7 @@ pub enum DiskStatsField {
     ReadsMerged,
     /// Field 6: number of sectors that were read.
     SectorsRead,
-    /// Field 7: total time of all completed reads, in ms.
+    /// Field 7: total time of all completed reads of the disk, in ms.
     ReadMs,
     /// Field 8: number of completed writes.
     Writes,
@@ -47,7 +47,8 @@ pub enum DiskStatsField {
 }
 
 impl DiskStatsField {
-    /// Returns `true` if the kernel prints the field in 32 bits: times always, counts where a word has 32 bits.
+    /// Returns `true` if the kernel prints the field of `/proc/diskstats` in 32 bits: times always, counts where a
+    /// word has 32 bits.
     #[must_use]
     pub fn is_short(self) -> bool {
         let is_time = matches!(

@@ -44,12 +44,12 @@ pub struct DrmFdinfo {
 pub struct Engine {
     /// Name that the driver gives to the group of engines.
     pub name: String,
-    /// `drm-engine-NAME`: time that the engines worked for the client, in ns. The time may decrease, and then catches
-    /// up.
+    /// `drm-engine-NAME`: time that the engines worked for the graphics client, in ns. The time may decrease, and
+    /// then catches up.
     pub busy_ns: Number,
     /// `drm-engine-capacity-NAME`: number of engines whose times are summed; one if the driver does not report it.
     pub capacity: Number,
-    /// `drm-cycles-NAME`: cycles that the engines worked for the client. The number may decrease, too.
+    /// `drm-cycles-NAME`: cycles that the engines worked for the graphics client. The number may decrease, too.
     pub cycles: Number,
     /// `drm-total-cycles-NAME`: cycles of the engines that have passed, with work or without.
     pub total_cycles: Number,

@@ -96,7 +96,7 @@ fn number(word: &[u8], at: &Text<'_>) -> Result<u64, TextError> {
     digits.and_then(|digits| digits.parse().ok()).ok_or_else(|| at.expected("a number of disks or blocks"))
 }
 
-/// Parses a pair of numbers that `separator` divides; `None` if the word has another form.
+/// Parses a pair of numbers in `/proc/mdstat` that `separator` divides; `None` if the word has another form.
 fn pair(word: &[u8], open: &[u8], separator: u8, close: &[u8]) -> Option<(u64, u64)> {
     let inner = word.strip_prefix(open)?.strip_suffix(close)?;
     let at = inner.iter().position(|byte| *byte == separator)?;

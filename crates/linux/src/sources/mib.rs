@@ -1,4 +1,5 @@
-//! Macro for the structs of `/proc/net/snmp` and `/proc/net/snmp6`: many numbers, each with the kernel's name.
+//! Macro that defines the structs of `/proc/net/snmp` and `/proc/net/snmp6`: many numbers, each with the kernel's
+//! name.
 
 /// Defines a struct for the numbers of a network protocol. Each entry has a field name, the kernel's name, and a
 /// description. `ended by` is the text that ends the kernel's name in the file.

@@ -23,7 +23,7 @@ pub(crate) fn numbers<'t>(
     numbers_behind(text, |_| (), number, wanted)
 }
 
-/// Does the same as [`numbers`], for lines with a prefix before the name, which `skip` skips.
+/// Parses lines of a kernel file as [`numbers`] does, if they have a prefix before the name, which `skip` skips.
 pub(crate) fn numbers_behind<'t>(
     text: &mut Text<'t>,
     skip: impl Fn(&mut Text<'t>),
@@ -79,13 +79,13 @@ pub struct NamedLines {
     /// Error of the last line of the kernel file, if the text was cut there.
     cut: Option<TextError>,
     layout: u64,
-    /// Indexes of the [chosen](Self::choose) lines, and the layout in which they were found.
+    /// Indexes of the [chosen](Self::choose) lines of the kernel file, and the layout in which they were found.
     chosen: (Vec<Option<usize>>, u64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct NamedLine {
-    /// End of the line's name in `names`.
+    /// End of the line's name in the sequence `names`.
     name_end: usize,
     /// Number in a line of the kernel file; 0 if the line is malformed.
     number: u64,
@@ -135,8 +135,8 @@ impl NamedLines {
         }
     }
 
-    /// Copies the numbers of the `wanted` lines, which must be the same in each call. If the text was cut, missing
-    /// lines get the error of the cut.
+    /// Copies the numbers of the `wanted` lines of the kernel file, which must be the same in each call. If the text
+    /// was cut, missing lines get the error of the cut.
     pub(super) fn choose<const N: usize>(&mut self, wanted: [Wanted<'_>; N]) {
         if self.chosen.1 != self.layout || self.chosen.0.len() != N {
             let place = |(name, _): &Wanted<'_>| self.index(name.as_bytes().split_last()?.1);

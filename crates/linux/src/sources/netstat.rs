@@ -83,7 +83,7 @@ impl Netstat {
         })
     }
 
-    /// Returns the number at an index that `find` returned.
+    /// Returns the number in `/proc/net/netstat` at an index that `find` returned.
     #[must_use]
     pub fn number(&self, at: usize) -> Number {
         match self.faults.iter().find(|(range, _)| range.contains(&at)) {

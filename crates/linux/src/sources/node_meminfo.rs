@@ -22,15 +22,15 @@ pub struct NodeMemInfo {
     pub mem_total: Number,
     /// `MemFree`: memory of the NUMA node that is not used.
     pub mem_free: Number,
-    /// `Active(file)`: cached contents of files that were used lately.
+    /// `Active(file)`: cached contents of files on the NUMA node that were used lately.
     pub active_file: Number,
-    /// `Inactive(file)`: cached contents of files that were not used lately.
+    /// `Inactive(file)`: cached contents of files on the NUMA node that were not used lately.
     pub inactive_file: Number,
-    /// `Dirty`: memory that waits to be written to disk.
+    /// `Dirty`: memory of the NUMA node that waits to be written to disk.
     pub dirty: Number,
-    /// `Writeback`: memory that is being written to disk.
+    /// `Writeback`: memory of the NUMA node that is being written to disk.
     pub writeback: Number,
-    /// `SReclaimable`: slab caches that can be freed.
+    /// `SReclaimable`: slab caches of the NUMA node that can be freed.
     pub s_reclaimable: Number,
 }
 

@@ -20,7 +20,7 @@ pub struct CpuTicks {
     pub system: u64,
     /// Idle time of the CPU, without the time in `iowait`.
     pub idle: u64,
-    /// Idle time while a task of this CPU waited for a disk.
+    /// Idle time of the CPU while a task of this CPU waited for a disk.
     pub iowait: Option<u64>,
     /// Time of the CPU in handlers of hardware interrupts.
     pub irq: Option<u64>,
@@ -75,7 +75,7 @@ impl CpuTicks {
 /// Line `cpuN` of one CPU in `/proc/stat`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuLine {
-    /// Number of the CPU.
+    /// Number of the CPU, from the name of its line.
     pub cpu: u32,
     /// Times of the CPU, or the error in its line.
     pub ticks: Result<CpuTicks, TextError>,

@@ -48,9 +48,9 @@ impl RunQueue {
 /// Line `cpuN` of one CPU in `/proc/schedstat`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuLine {
-    /// Number of the CPU.
+    /// Number of the CPU, from the name of its line.
     pub cpu: u32,
-    /// Run queue of the CPU, or the error in this line.
+    /// Run queue of the CPU, or the error in its line of `/proc/schedstat`.
     pub queue: Result<RunQueue, TextError>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::text::{Text, TextError};
 
-/// Position in a socket table that is parsed chunk by chunk, because it may have millions of lines.
+/// Position in a socket table of `/proc/net` that is parsed chunk by chunk, because it may have millions of lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SocketTable {
     /// Number of lines of the socket table that were parsed.
@@ -51,7 +51,7 @@ impl SocketTable {
     }
 }
 
-/// Returns the value of hexadecimal digits, at most 16, in the capitals that the kernel prints in these tables.
+/// Returns the value of hexadecimal digits, at most 16, in the capitals that the kernel prints in socket tables.
 pub(super) fn hexadecimal(digits: &[u8]) -> Option<u64> {
     digits.iter().try_fold(0_u64, |number, digit| match digit {
         b'0'..=b'9' => Some(number << 4 | u64::from(digit & 0xF)),

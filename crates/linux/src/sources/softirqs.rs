@@ -160,7 +160,7 @@ impl SoftirqKinds {
         self.rows.get(place(kind))?.found.as_ref()
     }
 
-    /// Returns the number of soft interrupts of that kind that a CPU ran.
+    /// Returns the number of soft interrupts of one kind that a CPU ran.
     #[must_use]
     pub fn for_kind(&self, kind: SoftirqKind, cpu: u32) -> Option<u64> {
         self.rows.get(place(kind))?.counts.get(self.columns.index(cpu)?).copied()

@@ -35,7 +35,7 @@ impl<'a> Text<'a> {
         self.rest.is_empty()
     }
 
-    /// Skips blanks. Returns `true` if the line ends there.
+    /// Skips blanks of a kernel text. Returns `true` if the line ends there.
     pub(crate) fn is_at_line_end(&mut self) -> bool {
         self.skip_blanks();
         self.rest.first() == Some(&b'\n')
@@ -51,7 +51,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Skips `expected` if it comes next. Returns `true` if `expected` was skipped.
+    /// Skips `expected` if it comes next in the kernel text. Returns `true` if `expected` was skipped.
     pub(crate) fn take(&mut self, expected: &[u8]) -> bool {
         // The last byte distinguishes most names, at less cost than a comparison of all bytes.
         let last = expected.len().saturating_sub(1);
@@ -63,20 +63,21 @@ impl<'a> Text<'a> {
         rest.is_some()
     }
 
-    /// Skips blanks, and parses a number.
+    /// Skips blanks, and parses a number of a kernel text.
     pub(crate) fn number(&mut self) -> Result<u64, TextError> {
         self.skip_blanks();
         self.digits()
     }
 
-    /// Skips blanks, parses a number, and skips the end of its line.
+    /// Skips blanks, parses a number of a kernel text, and skips the end of its line.
     pub(crate) fn last_number(&mut self) -> Result<u64, TextError> {
         let number = self.number()?;
         self.end_of_line()?;
         Ok(number)
     }
 
-    /// Skips blanks, and parses a word that is a number. The word is skipped even if the number is malformed.
+    /// Skips blanks, and parses a word of a kernel text that is a number. The word is skipped even if the number is
+    /// malformed.
     pub(crate) fn number_word(&mut self) -> Result<u64, TextError> {
         self.skip_blanks();
         let before = *self;
@@ -91,7 +92,7 @@ impl<'a> Text<'a> {
         number.and(Err(error))
     }
 
-    /// Skips blanks and a word; returns the word.
+    /// Skips blanks and a word of a kernel text; returns the word.
     pub(crate) fn word(&mut self) -> Result<&'a [u8], TextError> {
         self.skip_blanks();
         match self.until_blank() {
@@ -100,7 +101,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Skips the text before the next blank or end, and returns that text: a word, or nothing.
+    /// Skips the kernel text before the next blank or end, and returns that text: a word, or nothing.
     pub(crate) fn until_blank(&mut self) -> &'a [u8] {
         let len = self.rest.iter().take_while(|byte| !matches!(byte, b' ' | b'\t' | b'\n')).count();
         let (word, rest) = self.rest.split_at_checked(len).unwrap_or_default();
@@ -108,12 +109,12 @@ impl<'a> Text<'a> {
         word
     }
 
-    /// Skips the next `count` words.
+    /// Skips the next `count` words of a kernel text.
     pub(crate) fn words(&mut self, count: usize) -> Result<(), TextError> {
         (0..count).try_for_each(|_| self.word().map(drop))
     }
 
-    /// Skips a letter, and returns it.
+    /// Skips a letter of a kernel text, and returns it.
     pub(crate) fn letter(&mut self) -> Result<u8, TextError> {
         match self.rest {
             [letter, rest @ ..] if letter.is_ascii_alphabetic() => {
@@ -124,14 +125,15 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Skips blanks, and parses a number below 2^32.
+    /// Skips blanks, and parses a number below 2^32 of a kernel text.
     pub(crate) fn u32(&mut self) -> Result<u32, TextError> {
         self.skip_blanks();
         let before = *self;
         u32::try_from(self.digits()?).map_err(|_| before.expected("a number below 2^32"))
     }
 
-    /// Skips blanks, and parses a word that is a hexadecimal number below 2^32, in the kernel's small letters.
+    /// Skips blanks, and parses a word of a kernel text that is a hexadecimal number below 2^32, in the kernel's
+    /// small letters.
     pub(crate) fn hex(&mut self) -> Result<u32, TextError> {
         self.skip_blanks();
         let before = *self;
@@ -141,14 +143,14 @@ impl<'a> Text<'a> {
         if self.is_at_end() { Err(self.expected("the rest of the line")) } else { Ok(number) }
     }
 
-    /// Skips blanks, and parses a number below 2^8.
+    /// Skips blanks, and parses a number below 2^8 of a kernel text.
     pub(crate) fn u8(&mut self) -> Result<u8, TextError> {
         self.skip_blanks();
         let before = *self;
         u8::try_from(self.digits()?).map_err(|_| before.expected("a number below 2^8"))
     }
 
-    /// Skips blanks, and parses a number from -128 to 127.
+    /// Skips blanks, and parses a number from -128 to 127 of a kernel text.
     pub(crate) fn i8(&mut self) -> Result<i8, TextError> {
         self.skip_blanks();
         let before = *self;
@@ -159,7 +161,7 @@ impl<'a> Text<'a> {
         i8::try_from(number).map_err(|_| before.expected("a number from -128 to 127"))
     }
 
-    /// Parses the number whose digits come next.
+    /// Parses the number whose digits come next in a kernel text.
     pub(crate) fn digits(&mut self) -> Result<u64, TextError> {
         const NEVER_TOO_LARGE: usize = 19; // digits of 2^64 - 1, less one
         let (mut value, short) = up_to_8_digits(self.rest);
@@ -185,7 +187,7 @@ impl<'a> Text<'a> {
         Ok(value)
     }
 
-    /// Skips blanks, and parses a number with two decimals. Returns hundredths.
+    /// Skips blanks, and parses a number with two decimals of a kernel text. Returns hundredths.
     pub(crate) fn hundredths(&mut self) -> Result<u64, TextError> {
         let whole = self.number()?;
         let mut behind = *self;
@@ -229,8 +231,8 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Skips the name at the beginning of the line and the byte that ends it; returns the name. Skips nothing if
-    /// there is no such name.
+    /// Skips the name at the beginning of a line of kernel text and the byte that ends it; returns the name. Skips
+    /// nothing if there is no such name.
     pub(crate) fn name(&mut self, end: u8) -> Option<&'a [u8]> {
         let len = self.rest.iter().position(|byte| *byte == end || *byte == b'\n')?;
         let (name, rest) = self.rest.split_at_checked(len)?;
@@ -238,8 +240,8 @@ impl<'a> Text<'a> {
         Some(name)
     }
 
-    /// Skips blanks, a name and the last colon of the line; returns the name, which may contain colons. Otherwise the
-    /// same as [`until_colon`](Self::until_colon).
+    /// Skips blanks, a name and the last colon of a line of kernel text; returns the name, which may contain colons.
+    /// Otherwise the same as [`until_colon`](Self::until_colon).
     pub(crate) fn until_last_colon(&mut self) -> Result<&'a [u8], TextError> {
         self.skip_blanks();
         let end = memchr::memchr(b'\n', self.rest).unwrap_or(self.rest.len());
@@ -250,7 +252,7 @@ impl<'a> Text<'a> {
         Ok(name)
     }
 
-    /// Skips the rest of the line; returns it without its newline.
+    /// Skips the rest of a line of kernel text; returns it without its newline.
     pub(crate) fn line(&mut self) -> Result<&'a [u8], TextError> {
         let newline = memchr::memchr(b'\n', self.rest);
         let (line, rest) = newline.and_then(|at| self.rest.split_at_checked(at)).unwrap_or((self.rest, &[]));
@@ -259,7 +261,7 @@ impl<'a> Text<'a> {
         if self.take_newline() { Ok(line) } else { Err(self.expected("the rest of the line")) }
     }
 
-    /// Skips blanks and a newline.
+    /// Skips blanks and a newline of a kernel text.
     pub(crate) fn end_of_line(&mut self) -> Result<(), TextError> {
         self.skip_blanks();
         if self.take_newline() { Ok(()) } else { Err(self.expected("the end of the line")) }
@@ -271,7 +273,7 @@ impl<'a> Text<'a> {
         taken
     }
 
-    /// Skips blanks and a newline, which must be the end of the file.
+    /// Skips blanks and a newline of a kernel text, which must be the end of the file.
     pub(crate) fn end_of_only_line(&mut self) -> Result<(), TextError> {
         self.end_of_line()?;
         if self.is_at_end() { Ok(()) } else { Err(self.expected("the end of the file")) }
@@ -288,7 +290,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Returns the value of up to 8 hexadecimal digits.
+/// Returns the value of up to 8 hexadecimal digits, in small letters.
 fn hex(digits: &[u8]) -> Option<u32> {
     let digit = |digit: &u8| match digit {
         b'0'..=b'9' => Some(u32::from(digit & 0xF)),
@@ -299,7 +301,7 @@ fn hex(digits: &[u8]) -> Option<u32> {
     is_short.then(|| digits.iter().try_fold(0, |number, next| Some(number << 4 | digit(next)?)))?
 }
 
-/// Parses up to 8 digits; returns their value and number. Returns zeros if fewer than 8 bytes are left.
+/// Parses up to 8 decimal digits; returns their value and number. Returns zeros if fewer than 8 bytes are left.
 ///
 /// Handles all digits at once: most numbers of the kernel are short, and a CPU cannot predict where a loop over the
 /// digits ends.
@@ -322,7 +324,7 @@ fn up_to_8_digits(text: &[u8]) -> (u64, usize) {
     (eight, usize::try_from(len).unwrap_or(0))
 }
 
-/// Returns the first word of a text, quoted, escaped and cut.
+/// Returns the first word of a kernel text, quoted, escaped and cut, for an error.
 fn quote(text: &[u8]) -> String {
     const CHARACTERS: usize = 40;
     // A character has at most 4 bytes. The word is cut before it is decoded: it may be as long as the file.

@@ -17,7 +17,7 @@ use super::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Uevent {
-    /// `DRIVER`: the driver of the device.
+    /// `DRIVER`: name of the device's driver.
     pub driver: Option<String>,
     /// `PCI_SLOT_NAME`: the PCI address of the device; `None` if the device is not on PCI.
     pub pci_address: Option<PciAddress>,

@@ -30,9 +30,9 @@ pub struct VmStat {
     pub pgpgin: Number,
     /// Number of KiB that were written to block devices.
     pub pgpgout: Number,
-    /// Number of page faults.
+    /// Number of page faults of the machine.
     pub pgfault: Number,
-    /// Number of page faults that read from disk.
+    /// Number of page faults of the machine that read from disk.
     pub pgmajfault: Number,
     /// Number of pages that were reclaimed in the background. Since Linux 4.8; older kernels print them by zone.
     pub pgsteal_kswapd: Number,

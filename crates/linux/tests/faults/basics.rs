@@ -55,7 +55,7 @@ pub(crate) struct Count {
     pub(crate) shown: u64,
     /// Largest number that the model's kernel has shown since the count began.
     pub(crate) most: u64,
-    /// Last sample in which the count fell, or was below an earlier number.
+    /// Last sample in which the model's count fell, or was below an earlier number.
     pub(crate) disturbed: u32,
 }
 
@@ -111,9 +111,9 @@ impl Count {
 /// Kernel file from which a value of the model comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// File with this path below the tree.
+    /// File with this path below the directory of the model.
     File(&'static str),
-    /// File of a process: pid and name.
+    /// File of a process, by pid and the file's name.
     Process(u32, &'static str),
     Thread(u32, u32),
     /// File of a network interface: serial number and path. The file decides if there are rows.
@@ -138,7 +138,7 @@ pub(crate) enum Expected {
     Short(Count),
     /// Count of which only the increase is known.
     Growth(Count),
-    /// Value that may be missing although no file is at fault.
+    /// Value that may be missing although no file has a fault.
     MayLack(Box<Expected>),
     /// Sum of a level over rows of a counterset.
     Sum(ModelSum),
@@ -174,7 +174,7 @@ pub(crate) struct Total {
     pub(crate) lacks: bool,
     /// Amount by which the count really grew, in all rows that ever existed.
     pub(crate) real: u64,
-    /// Maximum amount by which a total may lag behind `real`.
+    /// Maximum amount by which the total may lag behind `real`.
     pub(crate) lag: u64,
 }
 

@@ -227,7 +227,7 @@ impl Disks {
         }
     }
 
-    /// Returns the count of a counter of PhysicalDisk in its unit; `None` for levels.
+    /// Returns the model's count for a counter of PhysicalDisk, in the counter's unit; `None` for levels.
     fn count(&self, disk: &Disk, counter: CounterId) -> Option<Count> {
         use physical_disk as id;
         let f = |at: usize| disk.fields[at];
@@ -259,7 +259,7 @@ impl Disks {
         if self.is_short { Expected::Short(count) } else { Expected::Count(count) }
     }
 
-    /// Returns the idle time of a disk: the time of the clock less the busy time.
+    /// Returns the idle time of the model's disk: the time of the clock less the busy time.
     fn idle(&self, disk: &Disk) -> Count {
         let busy = disk.fields[BUSY_MS];
         let real = self.up_100ns.saturating_sub(busy.real * MS_100NS);

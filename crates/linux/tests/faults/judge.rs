@@ -34,7 +34,7 @@ impl Truth {
         sources.iter().flatten().any(|source| self.world.is_at_fault(*source))
     }
 
-    /// Returns `true` if the list of a counterset's rows may be wrong about the row with this id.
+    /// Returns `true` if a fault of a file may make the list of a counterset's rows wrong about the row with this id.
     fn is_list_at_fault(&self, set: Guid, id: Option<u32>) -> bool {
         let is_of_processes =
             [process_v2::GUID, process::GUID, linux_process::GUID, thread::GUID].contains(&set);
@@ -49,10 +49,10 @@ impl Truth {
     }
 }
 
-/// Judgement of a value: the error describes the difference.
+/// Judgement of a counter's value: the error describes the difference from the model.
 pub(crate) type Verdict = Result<(), String>;
 
-/// Wrong value: its counter, and a description.
+/// Wrong value of a query: its counter, and a description.
 pub(crate) type Wrong = (String, String);
 
 pub(crate) struct Judge<'a> {

@@ -68,7 +68,7 @@ struct Row {
     serial: u64,
     minor: u32,
     is_there: bool,
-    /// Counts when the row was first seen; 0 for the rows with which the total began.
+    /// Counts of the row when it was first seen; 0 for the rows with which the total began.
     first: [Range; FIELDS],
     last: [Range; FIELDS],
     /// Number of samples without a fault until it is known when the row was first seen.

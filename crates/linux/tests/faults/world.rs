@@ -46,7 +46,7 @@ pub(crate) struct World {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Thing {
     Single,
-    /// Sum over all processors, or over those of the one node.
+    /// Sum over all processors of the model, or over those of its one NUMA node.
     Cpus,
     Cpu(usize),
     Idle,
@@ -105,7 +105,7 @@ pub(crate) const SETS: [Guid; 22] = [
     paging_file::GUID,
 ];
 
-/// Paths of the file about received packets, of the reader and of the first process.
+/// Paths of the file about received packets: of the reader and of the first process.
 const SOFTNET: [&str; 2] = ["proc/net/softnet_stat", "proc/1/net/softnet_stat"];
 
 const TOTAL: u32 = 0xFFFF_FFFE;

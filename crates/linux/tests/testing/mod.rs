@@ -170,7 +170,7 @@ pub(crate) fn check_line<P: Provider>(
 /// Rows and cells of a collection by a test.
 #[derive(Debug)]
 pub(crate) struct Collected {
-    /// Names, ids and births of the rows, in order.
+    /// Names, ids and births of the collected rows, in their order.
     pub(crate) rows: Vec<(String, u32, Birth)>,
     pub(crate) cells: BTreeMap<(String, u32), CellOutcome>,
     /// Times since which cells were counted, if they have a time of their own.
@@ -218,7 +218,7 @@ impl Collected {
         missing.into_keys().map(CounterId).collect()
     }
 
-    /// Returns the counters without a value in a row, with the reasons.
+    /// Returns the counters of a collected row without a value, with the reasons.
     pub(crate) fn missing(&self, instance: &str) -> BTreeMap<u32, String> {
         let of_row = self.cells.iter().filter(|((name, _), _)| name == instance);
         of_row
@@ -294,7 +294,7 @@ pub(crate) fn try_collect_of(
     Ok(collected)
 }
 
-/// Returns filters that select all instances.
+/// Returns filters that select all instances of a counterset.
 pub(crate) fn all_instances() -> InstanceFilters {
     let all = InstanceFilter { pattern: Pattern::new(&"*".into()), id: InstanceIdFilter::Any };
     [all].into_iter().collect()

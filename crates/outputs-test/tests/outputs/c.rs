@@ -1,4 +1,4 @@
-//! Results of PerfQueryCounterData in a C program, read by the documented structures.
+//! Check of the results of PerfQueryCounterData in a C program, read by the documented structures.
 
 use std::ptr::{null, null_mut};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

@@ -1,10 +1,10 @@
-//! Comparison of the values found in an output with those that must be there.
+//! Comparison of the values found in an output with the values that must be there.
 
 use std::collections::HashMap;
 
 use crate::world::{EVENTS, Event, Want, World};
 
-/// Names of the outputs that are checked.
+/// Names of the outputs of perfset that are checked.
 pub const OUTPUTS: [&str; 21] = [
     "table",
     "csv",
@@ -62,7 +62,7 @@ impl Tally {
         }
     }
 
-    /// Asserts that every event occurred in every output.
+    /// Asserts that every event of generated machines occurred in every output.
     pub fn assert_complete(&self) {
         for output in OUTPUTS {
             assert_ne!(self.values.get(output), None, "{output} was checked for nothing");
@@ -108,7 +108,7 @@ impl Number {
 /// Value of a counter as one output presents it. A field is `None` if the output does not contain it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
-    /// Formatted value; `Some(None)` if the output says that there is none.
+    /// Formatted value in the output; `Some(None)` if the output says that there is none.
     pub value: Option<Option<Number>>,
     pub status: Option<String>,
     pub raw: Option<Option<u64>>,
@@ -160,9 +160,9 @@ impl Found {
 pub struct Due {
     pub want: Want,
     pub id: Option<u32>,
-    /// Birth of the instance; 0 if unknown.
+    /// Birth of the value's instance; 0 if unknown.
     pub birth: u64,
-    /// `true` if the counter has a base counter.
+    /// `true` if the value's counter has a base counter.
     pub has_base: bool,
     /// Raw value of the base counter, also if the counter itself has none.
     pub base: Option<u64>,
@@ -297,17 +297,17 @@ impl<'w> Check<'w> {
         }
     }
 
-    /// Returns `true` if a value is expected for this key.
+    /// Returns `true` if a value is expected for this key in the output.
     pub fn is_due(&self, key: &Key) -> bool {
         self.due.contains_key(key)
     }
 
-    /// Calls a function that may change each expected value.
+    /// Calls a function that may change each expected value of the output.
     pub fn each_due_mut(&mut self, mut change: impl FnMut(&Key, &mut Due)) {
         self.due.iter_mut().for_each(|(key, dues)| dues.iter_mut().for_each(|due| change(key, due)));
     }
 
-    /// Calls a function for each expected value, in no order.
+    /// Calls a function for each expected value of the output, in no order.
     pub fn each_due(&self, mut each: impl FnMut(&Key, &Due)) {
         self.due.iter().for_each(|(key, dues)| dues.iter().for_each(|due| each(key, due)));
     }

@@ -1,4 +1,4 @@
-//! Random numbers that a seed reproduces.
+//! Generator of random numbers that a seed reproduces.
 
 /// Generator of random numbers: SplitMix64.
 #[derive(Clone, Debug)]

@@ -31,7 +31,7 @@ impl WideRow {
         world.step_at(unix_ms(date, time))
     }
 
-    /// Returns the number of the instance among those of its name, which name and id identify.
+    /// Returns the number of the row's instance among those of its name, which name and id identify.
     fn occurrence(&self, world: &World) -> usize {
         let set = world.sets.iter().position(|set| set.name == self.counterset).expect("a set");
         let rows = world.rows(self.step(world), set).unwrap_or_default();

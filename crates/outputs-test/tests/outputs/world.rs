@@ -208,7 +208,7 @@ impl Lack {
 pub struct Row {
     pub name: &'static str,
     pub id: u32,
-    /// Birth of the instance; 0 if unknown.
+    /// Birth of the row's instance; 0 if unknown.
     pub birth: u64,
     /// Number of earlier rows with the same instance name, ignoring case.
     pub occurrence: usize,

@@ -44,7 +44,7 @@ struct Provider {
     inherited: ProviderState,
 }
 
-/// Instances and server of a provider in this process alone.
+/// Instances and server of a provider in this process alone, without its parent's.
 #[derive(Debug, Default)]
 struct ProviderState {
     /// Instances of the provider, by the address of their block.
@@ -88,9 +88,9 @@ struct ValueLocation {
 /// Size of a counter's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueWidth {
-    /// Value of 4 bytes.
+    /// Counter value of 4 bytes.
     Four,
-    /// Value of 8 bytes.
+    /// Counter value of 8 bytes.
     Eight,
 }
 

@@ -52,7 +52,7 @@ pub struct CaptureOptions {
     pub hide_instances: bool,
     /// `true` if costly objects are captured too, which may take minutes.
     pub is_costly: bool,
-    /// Pause between the two collections of all counters.
+    /// Pause between the capture's two collections of all counters.
     pub pause: Duration,
     /// Maximum time for a request to the performance key; ten times as long for costly objects. After a request that
     /// takes longer, no further request is sent to the key.
@@ -272,7 +272,7 @@ impl CaptureWriter<'_> {
         Ok(guids)
     }
 
-    /// Opens a query of all countersets, and captures its entries.
+    /// Opens a PerfLib query of all countersets, and captures its entries.
     fn query(&mut self, functions: &Arc<dyn PerfLib>, guids: &[Guid]) -> io::Result<Option<OpenQuery>> {
         let query = match OpenQuery::open(functions) {
             Ok(query) => query,

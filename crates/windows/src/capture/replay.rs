@@ -43,12 +43,12 @@ struct CaptureDir {
     language: u32,
     by: String,
     queries: Mutex<Queries>,
-    /// Number of collections of each object, by its title index, and of all objects.
+    /// Number of collections of each captured object, by its title index, and of all objects.
     collections: Mutex<HashMap<String, usize>>,
     readings: AtomicUsize,
 }
 
-/// Captured response to a request: a code, or bytes of a file.
+/// Captured response to a request of PerfLib: an error code, or bytes of a file.
 #[derive(Debug)]
 enum CapturedResponse {
     Failed(Status),
@@ -146,7 +146,8 @@ impl CaptureReplay {
         &self.0.by
     }
 
-    /// Returns the replacements of the machine's own functions and its key, and the captured language.
+    /// Returns the replacements of the captured machine's functions and its performance key, and the captured
+    /// language.
     #[must_use]
     pub fn functions(&self) -> (Arc<dyn PerfLib>, Arc<dyn PerformanceKey>, Language) {
         (Arc::new(self.clone()), Arc::new(self.clone()), Language(self.0.language))

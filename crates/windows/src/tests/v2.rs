@@ -122,7 +122,7 @@ impl Twice {
         Arc::clone(catalogue.countersets.iter().find(|set| set.guid == MULTI).unwrap())
     }
 
-    /// Returns the counters of the counterset after this number of seconds, and the number of requests.
+    /// Returns the counters of counterset [`MULTI`] after this number of seconds, and the number of requests.
     fn counters(&mut self, seconds: u64) -> (Vec<u32>, u32) {
         self.answers.store(0, Relaxed);
         let ids = self.set(seconds).counters.iter().map(|counter| counter.id.0).collect();

@@ -21,9 +21,9 @@ pub struct Io {
     pub rchar: Number,
     /// `wchar`: number of bytes passed to calls such as `write(2)`.
     pub wchar: Number,
-    /// `syscr`: number of calls that read, such as `read(2)`.
+    /// `syscr`: number of system calls that read, such as `read(2)`.
     pub syscr: Number,
-    /// `syscw`: number of calls that write, such as `write(2)`.
+    /// `syscw`: number of system calls that write, such as `write(2)`.
     pub syscw: Number,
     /// `read_bytes`: number of bytes that were read from block devices.
     pub read_bytes: Number,

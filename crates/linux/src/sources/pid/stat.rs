@@ -21,7 +21,7 @@ pub struct Stat {
     pub state: u8,
     /// Field 4 `ppid`: id of the parent process, or of the process that replaced an ended parent.
     pub ppid: u32,
-    /// Field 6 `session`: id of the session.
+    /// Field 6 `session`: id of the session that the process is in.
     pub session: u32,
     /// Field 9 `flags`: flags that the kernel keeps for the process, `PF_*`.
     pub flags: u32,
@@ -29,17 +29,17 @@ pub struct Stat {
     pub minflt: u64,
     /// Field 12 `majflt`: number of page faults that read from disk.
     pub majflt: u64,
-    /// Field 14 `utime`: time in user mode. Unit: clock ticks (`sysconf(_SC_CLK_TCK)` a second).
+    /// Field 14 `utime`: time of the process in user mode. Unit: clock ticks (`sysconf(_SC_CLK_TCK)` a second).
     pub utime: u64,
-    /// Field 15 `stime`: time in kernel mode. Unit: clock ticks.
+    /// Field 15 `stime`: time of the process in kernel mode. Unit: clock ticks.
     pub stime: u64,
     /// Field 19 `nice`: nice value, -20 to 19.
     pub nice: i8,
-    /// Field 20 `num_threads`: number of threads.
+    /// Field 20 `num_threads`: number of threads of the process.
     pub num_threads: u32,
     /// Field 22 `starttime`: start time since boot, including sleep. Unit: clock ticks.
     pub starttime: u64,
-    /// Field 23 `vsize`: size of the virtual memory. Unit: bytes.
+    /// Field 23 `vsize`: size of the process's virtual memory. Unit: bytes.
     pub vsize: u64,
     /// Field 24 `rss`: resident memory. Since Linux 2.6.34 a rough number, without the latest changes counted by single
     /// CPUs. Unit: pages.

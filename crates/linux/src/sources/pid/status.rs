@@ -18,13 +18,13 @@ use crate::sources::text::{Text, TextError};
 pub struct Status {
     /// `Uid`: the real user id of the process, the first of four ids.
     pub uid: Number,
-    /// `VmPeak`: largest virtual memory so far. Unit: KiB.
+    /// `VmPeak`: largest virtual memory of the process so far. Unit: KiB.
     pub vm_peak: Number,
-    /// `VmHWM`: largest resident memory so far. Unit: KiB.
+    /// `VmHWM`: largest resident memory of the process so far. Unit: KiB.
     pub vm_hwm: Number,
-    /// `RssAnon`: resident memory that belongs to no file. Unit: KiB. Since Linux 4.5.
+    /// `RssAnon`: resident memory of the process that belongs to no file. Unit: KiB. Since Linux 4.5.
     pub rss_anon: Number,
-    /// `VmSwap`: memory that was moved to disk. Unit: KiB. Since Linux 2.6.34.
+    /// `VmSwap`: memory of the process that was moved to disk. Unit: KiB. Since Linux 2.6.34.
     pub vm_swap: Number,
     /// `voluntary_ctxt_switches`: number of times that the first thread gave up a processor.
     pub voluntary_ctxt_switches: Number,

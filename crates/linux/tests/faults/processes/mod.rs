@@ -101,7 +101,7 @@ pub(crate) struct Processes {
     surprising_io: [Count; 7],
     next_serial: u64,
     next_pid: u32,
-    /// `true` if the CPU clocks can be read, and decide which files are read again.
+    /// `true` if the CPU clocks of processes can be read, and decide which files are read again.
     pub(crate) is_gated: bool,
     /// `true` if the model has all processes of the machine, so that the kernel's sums are theirs.
     pub(crate) is_first: bool,
@@ -113,7 +113,7 @@ pub(crate) struct Processes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Granted,
-    /// The file may be read late, or be taken for that of a process that has ended.
+    /// Access to a file that may be read late, or be assumed to belong to a process that has ended.
     Doubtful,
     Refused,
 }
