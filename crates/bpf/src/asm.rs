@@ -131,7 +131,7 @@ impl Assembler {
         }
     }
 
-    /// Stores register `from` to memory, `offset` bytes behind the address in `to`.
+    /// Stores a BPF register, `from`, to memory, `offset` bytes behind the address in `to`.
     pub fn store(&mut self, width: Width, to: Reg, offset: i16, from: Reg) {
         const STX: u8 = 0x63;
         self.put(STX | width.code(), to, register(from), offset, 0);

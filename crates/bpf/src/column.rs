@@ -47,25 +47,25 @@ pub enum Column {
     UserTimeShown,
     /// Time of the process or thread in kernel mode that the kernel last reported to any reader.
     SystemTimeShown,
-    /// Number of page faults that read nothing from disk.
+    /// Number of page faults of the process or thread that read nothing from disk.
     MinorFaults,
-    /// Number of page faults that read from disk.
+    /// Number of page faults of the process or thread that read from disk.
     MajorFaults,
     /// Id of the session that the process belongs to, in the first PID namespace.
     Session,
     /// Time that the process or thread spent waiting for block I/O.
     BlockDelay,
-    /// Number of bytes read from any source, not only from storage.
+    /// Number of bytes that the process or thread read from any source, not only from storage.
     ReadChars,
-    /// Number of bytes written to any target, not only to storage.
+    /// Number of bytes that the process or thread wrote to any target, not only to storage.
     WriteChars,
-    /// Number of system calls that read.
+    /// Number of system calls that the process or thread made to read.
     ReadCalls,
-    /// Number of system calls that write.
+    /// Number of system calls that the process or thread made to write.
     WriteCalls,
-    /// Number of bytes read from storage.
+    /// Number of bytes that the process or thread read from storage.
     ReadBytes,
-    /// Number of bytes that were to be written to storage.
+    /// Number of bytes of the process or thread that were to be written to storage.
     WriteBytes,
     /// Part of [`WriteBytes`](Self::WriteBytes) that was never written.
     CancelledWriteBytes,
@@ -129,7 +129,7 @@ pub(crate) struct Definition {
     pub paths: &'static [&'static str],
     /// Path of the column's sum over ended threads, in the signal structure.
     pub ended: Option<&'static str>,
-    /// `true` if the column takes eight bytes of a record, `false` if four.
+    /// `true` if the column takes eight bytes of a task record, `false` if four.
     pub is_wide: bool,
 }
 
@@ -293,7 +293,7 @@ impl ColumnSet {
         self.0 & others.0 == others.0
     }
 
-    /// Returns this set without the columns of `others`.
+    /// Returns this column set without the columns of `others`.
     #[must_use]
     pub fn without(self, others: Self) -> Self {
         Self(self.0 & !others.0)

@@ -398,9 +398,9 @@ impl Record<'_> {
 /// Check for task records whose data is not of one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct ConsistencyCheck {
-    /// Positions of the sequence counters that were read before and after the data was summed up.
+    /// Positions in a task record of the sequence counters that were read before and after the data was summed up.
     sequence: Option<(ColumnOffset, ColumnOffset)>,
-    /// Positions of the number of threads that exist, and of the number that were met.
+    /// Positions in a task record of the number of threads that exist, and of the number that were met.
     threads: Option<(ColumnOffset, ColumnOffset)>,
     executing: Option<ColumnOffset>,
     gone: Option<ColumnOffset>,

@@ -33,7 +33,7 @@ const LASTING: [(&str, f64, u64, f64); 12] = [
 pub struct HostProcess {
     pub name: String,
     pub id: u32,
-    /// Start time of the process in 100 ns since 1601; `None` if the host has none.
+    /// Start time of the process in 100 ns since 1601; `None` if it is 0.
     pub birth: Option<NonZeroU64>,
     pub is_others: bool,
     /// Usual share of a processor that the process uses while it is busy.

@@ -729,7 +729,7 @@ unsafe extern "C-unwind" fn hear(code: u32, buffer: *mut c_void, size: u32) -> u
 
 #[test]
 fn callbacks_are_told_in_the_programs_text() {
-    /// Query entry of the worked example.
+    /// Counter identity (PERF_COUNTER_IDENTITY) of the worked example, with UTF-16 text.
     #[rustfmt::skip]
     const ENTRY: [u8; 56] = [
         0xdd, 0xaa, 0xee, 0xff,  0x23, 0xc9, 0x94, 0x47,  0xb6, 0x96, 0x70, 0x57,  0x76, 0x30, 0xb5, 0xcf,

@@ -9,7 +9,7 @@ use std::ops::Range;
 #[error("BTF at byte {offset}: {why}")]
 #[non_exhaustive]
 pub struct BtfError {
-    /// Offset of the error from the start of the file, in bytes.
+    /// Offset of the error from the start of the BTF description, in bytes.
     pub offset: usize,
     /// Reason why the BTF type description is rejected.
     pub why: &'static str,

@@ -50,7 +50,7 @@ pub enum Domain<'a> {
     Graphics,
     /// `dram`: the memory of a processor package, which is not included in the package.
     Memory,
-    /// `psys`: the whole machine.
+    /// `psys`: the machine as a whole.
     Machine,
     /// Any other part of the machine, by its name.
     Other(&'a [u8]),

@@ -46,25 +46,25 @@ impl Softirqs {
 /// Kind of a soft interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SoftirqKind {
-    /// `HI`: tasklets with high priority.
+    /// `HI`: soft interrupts for tasklets with high priority.
     Hi,
-    /// `TIMER`: timers of the kernel.
+    /// `TIMER`: soft interrupts for timers of the kernel.
     Timer,
-    /// `NET_TX`: sending of packets.
+    /// `NET_TX`: soft interrupts for the sending of packets.
     NetTx,
-    /// `NET_RX`: receiving of packets.
+    /// `NET_RX`: soft interrupts for the receiving of packets.
     NetRx,
-    /// `BLOCK`: completion of block I/O.
+    /// `BLOCK`: soft interrupts for the completion of block I/O.
     Block,
-    /// `IRQ_POLL`, `BLOCK_IOPOLL` before Linux 4.5: polling of block devices.
+    /// `IRQ_POLL`, `BLOCK_IOPOLL` before Linux 4.5: soft interrupts for the polling of block devices.
     IrqPoll,
-    /// `TASKLET`: tasklets with normal priority.
+    /// `TASKLET`: soft interrupts for tasklets with normal priority.
     Tasklet,
-    /// `SCHED`: load balancing of the scheduler.
+    /// `SCHED`: soft interrupts for load balancing of the scheduler.
     Sched,
-    /// `HRTIMER`: timers of high resolution.
+    /// `HRTIMER`: soft interrupts for timers of high resolution.
     HrTimer,
-    /// `RCU`: callbacks of read-copy-update.
+    /// `RCU`: soft interrupts for callbacks of read-copy-update.
     Rcu,
 }
 

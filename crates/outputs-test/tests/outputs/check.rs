@@ -181,7 +181,8 @@ pub struct Check<'w> {
     tally: Tally,
 }
 
-/// Function that names a value by counterset, instance, number among instances of the same name, and counter.
+/// Function that returns the name of a value by counterset, instance, number among instances of the same name, and
+/// counter.
 pub type Naming<'a> = &'a dyn Fn(&str, &str, usize, &str) -> String;
 
 impl<'w> Check<'w> {

@@ -12,7 +12,7 @@ use perfset::{
 
 use crate::world::{Delivered, World, source_error};
 
-/// Playing of a generated machine: the machine and its current step.
+/// Player of a generated machine: the machine and its current step.
 #[derive(Clone, Debug, Default)]
 pub struct Play {
     world: Arc<Mutex<Option<Arc<World>>>>,
@@ -26,7 +26,7 @@ impl Play {
         play
     }
 
-    /// Restarts the play with another generated machine.
+    /// Restarts the player with another generated machine.
     pub fn begin(&self, world: &Arc<World>) {
         *self.world.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(world));
         self.next.store(0, Relaxed);

@@ -51,8 +51,8 @@ fn everything(world: &World) -> String {
     world.sets.iter().map(of).collect::<Vec<_>>().join("&")
 }
 
-/// Names a series by counterset, instance and counter. The number among instances of the same name may change during
-/// the life of the series, so it is left out.
+/// Returns the name of a series by counterset, instance and counter. The number among instances of the same name may
+/// change during the life of the series, so it is left out.
 fn name(set: &str, instance: &str, _: usize, counter: &str) -> String {
     format!("{set}|{instance}|{counter}")
 }

@@ -230,7 +230,7 @@ pub struct Step {
     pub time: i64,
     /// PerfTimeStamp of the step in ns.
     pub perf_time: i64,
-    /// Result of each counterset at the step.
+    /// Result of each counterset at this step of the generated machine.
     pub sets: Vec<Delivered>,
     /// Events of the step that belong to no row, each with the index of its counterset.
     pub events: Vec<(usize, Event)>,

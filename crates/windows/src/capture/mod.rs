@@ -156,7 +156,7 @@ struct CaptureWriter<'a> {
 }
 
 impl CaptureWriter<'_> {
-    /// Writes a remark about the capture to the manifest.
+    /// Writes a remark about the capture to its manifest.
     fn say(&mut self, what: &str, value: &str) -> io::Result<()> {
         let value = value.replace(['\t', '\n', '\r'], " ");
         self.line(&format!("# {what}\t{value}"))

@@ -184,7 +184,7 @@ impl CaptureReplay {
         }
     }
 
-    /// Returns a captured sample; the last one that exists, if `number` is greater.
+    /// Returns a captured sample by its number; the last one that exists, if `number` is greater.
     fn sample(&self, what: &str, number: usize) -> Result<&[u8], Status> {
         let answer = self.answer(&format!("{what} {}", number.min(1)));
         if number > 0 { answer.or_else(|_| self.answer(&format!("{what} 0"))) } else { answer }

@@ -124,7 +124,7 @@ fn samples_follow_each_other() {
     }
 }
 
-/// Checks that costly objects are listed with the rest, and collected from the value that has them.
+/// Checks that costly objects are listed with the rest, and collected from the block that has them.
 #[test]
 fn costly_objects_are_replayed() {
     /// Performance key whose only object costs much: all other values are empty.
