@@ -38,7 +38,7 @@ impl InterruptRow {
     }
 }
 
-/// Rows of `/proc/interrupts`.
+/// Contents of `/proc/interrupts`: its rows.
 ///
 /// ```
 /// use perfset_linux::sources::interrupt_rows::InterruptRows;
