@@ -1,11 +1,11 @@
-//! Damage of a log: data that cannot be used.
+//! Damage of a log: positions of data that cannot be used.
 
 use std::fmt;
 
 /// Position of omitted data in a log, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Offset in bytes from the beginning of the file.
+    /// Offset of the damage in bytes from the beginning of the file.
     pub offset: u64,
     /// Description of the damage and of the omitted data.
     pub what: String,
@@ -25,10 +25,10 @@ pub struct Damages {
 }
 
 impl Damages {
-    /// Maximum number of damages stored; a hostile log may contain any number.
+    /// Maximum number of damages of a log that are stored; a hostile log may contain any number.
     pub const KEPT: usize = 1_000;
 
-    /// Adds a damage at an offset.
+    /// Adds damage at an offset in the file of the log.
     pub fn add(&mut self, offset: u64, what: impl Into<String>) {
         self.count = self.count.saturating_add(1);
         if self.first.len() < Self::KEPT {
@@ -36,7 +36,7 @@ impl Damages {
         }
     }
 
-    /// Adds all damage of `others`, sorted by offset.
+    /// Adds all damage of `others` to this list, sorted by offset.
     pub(crate) fn take_over(&mut self, others: &Self) {
         // Counted apart from the list, which may already lack some.
         self.count = self.count.saturating_add(others.count);
@@ -46,19 +46,19 @@ impl Damages {
         self.first.truncate(Self::KEPT);
     }
 
-    /// Returns the first damages, in the order of the log.
+    /// Returns the damages of the log that are stored in full, in the order of the log.
     #[must_use]
     pub fn first(&self) -> &[Damage] {
         &self.first
     }
 
-    /// Returns the number of damages.
+    /// Returns the number of damages of the log, including those that are only counted.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Returns `true` if there is no damage.
+    /// Returns `true` if the log has no damage.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0

@@ -1,6 +1,6 @@
-//! Files that exist before they are written.
+//! Action of a log writer for a file that exists already.
 
-/// Action of a writer if the file already exists.
+/// Action of a log writer if its output file already exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
     /// Keep the file and fail.

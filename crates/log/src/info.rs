@@ -20,27 +20,28 @@ pub struct Info {
     pub machines: BTreeSet<String>,
     /// Times of the first and the last sample, in 100 ns since 1601, local; `None` without samples.
     pub span: Option<(i64, i64)>,
-    /// Minutes to add to the times of the log to get UTC; `None` if the log does not contain this number.
+    /// Minutes to add to the log's local times to get UTC; `None` if the log does not contain this number.
     pub bias_minutes: Option<i32>,
     /// Number of samples in the log.
     pub samples: u64,
     /// Most frequent time from one sample to the next, in 100 ns.
     pub interval: Option<i64>,
-    /// Longest steps above one and a half intervals, and steps back in time, sorted by time.
+    /// Gaps between samples: the longest steps above one and a half intervals, and steps back in time, sorted by
+    /// time.
     pub gaps: Vec<Gap>,
     /// Recorded counters, in the order of the log.
     pub counters: Vec<Counters>,
     /// Damage found in the log.
     pub damages: Damages,
-    /// Annotations, sorted by their local time; only recordings have annotations.
+    /// Annotations of the log, sorted by their local time; only recordings have annotations.
     pub annotations: Vec<Annotation>,
-    /// Samples that a recorder could not write, with local times.
+    /// Samples that the recorder of the log could not write, with local times.
     pub missed: Vec<MissedTicks>,
     /// Number of bytes of incomplete samples at the ends of files: a recorder was ended while it wrote a sample.
     pub torn: u64,
 }
 
-/// Unusual step from one sample to the next: too long, or back in time.
+/// Unusual step from one sample of a log to the next: too long, or back in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Gap {
     /// Time of the sample before the gap, in 100 ns since 1601, local.
@@ -49,25 +50,28 @@ pub struct Gap {
     pub to: i64,
 }
 
-/// Recorded counter, or all counters of an object.
+/// Counter recorded in a log, or all counters of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters {
-    /// Counter path, as PDH writes it.
+    /// Counter path of the recorded counter, as PDH writes it.
     pub path: String,
-    /// Type of the counter. `None` for an object, whose counters have different types, and for a log without types.
+    /// Counter type of the recorded counter. `None` for an object, whose counters have different types, and for a log
+    /// without types.
     pub counter_type: Option<CounterType>,
-    /// Names of the instances in all samples, at most [`KEPT`](Counters::KEPT); empty if the path names one instance.
+    /// Names of the counter's instances in all samples of the log, at most [`KEPT`](Counters::KEPT); empty if the
+    /// path names one instance.
     pub instances: BTreeSet<String>,
-    /// Number of counters of an object: the maximum over all samples.
+    /// Number of counters that a recorded object has: the maximum over all samples.
     pub counters: usize,
 }
 
 impl Counters {
-    /// Maximum number of instance names stored. A log of a year may contain any number of processes.
+    /// Maximum number of instance names that are stored for a recorded counter. A log of a year may contain any
+    /// number of processes.
     pub const KEPT: usize = 10_000;
 }
 
-/// Maximum number of gaps stored; the longest are kept.
+/// Maximum number of gaps between samples that are stored; the longest are kept.
 const GAPS_KEPT: usize = 1_000;
 
 impl Info {
@@ -256,21 +260,21 @@ impl Counters {
     }
 }
 
-/// Statistics of the steps between samples.
+/// Statistics of the time steps between the samples of a log.
 #[derive(Debug, Default)]
 struct Steps {
     first: Option<i64>,
     last: i64,
     samples: u64,
-    /// Number of steps by length in ms.
+    /// Number of steps between samples, by the length of the step in ms.
     lengths: BTreeMap<i64, u64>,
-    /// Longest steps and steps back in time, the shortest first.
+    /// Longest steps between samples and steps back in time, the shortest first.
     longest: BTreeSet<(u64, Gap)>,
 }
 
 impl Steps {
     const MS: i64 = 10_000;
-    /// Maximum number of different lengths. A log at a steady interval has few.
+    /// Maximum number of different step lengths that are counted. A log at a steady interval has few.
     const LENGTHS: usize = 10_000;
 
     fn add(&mut self, time: i64) {

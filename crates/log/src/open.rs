@@ -1,4 +1,4 @@
-//! Log of any format, detected by its first bytes.
+//! Opened log of any format, detected by its first bytes.
 
 use std::error::Error;
 use std::fs::File;
@@ -22,14 +22,14 @@ pub enum Log<R> {
     Records(records::RecordLogReader<PrefixedReader<R>>),
 }
 
-/// Input that begins with the bytes already read to detect the format.
+/// Reader of a log that begins with the bytes already read to detect the log's format.
 pub type PrefixedReader<R> = Chain<Cursor<Vec<u8>>, R>;
 
 /// Error for a file that cannot be read as a log.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
-    /// The file is empty.
+    /// The file that was named as a log is empty.
     #[error("the file is empty")]
     Empty,
     /// The path leads to a pipe or a device, which cannot be read more than once.
@@ -37,7 +37,7 @@ pub enum LogError {
         "the log is not a regular file: it is read more than once, so write the data of a pipe to a file first"
     )]
     NotAFile,
-    /// The file has an unknown format.
+    /// The file has no known format of a log.
     #[error(
         "the file is not a log: expected a binary log of Windows, PDH-CSV, PDH-TSV, or CSV or JSON of perfset"
     )]
@@ -54,16 +54,16 @@ pub enum LogError {
     /// The file or directory is no recording that can be read.
     #[error(transparent)]
     Recording(#[from] RecordingError),
-    /// A recording was named together with other logs.
+    /// A recording was named together with other logs, which cannot be merged with it.
     #[error("a recording is read alone: name one directory or one file of a recording, and no other logs")]
     RecordingAmongOthers,
-    /// The file cannot be read.
+    /// The file of the log cannot be read.
     #[error("cannot read the log")]
     Io(#[from] io::Error),
 }
 
 impl LogError {
-    /// Returns `true` if reading the file failed; `false` if its contents are invalid.
+    /// Returns `true` if reading the log's file failed; `false` if its contents are invalid.
     #[must_use]
     pub fn is_io(&self) -> bool {
         matches!(
@@ -77,7 +77,7 @@ impl LogError {
     }
 }
 
-/// Converts the error and its causes to one text.
+/// Converts the error of a log and its causes to one text.
 impl From<LogError> for SourceError {
     fn from(error: LogError) -> Self {
         let causes = std::iter::successors(error.source(), |&cause| cause.source());

@@ -1,11 +1,11 @@
-//! Criterion for the samples that are played.
+//! Criterion for the samples of a log that are played.
 
 use std::num::NonZeroU64;
 
 /// Criterion for the samples of a window that are played.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pick {
-    /// All samples in the window.
+    /// All samples in the played window.
     #[default]
     All,
     /// The first sample, then every n-th sample.

@@ -88,14 +88,15 @@ impl Builder {
     }
 }
 
-/// Writes the number of buffers to the header of a log.
+/// Writes the number of buffers into the header of a binary log.
 pub(crate) fn buffers_written(log: &mut [u8], count: u32) {
-    /// Offset of the number of buffers, which follows the headers of the first buffer and of its event.
+    /// Offset in a binary log of its number of buffers, which follows the headers of the first buffer and of its
+    /// event.
     const PLACE: usize = 72 + 32 + 36;
     log[PLACE..PLACE + 4].copy_from_slice(&count.to_le_bytes());
 }
 
-/// Returns a sample of these blocks; each block is a kind and a body.
+/// Returns the bytes of a binary log's sample; each block of the sample is given as its kind and body.
 pub(crate) fn sample(blocks: &[(u8, &[u8])]) -> Vec<u8> {
     let mut body = Vec::new();
     for (kind, bytes) in blocks {
@@ -113,12 +114,12 @@ pub(crate) fn wide(text: &str) -> Vec<u8> {
     text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
 }
 
-/// Returns a counter list of these entries.
+/// Returns the bytes of a binary log's counter list with these encoded entries.
 pub(crate) fn list_of(entries: &[Vec<u8>]) -> Vec<u8> {
     [&[0xFF, 6, 0, 0, 8, 0, 2, 0][..], &entries.concat()].concat()
 }
 
-/// Returns an entry of the counter list with this kind, type, time base and path.
+/// Returns the bytes of an entry of a binary log's counter list with this kind, type, time base and path.
 pub(crate) fn entry(kind: u32, counter_type: CounterType, time_base: i64, path: &str) -> Vec<u8> {
     let path: perfset_engine::path::CounterPath = path.parse().unwrap();
     let mut strings = Vec::new();
@@ -158,7 +159,7 @@ pub(crate) fn entry(kind: u32, counter_type: CounterType, time_base: i64, path: 
     bytes
 }
 
-/// Returns the body of a block of one raw counter.
+/// Returns the body of a sample's block that has the raw value of one counter.
 #[allow(dead_code, reason = "the tests of the command build logs of several instances only")]
 pub(crate) fn one(c_status: u32, first: i64, second: i64, multi_count: u32) -> Vec<u8> {
     let mut body = [c_status.to_le_bytes(), [0; 4], [0; 4], [0; 4]].concat();
@@ -169,7 +170,7 @@ pub(crate) fn one(c_status: u32, first: i64, second: i64, multi_count: u32) -> V
     body
 }
 
-/// Returns the body of a block of several instances of a counter.
+/// Returns the body of a sample's block that has the raw values of several instances of one counter.
 pub(crate) fn several(items: &[(&str, i64, i64)]) -> Vec<u8> {
     const HEADER: usize = 24;
     const ITEM: usize = 24;

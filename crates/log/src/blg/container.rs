@@ -14,30 +14,30 @@ use crate::damage::Damages;
 #[derive(Debug)]
 pub(super) struct Events<R> {
     read: R,
-    /// Current buffer; all buffers of a log have the same size.
+    /// Buffer of the binary log that is being read; all buffers of a log have the same size.
     buffer: Vec<u8>,
-    /// Offset of the buffer in the file.
+    /// Offset in the file of the buffer of the binary log that is being read.
     buffer_offset: u64,
-    /// Offset of the next event in the buffer; `end` is the offset of the end of the buffer's data.
+    /// Offset in the current buffer of the next event; `end` is the offset of the end of the buffer's data.
     offset: usize,
     end: usize,
     is_ended: bool,
-    /// Number of buffers according to the log's header, if known.
+    /// Number of buffers in the file, according to the header of the binary log, if known.
     buffers: Option<u32>,
     pub(super) damages: Damages,
 }
 
-/// An event of the log.
+/// Event of a binary log, as found in its current buffer.
 #[derive(Clone, Debug)]
 pub(super) struct Event {
-    /// Offset of the event in the file.
+    /// Offset of the event in the file of the binary log.
     pub(super) offset: u64,
     pub(super) record_type: u8,
     pub(super) time_stamp: i64,
     pub(super) log: [u8; 16],
     pub(super) part: u32,
     pub(super) parts: u32,
-    /// Range of the payload in the buffer.
+    /// Range of the event's payload in the current buffer of the binary log.
     pub(super) payload: Range<usize>,
 }
 
@@ -47,12 +47,12 @@ const PROVIDER: [u8; 16] =
 const MARKER: u8 = 0xC0;
 const HEADER_LEN: usize = size_of::<raw::BufferHeader>();
 const UNIT: usize = 8;
-/// Maximum number of bytes of a record in one event.
+/// Maximum number of bytes of a log record that one event carries.
 const LONGEST_PART: usize = 8_000;
-/// Fill byte of the unused end of a buffer.
+/// Fill byte of the unused end of a buffer in a binary log.
 const UNUSED: u8 = 0xFF;
 
-/// Returns the size of a buffer if these are the first bytes of a binary log.
+/// Returns the size of a log's buffers in bytes if these are the first bytes of a binary log.
 pub(super) fn buffer_size(first: &[u8]) -> Option<usize> {
     // The buffer is allocated with the size that the file states, so a hostile file must not choose any size.
     const LEAST: u32 = 1 << 10;
@@ -73,7 +73,7 @@ impl<R: Read> Events<R> {
     /// Number of first bytes needed to distinguish a binary log from other files.
     pub(super) const TELLING: usize = HEADER_LEN + size_of::<raw::SystemHeader>();
 
-    /// Reads the first buffer, which contains no events of the log itself.
+    /// Opens a binary log: reads the first buffer, which contains no events of the log itself.
     pub(super) fn open(mut read: R) -> Result<(Self, Header), BlgError> {
         let mut first = [0; HEADER_LEN + size_of::<raw::SystemHeader>()];
         let len = fill(&mut read, &mut first)?;
@@ -98,12 +98,12 @@ impl<R: Read> Events<R> {
         Ok((events, header))
     }
 
-    /// Returns bytes of the current buffer.
+    /// Returns a range of bytes of the current buffer of the binary log.
     pub(super) fn bytes(&self, place: Range<usize>) -> &[u8] {
         self.buffer.get(place).unwrap_or_default()
     }
 
-    /// Returns the next event; `None` at the end of the log.
+    /// Returns the next event of the binary log; `None` at the end of the log.
     pub(super) fn next(&mut self) -> io::Result<Option<Event>> {
         loop {
             if let Some(event) = self.next_in_buffer() {
@@ -118,7 +118,7 @@ impl<R: Read> Events<R> {
         }
     }
 
-    /// Finds the end of the data in a newly read buffer.
+    /// Finds the end of the event data in a newly read buffer of the binary log.
     fn begin(&mut self, filled: usize) {
         self.is_ended = filled < self.buffer.len();
         // An empty range: a buffer whose header cannot be read yields no event.
@@ -162,8 +162,8 @@ impl<R: Read> Events<R> {
         }
     }
 
-    /// Records damage at the end of the file if the header announces more buffers. The file ends after a whole buffer
-    /// here.
+    /// Records that a binary log is cut at its end, if the header announces more buffers. The file ends after a whole
+    /// buffer here.
     fn count_buffers(&mut self) {
         let there = self.buffer_offset.checked_div(count(self.buffer.len())).unwrap_or(0);
         let said = self.buffers.map_or(0, u64::from);
@@ -206,8 +206,8 @@ impl<R: Read> Events<R> {
         }
     }
 
-    /// Skips to the next event of the log, or to the next buffer. The skipped bytes are damage unless they are the
-    /// unused end.
+    /// Skips invalid bytes up to the next event of the binary log, or to the next buffer. The skipped bytes are
+    /// damage unless they are the unused end.
     fn leave_out(&mut self) -> Option<()> {
         let rest = self.buffer.get(self.offset..self.end).unwrap_or_default();
         // Events begin at multiples of 8 bytes, so reading continues at the next place that looks like one.
@@ -242,9 +242,9 @@ fn swallows(bytes: &[u8], size: usize) -> bool {
     !goes_on && (UNIT..size).step_by(UNIT).any(begins)
 }
 
-/// Kind of event at an offset.
+/// Result of looking for an event at an offset in a buffer of a binary log.
 enum ScanResult<'a> {
-    /// An event of the log itself.
+    /// An event that the binary log's own writer wrote.
     Own(&'a raw::EventHeader),
     /// An event of another provider, with its size in bytes.
     Foreign(usize),

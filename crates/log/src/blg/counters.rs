@@ -1,45 +1,45 @@
-//! Counter list: describes the blocks of every sample.
+//! Counter list of a binary log: describes the blocks of every sample.
 
 use perfset_core::wire::{Cursor, Why, WireError, length};
 use perfset_core::{CounterType, Name};
 
 use super::raw;
 
-/// Entry of the counter list. The blocks of every sample are in the order of the entries.
+/// Entry of the counter list of a binary log. The blocks of every sample are in the order of the entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CounterRecord {
-    /// Counters and instances covered by the entry.
+    /// Counters and instances that the entry of the counter list covers.
     pub what: EntryScope,
-    /// Type of the counter. The counters of an object have their types in their blocks.
+    /// Counter type of the entry's counter. The counters of an object have their types in their blocks.
     pub counter_type: CounterType,
     /// Frequency of the clock that the counter type divides by, in clock ticks per second.
     pub time_base: i64,
     /// Power of ten by which values are multiplied for a chart.
     pub default_scale: i32,
-    /// Name of the machine, with its backslashes.
+    /// Name of the machine whose counters the entry covers, with its backslashes.
     pub machine: String,
-    /// Name of the object.
+    /// Name of the performance object (counterset) that the entry covers.
     pub object: String,
-    /// Name of the instance, or a pattern.
+    /// Name of the instance that the entry covers, or a pattern of such names.
     pub instance: Option<String>,
-    /// Name of the parent instance.
+    /// Name of the parent of the instance that the entry covers.
     pub parent: Option<String>,
-    /// Index of the instance among instances of the same name.
+    /// Index of the entry's instance among instances of the same name.
     pub instance_index: u32,
-    /// Name of the counter.
+    /// Name of the counter that the entry covers.
     pub counter: String,
 }
 
 /// Counters and instances covered by an entry of the counter list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryScope {
-    /// A single counter of one instance.
+    /// Entry for a single counter of one instance.
     Counter,
-    /// A single counter of all instances that match a pattern.
+    /// Entry for a single counter of all instances that match a pattern.
     Instances,
-    /// All counters of all instances.
+    /// Entry for all counters of all instances of an object.
     Object,
-    /// A kind that no known log contains.
+    /// Entry of a kind that no known log contains.
     Unknown(u32),
 }
 
@@ -54,8 +54,8 @@ impl EntryScope {
     }
 }
 
-/// Length of the header of a counter list. The meaning of these 8 bytes is unknown; both known logs have 0x06FF, 0, 8,
-/// 2.
+/// Length in bytes of the header of a counter list. The meaning of these 8 bytes is unknown; both known logs have
+/// 0x06FF, 0, 8, 2.
 const HEADER_LEN: usize = 8;
 
 /// Parses the payload of a counter list record. Returns its entries, and the error that ends them early.
@@ -101,7 +101,7 @@ fn entry(cursor: &mut Cursor<'_>) -> Result<CounterRecord, WireError> {
 }
 
 impl CounterRecord {
-    /// Returns the instance name with its parent and its index, as in a counter path.
+    /// Returns the name of the entry's instance with its parent and its index, as in a counter path.
     #[must_use]
     pub fn full_instance(&self) -> Option<String> {
         let mut text = self.instance.clone()?;
@@ -115,7 +115,7 @@ impl CounterRecord {
     }
 }
 
-/// Formats the counter path as PDH does.
+/// Formats the counter path of the entry as PDH does.
 impl std::fmt::Display for CounterRecord {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, r"{}\{}", self.machine, self.object)?;

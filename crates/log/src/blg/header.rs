@@ -9,7 +9,7 @@ use super::raw;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[doc(alias = "TRACE_LOGFILE_HEADER")]
 pub struct Header {
-    /// Size of a buffer in bytes.
+    /// Size in bytes of each buffer of the binary log.
     pub buffer_size: u32,
     /// Build number of the Windows that wrote the log.
     pub build: u32,
@@ -25,22 +25,22 @@ pub struct Header {
     pub boot_time: i64,
     /// PerfTime ticks per second.
     pub perf_freq: i64,
-    /// Number of buffers that the log should have. The writer counts them when it closes the log.
+    /// Number of buffers that the binary log should have. The writer counts them when it closes the log.
     pub buffers_written: u32,
-    /// File mode: EVENT_TRACE_FILE_MODE flags of the log.
+    /// File mode of the binary log: its EVENT_TRACE_FILE_MODE flags.
     pub log_file_mode: u32,
     /// Number of buffers that the writer lost.
     pub buffers_lost: u32,
     /// Number of events that the writer lost.
     pub events_lost: u32,
-    /// Name of the log, which is its GUID.
+    /// Name of the binary log, which is its GUID.
     pub logger_name: String,
-    /// Path at which the log was written.
+    /// File path at which Windows wrote the binary log.
     pub file_name: String,
     bias: Biases,
 }
 
-/// Minutes to add to local time to get UTC.
+/// Biases of the recorded machine's time zone: minutes to add to local time to get UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Biases {
     always: i32,
@@ -49,7 +49,7 @@ struct Biases {
 }
 
 impl Header {
-    /// Parses the data after the header of the first event.
+    /// Parses the header of a binary log from the data after the header of its first event.
     pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Self, WireError> {
         const WHAT: &str = "TRACE_LOGFILE_HEADER";
         let start = *cursor;
@@ -88,17 +88,17 @@ impl Header {
         })
     }
 
-    /// Returns the number of buffers of the file, including the first one. Returns `None` for a circular log, which
-    /// also counts the buffers that were overwritten.
+    /// Returns the number of buffers of the binary log, including the first one. Returns `None` for a circular log,
+    /// which also counts the buffers that were overwritten.
     pub(super) fn buffers(&self) -> Option<u32> {
         const EVENT_TRACE_FILE_MODE_CIRCULAR: u32 = 2;
         // The number is the writer's count, and a circular log writes its buffers again and again.
         (self.log_file_mode & EVENT_TRACE_FILE_MODE_CIRCULAR == 0).then_some(self.buffers_written)
     }
 
-    /// Returns the minutes to add to the local times of the records to get UTC. The result is the bias of the time
-    /// zone, with or without daylight saving. The choice is the one that puts `first`, the time of the first record,
-    /// nearer to the start of the log.
+    /// Returns the minutes to add to the local times of a binary log's records to get UTC. The result is the bias of
+    /// the time zone, with or without daylight saving. The choice is the one that puts `first`, the time of the first
+    /// record, nearer to the start of the log.
     ///
     /// The zone's rule cannot decide: it is the rule of the year in which the log was written. A log that crosses a
     /// change keeps its initial bias.

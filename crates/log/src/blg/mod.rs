@@ -53,10 +53,10 @@ pub enum BlgError {
     /// The file is not a binary log.
     #[error("the file is not a binary log: its beginning is not that of a log")]
     NoLog,
-    /// The file begins as a binary log, and its header is invalid.
+    /// The file begins as a binary log, but its header is invalid.
     #[error("the header of the binary log is invalid: {0}")]
     Header(WireError),
-    /// The file cannot be read.
+    /// The file of the binary log cannot be read.
     #[error("cannot read the log")]
     Io(#[from] io::Error),
 }
@@ -67,7 +67,7 @@ pub fn is_one(first: &[u8]) -> bool {
     container::buffer_size(first).is_some()
 }
 
-/// Number of first bytes that [`is_one`] needs.
+/// Number of first bytes of a file that [`is_one`] needs to recognize a binary log.
 pub const TELLING: usize = Events::<&[u8]>::TELLING;
 
 /// Sequential reader of a binary log. Only one buffer and one record are in memory.
@@ -85,19 +85,19 @@ pub struct BlgReader<R> {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Record<'a> {
-    /// A counter list was read: see [`BlgReader::counters`].
+    /// The log's counter list was read: see [`BlgReader::counters`].
     Counters,
     /// A part of the name table was read: see [`BlgReader::names`].
     Names,
-    /// A sample of all counters.
+    /// A sample of all counters of the log.
     Sample(Sample<'a>),
-    /// The summary was read: see [`BlgReader::summary`].
+    /// The summary at the end of the log was read: see [`BlgReader::summary`].
     Summary,
     /// A record of a type that no known log contains.
     Unknown {
-        /// Offset of the record in the file.
+        /// Offset of the unknown record in the file of the binary log.
         offset: u64,
-        /// Type of the record.
+        /// Type of the unknown record of the binary log, as a number.
         record_type: u8,
     },
 }
@@ -107,27 +107,28 @@ const SAMPLE: u8 = 0x22;
 const SUMMARY: u8 = 0x23;
 const NAMES: u8 = 0x24;
 
-/// Record that is being assembled from its parts.
+/// Record of a binary log that is being assembled from its parts.
 #[derive(Debug, Default)]
 struct PartialRecord {
-    /// Event of the last part; `None` if no record is incomplete.
+    /// Event that has the last part read of the record; `None` if no record is incomplete.
     last: Option<Event>,
-    /// Offset of the record in the file.
+    /// Offset of the assembled record in the file.
     offset: u64,
     bytes: Vec<u8>,
 }
 
-/// Location of the payload of a complete record.
+/// Location in memory of the payload of a complete record of a binary log.
 enum Payload {
     Buffer(Range<usize>),
     Joined,
 }
 
 impl<R: Read> BlgReader<R> {
-    /// Maximum length of a record. A sample of all processes and threads of a large machine has a few MiB.
+    /// Maximum length in bytes of a record of a binary log. A sample of all processes and threads of a large machine
+    /// has a few MiB.
     const LONGEST: usize = 64 << 20;
 
-    /// Opens a log and reads its header.
+    /// Opens a binary log and reads its header.
     ///
     /// # Errors
     /// If the file is not a binary log, or cannot be read.
@@ -137,14 +138,14 @@ impl<R: Read> BlgReader<R> {
         Ok(Self { events, header, counters, names, summary: None, joined })
     }
 
-    /// Returns the header of the log.
+    /// Returns the header of the binary log.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Returns the counter list, as far as it has been read. It precedes the first sample and describes the blocks of
-    /// every sample.
+    /// Returns the counter list of the binary log, as far as it has been read. It precedes the first sample and
+    /// describes the blocks of every sample.
     #[must_use]
     pub fn counters(&self) -> &[CounterRecord] {
         &self.counters
@@ -156,20 +157,20 @@ impl<R: Read> BlgReader<R> {
         &self.names
     }
 
-    /// Returns the summary at the end of the log, if it has been read.
+    /// Returns the summary at the end of the binary log, if it has been read.
     #[must_use]
     pub fn summary(&self) -> Option<&Summary> {
         self.summary.as_ref()
     }
 
-    /// Returns the damage found so far.
+    /// Returns the damage of the binary log that was found so far.
     #[must_use]
     pub fn damages(&self) -> &Damages {
         &self.events.damages
     }
 
-    /// Returns the next record; `None` at the end of the log. Damaged data is omitted and recorded as
-    /// [damage](Self::damages).
+    /// Returns the next record of the binary log; `None` at the end of the log. Damaged data is omitted and recorded
+    /// as [damage](Self::damages).
     ///
     /// # Errors
     /// If reading the file fails.
@@ -231,7 +232,7 @@ impl<R: Read> BlgReader<R> {
         }
     }
 
-    /// Returns the next complete record: its last event, with the offset of its first event.
+    /// Returns the next complete record of the binary log: its last event, with the offset of its first event.
     fn next_payload(&mut self) -> io::Result<Option<(Event, Payload)>> {
         loop {
             let Some(event) = self.events.next()? else {
@@ -276,7 +277,7 @@ impl<R: Read> BlgReader<R> {
         }
     }
 
-    /// Discards an incomplete record.
+    /// Discards an incomplete record of the binary log, and records it as damage.
     fn leave_out(&mut self) {
         if let Some(last) = self.joined.last.take() {
             let what =

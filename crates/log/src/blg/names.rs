@@ -6,9 +6,9 @@ use perfset_core::v1::NameTable;
 /// Names of objects and counters by title index, and the name of their machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlgNames {
-    /// Name of the machine, with its backslashes.
+    /// Name of the machine that the name table is from, with its backslashes.
     pub machine: String,
-    /// Alternating title index and name, each with its NUL.
+    /// Bytes of the name table: alternating title index and name, each with its NUL.
     pairs: Vec<u8>,
 }
 
@@ -16,14 +16,14 @@ impl BlgNames {
     /// Maximum number of bytes of a name table, far more than any system has: Windows' own names take 100 KiB.
     const MOST: usize = 16 << 20;
 
-    /// Returns all names read so far, for [`TitleNames::read`](perfset_core::v1::TitleNames::read).
+    /// Returns the table of all names read so far, for [`TitleNames::read`](perfset_core::v1::TitleNames::read).
     #[must_use]
     pub fn table(&self) -> NameTable<'_> {
         NameTable::new(&self.pairs)
     }
 
-    /// Adds the payload of a record: the machine's name, then alternating index and name. Returns `true` if there was
-    /// room.
+    /// Adds the payload of a record to the name table: the machine's name, then alternating index and name. Returns
+    /// `true` if there was room.
     pub(super) fn add(&mut self, payload: &[u8]) -> bool {
         let machine = Name::until_nul(payload);
         let pairs = match machine.to_string() {

@@ -5,11 +5,11 @@ use zerocopy::little_endian::{I32, I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 layout! {
-    /// Header of a buffer: WMI_BUFFER_HEADER.
+    /// Header of a buffer of a binary log: WMI_BUFFER_HEADER.
     BufferHeader, 72 {
         buffer_size: U32,
         saved_offset: U32,
-        /// Unused, because the value may exceed the buffer.
+        /// Offset that a reader does not use, because the value may exceed the buffer.
         current_offset: U32,
         reference_count: U32,
         time_stamp: U64,
@@ -19,7 +19,7 @@ layout! {
         alignment: u8,
         logger_id: U16,
         state: U32,
-        /// Offset of the end of the data in the buffer.
+        /// Offset in the buffer of the end of its event data.
         end: U32,
         flag: U16,
         buffer_type: U16,
@@ -28,10 +28,10 @@ layout! {
 }
 
 layout! {
-    /// Header of the only event in the first buffer: SYSTEM_TRACE_HEADER.
+    /// Header of the only event in the first buffer of a binary log: SYSTEM_TRACE_HEADER.
     SystemHeader, 32 {
         version: U16,
-        /// Type of the header: 1 of a 32-bit system, 2 of a 64-bit system.
+        /// Type of the system trace header: 1 of a 32-bit system, 2 of a 64-bit system.
         header_type: u8,
         marker: u8,
         size: U16,
@@ -45,10 +45,10 @@ layout! {
 }
 
 layout! {
-    /// Header of the log's events: EVENT_TRACE_HEADER, and the log's own fields after it.
+    /// Header of a binary log's events: EVENT_TRACE_HEADER, and the log's own fields after it.
     EventHeader, 72 {
         size: U16,
-        /// Type of the header: 10 of a 32-bit system, 20 of a 64-bit system.
+        /// Type of the event header: 10 of a 32-bit system, 20 of a 64-bit system.
         header_type: u8,
         marker: u8,
         record_type: u8,
@@ -56,14 +56,14 @@ layout! {
         version: U16,
         thread: U32,
         process: U32,
-        /// Time in 100 ns since 1601, local.
+        /// Time of the event in 100 ns since 1601, local.
         time_stamp: I64,
         provider: [u8; 16],
         kernel_time: U32,
         user_time: U32,
-        /// GUID of the log.
+        /// GUID of the binary log that the event belongs to.
         log: [u8; 16],
-        /// Number of this part of a record, from 1.
+        /// Number of the part of a record that the event carries, from 1.
         part: U32,
         parts: U32,
     }
@@ -74,7 +74,7 @@ layout! {
     LogfileHeader, 56 {
         buffer_size: U32,
         version: [u8; 4],
-        /// Build number of Windows.
+        /// Build number of the Windows that wrote the log.
         provider_version: U32,
         number_of_processors: U32,
         end_time: I64,
@@ -91,7 +91,7 @@ layout! {
 }
 
 layout! {
-    /// Time zone of the log: TIME_ZONE_INFORMATION.
+    /// Time zone of the recorded machine, stored in the log's header: TIME_ZONE_INFORMATION.
     TimeZone, 172 {
         /// Minutes to add to local time to get UTC.
         bias: I32,
@@ -116,7 +116,7 @@ layout! {
 }
 
 layout! {
-    /// Entry of the counter list, up to its strings.
+    /// Entry of a binary log's counter list, up to its strings.
     CounterEntry, 52 {
         size: U32,
         kind: U32,
@@ -124,7 +124,7 @@ layout! {
         counter_type: U32,
         time_base: I64,
         default_scale: I32,
-        /// Offsets of strings, here and below; -1 means none.
+        /// Offset of the machine's name among the entry's strings; -1 means none, here and in the fields below.
         machine: I32,
         object: I32,
         instance: I32,
@@ -135,7 +135,7 @@ layout! {
 }
 
 layout! {
-    /// Header of a sample.
+    /// Header of a sample in a binary log.
     SampleHeader, 8 {
         magic: U16,
         version: U16,
@@ -144,21 +144,21 @@ layout! {
 }
 
 layout! {
-    /// Header of a block of a sample.
+    /// Header of a block of a sample in a binary log.
     BlockHeader, 8 {
         magic: U16,
         version: u8,
         kind: u8,
-        /// Size of the block, including this header.
+        /// Size in bytes of the sample's block, including this header.
         size: U32,
     }
 }
 
 layout! {
-    /// Raw value of a counter: PDH_RAW_COUNTER.
+    /// Raw value of a counter in a binary log: PDH_RAW_COUNTER.
     PdhRawCounter, 40 {
         c_status: U32,
-        /// Time in 100 ns since 1601, local.
+        /// Time of the raw value in 100 ns since 1601, local.
         time_stamp: I64,
         padding: U32,
         first_value: I64,
@@ -169,20 +169,20 @@ layout! {
 }
 
 layout! {
-    /// Header of a block of several instances.
+    /// Header of a sample's block that has raw values of several instances.
     InstancesHeader, 24 {
         size: U32,
         count: U32,
         unknown: [U32; 2],
-        /// Time in 100 ns since 1601, local.
+        /// Time of the block's raw values in 100 ns since 1601, local.
         time_stamp: I64,
     }
 }
 
 layout! {
-    /// Raw values of an instance.
+    /// Raw values of one instance in a sample's block of several instances.
     InstanceItem, 24 {
-        /// Offset of the name, from the end of the block's header.
+        /// Offset of the instance's name, counted from the end of the block's header.
         name: U32,
         multi_count: U32,
         first_value: I64,
@@ -193,7 +193,7 @@ layout! {
 layout! {
     /// Header of the summary record at the end of a log.
     SummaryHeader, 32 {
-        /// Time of the first sample in 100 ns since 1601, local.
+        /// Time of the log's first sample in 100 ns since 1601, local.
         first: I64,
         last: I64,
         samples: U32,

@@ -9,40 +9,40 @@ use perfset_core::wire::{Cursor, Why, WireError, length};
 
 use super::raw;
 
-/// Magic number of samples and their blocks.
+/// Magic number at the start of samples in a binary log, and of their blocks.
 const MAGIC: u16 = 0x4C42;
 
-/// Raw values of all counters at one time.
+/// Raw values of all counters of a binary log at one time.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a> {
-    /// Offset of the sample in the file.
+    /// Offset of the sample in the file of the binary log.
     pub offset: u64,
     /// Time at which the sample was written, in 100 ns since 1601, local.
     pub time: i64,
     blocks: Cursor<'a>,
 }
 
-/// Raw values of one entry of the counter list.
+/// Raw values in a sample that belong to one entry of the counter list.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum CounterBlock<'a> {
-    /// Raw value of one instance.
+    /// Raw value of one counter of one instance.
     Counter(RawCounter),
-    /// Raw values of several instances.
+    /// Raw values of one counter of several instances.
     Instances(InstanceValues<'a>),
-    /// Raw values of an object: a whole V1 block, for [`v1::read`](perfset_core::v1::read).
+    /// Raw values of a whole object (counterset): a whole V1 block, for [`v1::read`](perfset_core::v1::read).
     Object(&'a [u8]),
-    /// Block of a kind that no known log contains.
+    /// Block of a sample of a kind that no known log contains.
     Unknown(u8),
 }
 
 impl<'a> Sample<'a> {
-    /// Checks that these bytes are a sample.
+    /// Checks that the payload of a record is a sample of a binary log.
     pub(super) fn check(payload: &[u8]) -> Result<(), WireError> {
         blocks(payload).map(drop)
     }
 
-    /// Creates a sample from checked bytes.
+    /// Creates a sample of a binary log from checked bytes.
     pub(super) fn new(offset: u64, time: i64, payload: &'a [u8]) -> Self {
         Self { offset, time, blocks: blocks(payload).unwrap_or(Cursor::new(&[])) }
     }
@@ -65,7 +65,8 @@ impl<'a> Sample<'a> {
         })
     }
 
-    /// Returns the block of an entry of the counter list. Earlier blocks are skipped without being parsed.
+    /// Returns the block of the sample for an entry of the counter list. Earlier blocks are skipped without being
+    /// parsed.
     ///
     /// # Errors
     /// If the block is missing or invalid.
@@ -78,18 +79,18 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// Copy of a sample that outlives the reader's buffer.
+/// Copy of a binary log's sample that outlives the reader's buffer.
 #[derive(Debug, Default)]
 pub(crate) struct OwnedSample {
-    /// Offset of the sample in the file.
+    /// Offset of the copied sample in the file of the binary log.
     pub offset: u64,
     bytes: Vec<u8>,
-    /// Start offsets of the blocks found so far, and of the next one.
+    /// Start offsets in the sample of the blocks found so far, and of the block after them.
     starts: Vec<usize>,
 }
 
 impl OwnedSample {
-    /// Copies a sample into this buffer.
+    /// Copies a sample of a binary log into this buffer.
     pub fn copy_from(&mut self, sample: &Sample<'_>) {
         self.offset = sample.offset;
         self.bytes.clear();
@@ -98,24 +99,24 @@ impl OwnedSample {
         self.starts.push(0);
     }
 
-    /// Returns the bytes of the blocks.
+    /// Returns the bytes of all blocks of the sample.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Returns the bytes of the blocks found so far.
+    /// Returns the bytes of the sample's blocks that were found so far, and of the next one.
     fn bytes_read(&self) -> Option<&[u8]> {
         let mut rest = Cursor::starting_at(&self.bytes, self.starts.last().copied().unwrap_or(0));
         next(&mut rest).ok()?;
         self.bytes.get(..rest.offset())
     }
 
-    /// Replaces the bytes of the blocks by others with the same sizes.
+    /// Replaces the bytes of the sample's blocks by other bytes with the same sizes.
     pub fn set_bytes(&mut self, bytes: Vec<u8>) {
         self.bytes = bytes;
     }
 
-    /// Returns the block of an entry of the counter list. Each block is skipped only once.
+    /// Returns the block of the sample for an entry of the counter list. Each block is skipped only once.
     pub fn block(&mut self, entry: usize) -> Result<CounterBlock<'_>, WireError> {
         // Entries are usually read in ascending order. Starting at the first block each time would be
         // quadratic for a sample of 100,000 blocks.
@@ -133,9 +134,9 @@ impl OwnedSample {
 #[derive(Debug, Default)]
 pub(crate) struct SampleBytes {
     bytes: Vec<u8>,
-    /// Bit mask of `bytes`: the set bits belong to the form.
+    /// Bit mask of the sample's `bytes`: the set bits belong to the form.
     mask: Vec<u8>,
-    /// Byte ranges of the numbers in the sample, in order.
+    /// Byte ranges of the raw numbers in the sample, in their order.
     pub numbers: Vec<Range<usize>>,
 }
 
@@ -201,7 +202,7 @@ impl SampleBytes {
         self.free(place)
     }
 
-    /// Returns `true` if a sample has this form, and no more of it was read than the form covers.
+    /// Returns `true` if a sample of a binary log has this form, and no more of it was read than the form covers.
     pub fn is_of(&self, sample: &OwnedSample) -> bool {
         let Some(bytes) = sample.bytes.get(..self.bytes.len()) else { return false };
         let bits = self.bytes.iter().zip(bytes).zip(&self.mask);
@@ -210,7 +211,7 @@ impl SampleBytes {
         differing == 0 && sample.starts.last().is_none_or(|last| *last < self.bytes.len().max(1))
     }
 
-    /// Puts consecutive numbers into the places of a sample's numbers.
+    /// Replaces the raw numbers of a sample by consecutive numbers, to identify each of them later.
     pub fn number_from(&self, first: u32, sample: &mut OwnedSample) {
         for (number, place) in (first..).zip(&self.numbers) {
             let number = u64::from(number).to_le_bytes();
@@ -269,7 +270,7 @@ fn block<'a>(header: &raw::BlockHeader, mut body: Cursor<'a>) -> Result<CounterB
 /// Raw values of one counter of several instances.
 #[derive(Clone, Copy, Debug)]
 pub struct InstanceValues<'a> {
-    /// Time of the values, in 100 ns since 1601, local.
+    /// Time of the instances' raw values, in 100 ns since 1601, local.
     pub time: i64,
     body: &'a [u8],
     items: Cursor<'a>,
@@ -290,7 +291,7 @@ impl<'a> InstanceValues<'a> {
         Ok(Self { time: header.time_stamp.get(), body, items })
     }
 
-    /// Returns name and raw value of each instance.
+    /// Returns an iterator over name and raw value of each instance.
     pub fn iter(&self) -> impl Iterator<Item = (Name<'a>, RawCounter)> + use<'a> {
         let Self { time, body, mut items } = *self;
         std::iter::from_fn(move || {
@@ -310,16 +311,16 @@ impl<'a> InstanceValues<'a> {
     }
 }
 
-/// Contents of the summary record, which is optional at the end of a log.
+/// Contents of the summary record, which is optional at the end of a binary log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// Time of the first sample, in 100 ns since 1601, local.
     pub first: i64,
     /// Time of the last sample, in 100 ns since 1601, local.
     pub last: i64,
-    /// Number of samples in the log.
+    /// Number of samples in the binary log.
     pub samples: u32,
-    /// Number of objects in the catalogue after the summary, which repeats facts from the samples.
+    /// Number of objects (countersets) in the catalogue after the summary, which repeats facts from the samples.
     pub objects: u32,
 }
 

@@ -1,4 +1,4 @@
-//! A real log beside an independent decoder's table; logs built here, whole, cut and damaged.
+//! Tests of binary logs: a real log compared with an independent decoder's table; built logs, whole, cut and damaged.
 
 use std::io::Read;
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::building::*;
 use super::*;
 
-/// Every raw value of a log, a line each as in the table; and what was damaged.
+/// Returns the text of each raw value in a binary log, one line each as in the decoder's table, and the log's damage.
 fn raw_values(log: &[u8]) -> (Vec<String>, Damages) {
     let mut lines = Vec::new();
     let mut log = BlgReader::open(log).unwrap();
@@ -112,7 +112,7 @@ fn first_bytes_tell() {
     }
 }
 
-/// What the records of a log are, and its damage.
+/// Returns a text for each record of a binary log, and the damage of the log.
 fn records(log: &[u8]) -> (Vec<String>, Vec<String>) {
     let mut all = Vec::new();
     let mut log = BlgReader::open(log).unwrap();
@@ -248,8 +248,8 @@ fn lying_sizes_and_counts() {
     }
 }
 
-/// The first buffer of the real log and one of the others. The real log cut in that one is the same to a reader, which
-/// has one buffer at a time; to read all before it each time would take minutes.
+/// Returns a short log made of the first buffer of the real log and one of the others. The real log cut in that
+/// buffer is the same to a reader, which has one buffer at a time; to read all before it each time would take minutes.
 fn shortened(whole: &[u8], buffer: usize) -> Vec<u8> {
     let mut log = whole[..BUFFER].to_vec();
     log.extend(&whole[buffer * BUFFER..][..BUFFER]);
@@ -257,7 +257,8 @@ fn shortened(whole: &[u8], buffer: usize) -> Vec<u8> {
     log
 }
 
-/// A prefix of any length is an error, or gives the samples before the cut and reports the cut as damage.
+/// Checks that each prefix of a binary log is an error, or gives the samples before the cut and reports the cut as
+/// damage.
 #[test]
 fn every_cut_of_a_log_is_reported() {
     let whole = basic();
@@ -289,7 +290,7 @@ fn every_cut_of_a_log_is_reported() {
     }
 }
 
-/// A log that was never closed does not say how long it is; one with more buffers than it says is whole.
+/// Checks that a log without a buffer count, or with more buffers than it counts, is read as whole.
 #[test]
 fn buffers_that_a_log_does_not_count() {
     let whole = basic();
@@ -300,7 +301,7 @@ fn buffers_that_a_log_does_not_count() {
     }
 }
 
-/// Reads everything that there is.
+/// Reads all samples, blocks and names of a binary log. Returns the number of samples.
 fn read_all(log: &[u8]) -> usize {
     let Ok(mut log) = BlgReader::open(log) else { return 0 };
     let mut samples = 0;

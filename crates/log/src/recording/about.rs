@@ -12,32 +12,32 @@ pub struct RecordingAbout {
 impl RecordingAbout {
     /// Version of the recording format.
     pub const VERSION: u64 = 1;
-    /// Key of the machine's name.
+    /// Key of the text with the recorded machine's name.
     pub const MACHINE: &'static str = "machine";
-    /// Key of the boot id, which is different after each start of the machine.
+    /// Key of the text with the recorded machine's boot id, which differs after each start of the machine.
     pub const BOOT: &'static str = "boot";
-    /// Key of the name and the version of the program that wrote the file.
+    /// Key of the text with the name and the version of the program that wrote the file.
     pub const WRITER: &'static str = "writer";
-    /// Key of the operating system and its version.
+    /// Key of the text with the recorded machine's operating system and its version.
     pub const SYSTEM: &'static str = "system";
-    /// Key of the id of the recorder's run: each run has a different id.
+    /// Key of the text with the id of the recorder's run: each run has a different id.
     pub const RUN: &'static str = "run";
-    /// Key of the time between two ticks in milliseconds.
+    /// Key of the text with the time between two ticks in milliseconds.
     pub const INTERVAL_MS: &'static str = "interval_ms";
-    /// Key of the name of the machine's time zone, such as `Europe/Berlin`.
+    /// Key of the text with the name of the recorded machine's time zone, such as `Europe/Berlin`.
     pub const TIME_ZONE: &'static str = "time_zone";
-    /// Key of the seconds that local time was ahead of UTC when the file was begun.
+    /// Key of the text with the seconds that local time was ahead of UTC when the file was begun.
     pub const UTC_OFFSET_S: &'static str = "utc_offset_s";
-    /// Key of the user's note.
+    /// Key of the text with the user's note about the recording.
     pub const NOTE: &'static str = "note";
 
-    /// Returns the text of a key.
+    /// Returns the text that a recording's facts have under a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.texts.iter().find(|(known, _)| known == key).map(|(_, text)| text.as_str())
     }
 
-    /// Adds a text under a key.
+    /// Adds a text under a key to a recording's facts.
     #[must_use]
     pub fn with(mut self, key: &str, text: impl Into<String>) -> Self {
         self.texts.push((key.to_owned(), text.into()));
@@ -72,7 +72,7 @@ impl RecordingAbout {
 /// Annotation of a recording at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Annotation {
-    /// Time in 100 ns since 1601 UTC, by the wall clock.
+    /// Time of the annotation in 100 ns since 1601 UTC, by the wall clock.
     pub time: i64,
     /// `true` if the recorder wrote the annotation; `false` if a user wrote it.
     pub is_of_recorder: bool,
@@ -97,7 +97,7 @@ impl Annotation {
     }
 }
 
-/// Ticks that were due and not recorded.
+/// Ticks of a recording that were due and not recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissedTicks {
     /// Time of the last tick before the missed ones, in 100 ns since 1601 UTC, by the wall clock.
@@ -106,7 +106,7 @@ pub struct MissedTicks {
     pub to: i64,
     /// Number of ticks that were due and not recorded.
     pub ticks: u64,
-    /// Reason that the ticks were missed.
+    /// Reason for which the recorder missed the ticks.
     pub reason: String,
 }
 

@@ -7,10 +7,10 @@ use std::io;
 use super::bytes::Malformed;
 use super::segment::Decompressor;
 
-/// Kind of a block.
+/// Kind of a block in a file of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BlockKind {
-    /// Machine, writer and clocks: the first block of every file.
+    /// Facts about machine, writer and clocks: the first block of every file.
     About,
     /// Definition of a table: a counterset as registered, and those of its counters that the table has.
     Set,
@@ -18,17 +18,17 @@ pub enum BlockKind {
     Key,
     /// Differences of one sample (tick) from the one before.
     Tick,
-    /// Ticks of all tables, stored column by column.
+    /// Segment: some ticks of all tables, stored column by column.
     Segment,
     /// Facts about instances as text, such as the command lines of processes.
     Notes,
     /// Annotation with a time and a text.
     Mark,
-    /// Ticks that were due and not taken.
+    /// Ticks that were due and not recorded.
     Gap,
-    /// End of a file that was closed properly.
+    /// End of a recording's file that was closed properly.
     End,
-    /// Kind that only a later version of the format knows.
+    /// Kind of a block that only a later version of the format knows.
     Unknown(u8),
 }
 
@@ -64,10 +64,10 @@ impl BlockKind {
     }
 }
 
-/// Method by which the payload of a block is compressed.
+/// Method by which the payload of a recording's block is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
-    /// Stored as it is.
+    /// Stored uncompressed.
     Plain,
     /// Compressed as a zstd frame.
     Zstd,
@@ -90,37 +90,38 @@ impl Codec {
     }
 }
 
-/// Header of a block, without the fields that exist only in its stored bytes.
+/// Header of a block of a recording, without the fields that exist only in its stored bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHeader {
-    /// Kind of the block.
+    /// Kind of the block that the header begins.
     pub kind: BlockKind,
-    /// Number of the codec of the payload.
+    /// Number of the codec that compressed the block's payload.
     pub codec: u8,
     /// Flags of the block, such as [`SKIPPABLE`](Self::SKIPPABLE).
     pub flags: u16,
-    /// Length of the stored payload.
+    /// Length of the block's stored payload in bytes.
     pub stored: u32,
-    /// Length of the payload after decompression.
+    /// Length of the block's payload in bytes after decompression.
     pub raw: u32,
     /// Sequence number of the block's first tick, counted over all files of the directory.
     pub sequence: u64,
-    /// Checksum of the block.
+    /// Checksum of the block's header and of the checked part of its payload.
     pub crc: u32,
 }
 
 impl BlockHeader {
-    /// Length of a header in bytes.
+    /// Length of a block header in bytes.
     pub const LEN: usize = 28;
-    /// First bytes of a header.
+    /// Magic number: the first bytes of each block header.
     pub const MAGIC: [u8; 4] = *b"PFS1";
-    /// Flag: a reader that does not know the kind may leave the block out.
+    /// Flag of a block: a reader that does not know the kind may leave the block out.
     pub const SKIPPABLE: u16 = 1;
-    /// Position in the flags of the number of `about` blocks before the one that the block belongs to, modulo 256.
+    /// Bit position in a block's flags of the number of `about` blocks before the one that the block belongs to,
+    /// modulo 256.
     pub const ABOUT_SHIFT: u32 = 8;
-    /// Maximum length of a stored payload.
+    /// Maximum length in bytes of a block's stored payload.
     pub const MOST_STORED: u32 = 64 << 20;
-    /// Maximum length of a payload after decompression.
+    /// Maximum length in bytes of a block's payload after decompression.
     pub const MOST_RAW: u32 = 64 << 20;
 
     /// Returns the number of `about` blocks in the file before the one that the block belongs to, modulo 256.
@@ -146,7 +147,7 @@ impl BlockHeader {
         bytes
     }
 
-    /// Reads a header; `None` if the bytes do not begin with one.
+    /// Reads a block header; `None` if the bytes do not begin with one.
     pub(super) fn from_bytes(bytes: &[u8; Self::LEN]) -> Option<Self> {
         let [m0, m1, m2, m3, kind, codec, f0, f1, s0, s1, s2, s3, r0, r1, r2, r3, rest @ ..] = *bytes;
         let [q0, q1, q2, q3, q4, q5, q6, q7, c0, c1, c2, c3] = rest;
@@ -161,7 +162,7 @@ impl BlockHeader {
         })
     }
 
-    /// Returns the checksum of a header and the checked part of its payload.
+    /// Returns the checksum of a block: of its header and the checked part of its payload.
     pub(super) fn checksum(self, checked: &[u8]) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
         let bytes = Self { crc: 0, ..self }.to_bytes();
@@ -171,7 +172,7 @@ impl BlockHeader {
     }
 }
 
-/// Appends a block. Its payload is compressed if that makes it smaller.
+/// Appends a block of a recording to bytes. Its payload is compressed if that makes it smaller.
 ///
 /// # Errors
 /// If the payload is longer than a block can be.
@@ -185,7 +186,7 @@ pub(super) fn put_block(
     put_block_of(out, (kind, 0), sequence, payload, compressor)
 }
 
-/// Appends a block like [`put_block`], with the number of `about` blocks before its own.
+/// Appends a block of a recording like [`put_block`], with the number of `about` blocks before its own.
 pub(super) fn put_block_of(
     out: &mut Vec<u8>,
     (kind, about): (BlockKind, u8),
@@ -204,7 +205,8 @@ pub(super) fn put_block_of(
     )
 }
 
-/// Appends a block with this payload, which is stored as it is. The header's length and checksum are computed.
+/// Appends a block of a recording with this payload, which is stored as it is. The header's length and checksum are
+/// computed.
 pub(super) fn put_stored(out: &mut Vec<u8>, header: BlockHeader, stored: &[u8]) -> io::Result<()> {
     let len = u32::try_from(stored.len()).unwrap_or(u32::MAX);
     if len > BlockHeader::MOST_STORED || header.raw > BlockHeader::MOST_RAW {
@@ -223,7 +225,7 @@ pub(super) fn put_stored(out: &mut Vec<u8>, header: BlockHeader, stored: &[u8]) 
     Ok(())
 }
 
-/// Alignment of blocks in bytes: each block begins at a multiple of this length.
+/// Alignment in bytes of the blocks in a recording's file: each block begins at a multiple of this length.
 pub(super) const ALIGNMENT: usize = 8;
 
 /// Length in bytes of the tail of a segment, which holds the offset and the length of its directory.
@@ -237,7 +239,7 @@ pub(super) fn directory(stored: &[u8]) -> Option<&[u8]> {
     stored.get(stored.len().checked_sub(len)?..)
 }
 
-/// Compressor of payloads, with its buffers.
+/// Compressor of block payloads, with its buffers.
 #[derive(Default)]
 pub(super) struct Compressor {
     buffer: Vec<u8>,
@@ -252,20 +254,20 @@ impl std::fmt::Debug for Compressor {
 }
 
 impl Compressor {
-    /// Creates a compressor of this zstd level.
+    /// Creates a compressor of block payloads with this zstd level.
     #[cfg(feature = "zstd")]
     pub fn new(level: i32) -> Self {
         // Without a compressor payloads are stored as they are.
         Self { zstd: zstd::bulk::Compressor::new(level).ok(), ..Self::default() }
     }
 
-    /// Creates a compressor that compresses nothing: this build has no zstd.
+    /// Creates a compressor of block payloads that compresses nothing: this build has no zstd.
     #[cfg(not(feature = "zstd"))]
     pub fn new(_level: i32) -> Self {
         Self::default()
     }
 
-    /// Returns the payload, compressed if that makes it smaller.
+    /// Returns the payload of a block, compressed if that makes it smaller.
     pub fn compressed<'a>(&'a mut self, payload: &'a [u8]) -> (Codec, &'a [u8]) {
         #[cfg(feature = "zstd")]
         if let Some(zstd) = &mut self.zstd {
@@ -281,15 +283,16 @@ impl Compressor {
 }
 
 thread_local! {
-    /// Decompressor of this thread, kept because creating one takes longer than decompressing most payloads.
+    /// Decompressor of block payloads of this thread, kept because creating one takes longer than decompressing most
+    /// payloads.
     static DECOMPRESSOR: RefCell<Decompressor> = RefCell::default();
 }
 
-/// Length of a payload in bytes above which the decompressor is not kept.
+/// Length in bytes of a block's payload above which the decompressor is not kept.
 const LARGE: usize = 1 << 20;
 
-/// Returns a payload as it was before compression. Memory grows with the actual data, not with the length that the
-/// header carries.
+/// Returns a block's payload as it was before compression. Memory grows with the actual data, not with the length
+/// that the header carries.
 pub(super) fn decompressed(codec: u8, stored: Vec<u8>, raw: u32) -> Result<Vec<u8>, Malformed> {
     let failed = |what: String| Malformed { offset: 0, what };
     let raw = usize::try_from(raw).unwrap_or(usize::MAX);
@@ -316,25 +319,25 @@ pub(super) fn decompressed(codec: u8, stored: Vec<u8>, raw: u32) -> Result<Vec<u
     Ok(payload)
 }
 
-/// Largest window of a zstd frame, as a power of two: 8 MiB.
+/// Largest window of a zstd frame that is decompressed, as a power of two: 8 MiB.
 #[cfg(feature = "zstd")]
 pub(super) const WINDOW_LOG: u32 = 23;
 
-/// Source of bytes that can be read at any offset.
+/// Bytes of a recording's file, which can be read at any offset.
 pub trait ReadAt: Send + Sync {
-    /// Returns the length in bytes. It can grow while a recorder runs.
+    /// Returns the length of the file in bytes. It can grow while a recorder runs.
     ///
     /// # Errors
     /// If it cannot be found.
     fn length(&self) -> io::Result<u64>;
 
-    /// Reads bytes at an offset, possibly fewer than asked, and returns their number.
+    /// Reads bytes of the file at an offset, possibly fewer than requested, and returns their number.
     ///
     /// # Errors
     /// If reading the bytes fails.
     fn read_some_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Reads bytes at an offset until `into` is full or the data ends. Returns the number of bytes read.
+    /// Reads bytes of the file at an offset until `into` is full or the data ends. Returns the number of bytes read.
     ///
     /// # Errors
     /// If reading the bytes fails.

@@ -1,4 +1,4 @@
-//! Limit of the work that the segments of a recording take together.
+//! Limit of the work that reading all segments of a recording may take together.
 
 /// Maximum number of work steps to read through one segment: some seconds, a hundred times the need of a large machine.
 pub(super) const MOST_STEPS: usize = 4_000_000_000;
@@ -9,7 +9,7 @@ pub(super) struct StepBudget {
     left: usize,
     /// Number of work steps that each byte of a segment adds to the budget.
     of_a_byte: usize,
-    /// File and index of the segment that is read; `taken` counts the steps of a player in this segment.
+    /// Index of the file and of its segment that is being read; `taken` counts the steps of a player in this segment.
     segment: Option<(usize, usize)>,
     taken: usize,
 }
@@ -28,12 +28,12 @@ impl StepBudget {
         Self { left, of_a_byte: 0, ..Self::new() }
     }
 
-    /// Returns the number of steps that are left.
+    /// Returns the number of work steps that are left in the budget.
     pub fn left(&self) -> usize {
         self.left
     }
 
-    /// Adds the work steps for a segment of `len` bytes, unless this segment is already being read.
+    /// Adds to the budget the work steps for a segment of `len` bytes, unless this segment is already being read.
     pub fn enter(&mut self, segment: (usize, usize), len: usize) {
         if self.segment.replace(segment) != Some(segment) {
             self.left = self.left.saturating_add(len.saturating_mul(self.of_a_byte));

@@ -1,18 +1,19 @@
-//! Integers and texts inside payloads: LEB128, zigzag for signed integers, texts with their length.
+//! Integers and texts in the payloads of a recording's blocks: LEB128, zigzag for signed integers, texts with their
+//! length.
 
 use perfset_core::Guid;
 
-/// Error for a malformed payload, with the position at which reading failed.
+/// Error for a malformed payload of a recording's block, with the position at which reading failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {offset} of its payload")]
 pub struct Malformed {
-    /// Offset from the beginning of the uncompressed payload.
+    /// Offset of the error from the beginning of the uncompressed payload.
     pub offset: usize,
-    /// Description of the error.
+    /// Description of the error in the payload.
     pub what: String,
 }
 
-/// Appends an unsigned integer.
+/// Appends an unsigned integer to a payload, encoded as LEB128.
 pub(super) fn put_uint(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(low_byte(number) | 0x80);
@@ -26,22 +27,22 @@ fn low_byte(number: u64) -> u8 {
     low
 }
 
-/// Appends a signed integer.
+/// Appends a signed integer to a payload, encoded as zigzag and LEB128.
 pub(super) fn put_int(out: &mut Vec<u8>, number: i64) {
     put_uint(out, zigzag(number));
 }
 
-/// Appends a length or count.
+/// Appends a length or count to a payload, encoded as LEB128.
 pub(super) fn put_len(out: &mut Vec<u8>, len: usize) {
     put_uint(out, u64::try_from(len).unwrap_or(u64::MAX));
 }
 
-/// Appends a text with its length.
+/// Appends a text with its length to a payload.
 pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
     put_bytes(out, text.as_bytes());
 }
 
-/// Appends bytes with their length.
+/// Appends bytes with their length to a payload.
 pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_len(out, bytes.len());
     out.extend_from_slice(bytes);
@@ -52,20 +53,20 @@ pub(super) fn zigzag(number: i64) -> u64 {
     u64::from_ne_bytes(((number << 1) ^ (number >> 63)).to_ne_bytes())
 }
 
-/// Inverse function of [`zigzag`].
+/// Maps unsigned numbers back to signed ones: inverse function of [`zigzag`].
 pub(super) fn unzigzag(number: u64) -> i64 {
     i64::from_ne_bytes(((number >> 1) ^ (number & 1).wrapping_neg()).to_ne_bytes())
 }
 
-/// Maximum length of a text in bytes, far longer than any help text.
+/// Maximum length in bytes of a text in a payload, far longer than any help text.
 const LONGEST_TEXT: usize = 64 << 10;
 
-/// Number of bytes that are examined together, as one word.
+/// Number of bytes of a payload that are examined together, as one word.
 const WORD: usize = 8;
-/// Bit 7 of each byte of a word.
+/// Mask of bit 7 of each byte of a word, which is set if an integer goes on.
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
-/// Cursor over the bytes of a payload.
+/// Cursor over the bytes of a block's payload.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PayloadCursor<'a> {
     bytes: &'a [u8],
@@ -77,7 +78,7 @@ impl<'a> PayloadCursor<'a> {
         Self { bytes, offset: 0 }
     }
 
-    /// Returns an error for the current position.
+    /// Returns an error for the cursor's current position in the payload.
     pub fn error(&self, what: impl Into<String>) -> Malformed {
         Malformed { offset: self.offset, what: what.into() }
     }
@@ -86,12 +87,12 @@ impl<'a> PayloadCursor<'a> {
         self.bytes.is_empty()
     }
 
-    /// Returns the number of bytes left.
+    /// Returns the number of bytes left to read in the payload.
     pub fn left(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Checks that all bytes of the payload were read.
+    /// Checks that the cursor has read all bytes of the payload.
     pub fn end(&self) -> Result<(), Malformed> {
         if self.is_at_end() { Ok(()) } else { Err(self.error(format!("{} bytes too many", self.left()))) }
     }
@@ -123,7 +124,7 @@ impl<'a> PayloadCursor<'a> {
         self.long_uint(what)
     }
 
-    /// Reads an integer of several bytes, with up to 8 bytes at once.
+    /// Reads a LEB128 integer of several bytes from a payload, up to 8 bytes at once.
     #[inline]
     fn long_uint(&mut self, what: &str) -> Result<u64, Malformed> {
         let Some((word, _)) = self.bytes.split_first_chunk::<WORD>() else { return self.uint_by_bytes(what) };
@@ -161,7 +162,7 @@ impl<'a> PayloadCursor<'a> {
         Err(self.error(format!("{what} of more than 64 bits")))
     }
 
-    /// Skips integers without decoding their values.
+    /// Skips integers of a payload without decoding their values.
     #[inline]
     pub fn skip_uints(&mut self, count: usize, what: &str) -> Result<(), Malformed> {
         let (mut left, mut rest) = (count, self.bytes);
@@ -189,7 +190,7 @@ impl<'a> PayloadCursor<'a> {
         Ok(())
     }
 
-    /// Reads signed integers, and returns their sum modulo 2^64.
+    /// Reads signed integers of a payload, and returns their sum modulo 2^64.
     pub fn sum_of_ints(&mut self, count: usize, what: &str) -> Result<u64, Malformed> {
         let (mut from, mut sum) = (*self, 0_u64);
         for _ in 0..count {
@@ -199,8 +200,8 @@ impl<'a> PayloadCursor<'a> {
         Ok(sum)
     }
 
-    /// Reads names, each stored as its length and one integer per unit, and returns the indexes of the names equal to
-    /// `wanted`.
+    /// Reads names from a payload, each stored as its length and one integer per unit, and returns the indexes of the
+    /// names equal to `wanted`.
     pub fn find_names(&mut self, count: usize, wanted: &[u8]) -> Result<Vec<usize>, Malformed> {
         let (mut from, mut found) = (*self, Vec::new());
         for number in 0..count {
@@ -231,7 +232,8 @@ impl<'a> PayloadCursor<'a> {
         T::try_from(number).map_err(|_| self.error(format!("{what} {number} is too large")))
     }
 
-    /// Reads a count of things of at least `least` bytes each; a count for which too few bytes are left is an error.
+    /// Reads a count of encoded items of at least `least` bytes each; a count for which too few bytes are left is an
+    /// error.
     pub fn count(&mut self, least: usize, what: &str) -> Result<usize, Malformed> {
         let count: usize = self.small(what)?;
         if count.checked_mul(least).is_none_or(|bytes| bytes > self.left()) {
@@ -253,7 +255,8 @@ impl<'a> PayloadCursor<'a> {
         self.take(len, what)
     }
 
-    /// Reads a length, and returns a cursor over that number of bytes. Its errors have offsets in the whole payload.
+    /// Reads a length from a payload, and returns a cursor over that number of bytes. Its errors have offsets in the
+    /// whole payload.
     pub fn nested(&mut self, what: &str) -> Result<Self, Malformed> {
         let len = self.count(1, what)?;
         let offset = self.offset;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::block::ReadAt;
 
-/// Opens a file of a directory to read it. A link is refused: it may lead anywhere.
+/// Opens a file of a recording's directory to read it. A link is refused: it may lead anywhere.
 pub(super) fn open_file(path: &Path) -> io::Result<File> {
     let metadata = fs::symlink_metadata(path)?;
     if metadata.is_symlink() {
@@ -19,7 +19,8 @@ pub(super) fn open_file(path: &Path) -> io::Result<File> {
     open_checked(path, &metadata)
 }
 
-/// Opens a file that the user named. A pipe or device is refused, because opening it can wait for ever.
+/// Opens a file of a recording that the user named. A pipe or device is refused, because opening it can wait for
+/// ever.
 pub(super) fn open_named(path: &Path) -> io::Result<File> {
     open_checked(path, &fs::metadata(path)?)
 }
@@ -33,8 +34,8 @@ fn open_checked(path: &Path, metadata: &Metadata) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(refuse()) }
 }
 
-/// File that can be closed, and is then opened for each read: a recording of weeks has more files than a process can
-/// open.
+/// File of a recording that can be closed, and is then opened for each read: a recording of weeks has more files than
+/// a process can open.
 #[derive(Debug)]
 pub(super) struct ClosableFile {
     path: PathBuf,
@@ -46,7 +47,7 @@ impl ClosableFile {
         Self { path: path.to_owned(), file: Mutex::new(Some(Arc::new(file))) }
     }
 
-    /// Closes the file; each later read opens it only for the time of the read.
+    /// Closes the recording's file; each later read opens it only for the time of the read.
     pub fn close(&self) {
         self.file.lock().unwrap_or_else(PoisonError::into_inner).take();
     }

@@ -24,12 +24,12 @@ use super::walk::{Block, BlockWalker};
 use super::writer::create_private;
 use crate::damage::{Damage, Damages};
 
-/// Ending of the name of a file that was finished.
+/// Name ending of a recording's file that was finished.
 const FINISHED: &str = "perfset";
 /// File name ending of a journal: a file that is being written, or that was not sealed.
 const JOURNAL: &str = "journal";
 
-/// Creates a directory for its owner alone, if it is missing.
+/// Creates a recording's directory for its owner alone, if it is missing.
 pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -38,7 +38,8 @@ pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Creates the journal whose first tick has the number `sequence`. Names are for people, and no reader trusts them.
+/// Creates a journal of a recording whose first tick has the number `sequence`. Names are for people, and no reader
+/// trusts them.
 pub(super) fn create_journal(
     folder: &Path,
     clocks: &ClockReading,
@@ -60,7 +61,7 @@ pub(super) fn create_journal(
     Ok((create_private(&path)?, path))
 }
 
-/// Writes a file without ticks, which gets its final name only when it is complete.
+/// Writes a recording's file without ticks, which gets its final name only when it is complete.
 pub(super) fn write_finished(
     folder: &Path,
     clocks: &ClockReading,
@@ -85,7 +86,7 @@ pub(super) fn write_finished(
     written
 }
 
-/// Returns the number of a file's first tick, from its first block.
+/// Returns the number of the first tick in a recording's file, from its first block.
 pub(super) fn first_sequence(path: &Path) -> Option<u64> {
     let file = open_file(path).ok()?;
     let mut bytes = [0; BlockHeader::LEN];
@@ -98,7 +99,7 @@ fn time_of(clocks: &ClockReading) -> String {
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
 }
 
-/// Returns the number of the next tick of a directory: one more than the number of its last tick.
+/// Returns the number of the next tick of a recording's directory: one more than the number of its last tick.
 pub(super) fn next_sequence(folder: &Path) -> io::Result<u64> {
     // A file that cannot be read has no ticks that a new one could repeat.
     let firsts = paths(folder)?.into_iter().filter_map(|path| Some((first_sequence(&path)?, path)));
@@ -115,7 +116,7 @@ pub(super) fn next_sequence(folder: &Path) -> io::Result<u64> {
     Ok(next)
 }
 
-/// Returns `true` if a file begins with a block, or ends within the magic number of its first block.
+/// Returns `true` if a recording's file begins with a block, or ends within the magic number of its first block.
 fn has_begin_of_block(source: &dyn ReadAt) -> io::Result<bool> {
     let mut magic = BlockHeader::MAGIC.map(|_| 0);
     let len = source.read_at_most(&mut magic, 0)?;
@@ -141,14 +142,14 @@ pub(super) fn paths(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Maximum number of ticks in a file: three weeks with one tick per second. In a segment, a tick can take less than a
-/// byte.
+/// Maximum number of ticks in a recording's file: three weeks with one tick per second. In a segment, a tick can take
+/// less than a byte.
 const MOST_TICKS: usize = 2_000_000;
 
-/// Maximum number of bytes of the definitions, marks and gaps of a file.
+/// Maximum number of bytes of the table definitions, annotations and gaps of a recording's file.
 const MOST_TEXTS: u64 = 64 << 20;
 
-/// Columns that a reader wants, selected by table number and column number.
+/// Function that selects the columns of tables that a reader wants, selected by table number and column number.
 pub(super) type WantedColumns<'a> = &'a dyn Fn(usize, usize) -> bool;
 
 /// Parts of a tick's contents that a reader wants; other parts may be left out, or have other values.
@@ -156,11 +157,11 @@ pub(super) type WantedColumns<'a> = &'a dyn Fn(usize, usize) -> bool;
 pub(super) struct WantedContents<'a> {
     pub tables: WantedTables<'a>,
     pub columns: WantedColumns<'a>,
-    /// Rows that are wanted; `None` = all.
+    /// Function that selects the wanted rows by their instances; `None` = all.
     pub rows: Option<&'a dyn Fn(&RowIdentity) -> bool>,
     /// Index of the last tick that is expected to be requested.
     pub last: usize,
-    /// Maximum number of work steps to read through a segment.
+    /// Maximum number of work steps to read through a segment of the recording.
     pub steps: usize,
 }
 
@@ -191,7 +192,7 @@ impl ReachedTick {
     }
 }
 
-/// File of a recording, with the contents of its blocks.
+/// Opened file of a recording, with the contents of its blocks.
 pub(super) struct RecordingFile {
     pub path: PathBuf,
     source: Arc<dyn ReadAt>,
@@ -205,14 +206,15 @@ pub(super) struct RecordingFile {
     segments: Vec<Arc<StoredSegment>>,
     pub annotations: Vec<Annotation>,
     pub missed: Vec<MissedTicks>,
-    /// Offset of each block with notes, and the number of its tick. The notes are read when they are requested.
+    /// Offset of each block with notes about instances, and the number of its tick. The notes are read when they are
+    /// requested.
     notes: Vec<(u64, u64)>,
     pub damages: Damages,
-    /// Number of bytes that further definitions, marks and gaps may take.
+    /// Number of bytes that further table definitions, annotations and gaps of the file may take.
     room: u64,
-    /// Number of bytes after the last whole block.
+    /// Number of bytes of the file after its last whole block.
     pub torn: u64,
-    /// `true` if the writer finished the file.
+    /// `true` if the recorder finished the file.
     pub is_finished: bool,
 }
 
@@ -222,11 +224,11 @@ impl std::fmt::Debug for RecordingFile {
     }
 }
 
-/// Reason that a file is not read.
+/// Reason for which a file of a recording is not read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordingError {
-    /// The file or directory cannot be read.
+    /// The file or directory of the recording cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The file does not begin as a recording does.
@@ -235,30 +237,30 @@ pub enum RecordingError {
     /// The file ends within its first block: a recorder is about to write that block, or was ended while it wrote it.
     #[error("no recording yet: the file ends in its first block")]
     NotBegun,
-    /// The file is of a later version.
+    /// The file has a block that only a later version of perfset can read.
     #[error(
         "written by {writer}, which is later than this program: block {kind} at byte {offset} is unknown"
     )]
     LaterVersion {
         /// Name and version of the program that wrote the file.
         writer: String,
-        /// Number of the block's kind.
+        /// Number of the kind of the block that cannot be read.
         kind: u8,
-        /// Offset of the block.
+        /// Offset in the file of the block that cannot be read.
         offset: u64,
     },
-    /// The directory has no recording.
+    /// The directory has no file of a recording.
     #[error("no recording: no file of the directory ends in .perfset or .journal")]
     Empty,
 }
 
 impl RecordingFile {
-    /// Reads all blocks of a file, except for the values in its ticks.
+    /// Reads all blocks of a recording's file, except for the values in its ticks.
     pub fn read(path: PathBuf, source: Arc<dyn ReadAt>) -> Result<Self, RecordingError> {
         Self::read_one_of(path, source, &mut OpeningMemory::default())
     }
 
-    /// Reads a file of a directory as [`RecordingFile::read`] does.
+    /// Reads a file of a recording's directory as [`RecordingFile::read`] does.
     pub fn read_one_of(
         path: PathBuf,
         source: Arc<dyn ReadAt>,
@@ -332,12 +334,13 @@ impl RecordingFile {
         Ok(file)
     }
 
-    /// Returns all ticks of the file; the first call reads those of segments.
+    /// Returns all ticks of the recording's file; the first call reads the directories of segments.
     pub fn ticks(&self) -> &[TickPlace] {
         self.ticks.all(&self.segments)
     }
 
-    /// Returns the times of the ticks whose number is at least `next`. The ticks of segments do not stay in memory.
+    /// Returns the times of the file's ticks whose number is at least `next`. The ticks of segments do not stay in
+    /// memory.
     pub fn times(&self, next: u64) -> Vec<i64> {
         let is_new = self.ticks.first().is_none_or(|first| first.sequence >= next);
         match self.ticks.spans() {
@@ -349,7 +352,7 @@ impl RecordingFile {
         }
     }
 
-    /// Returns the facts about the ticks that are known without reading the segments.
+    /// Returns the list of the file's ticks as far as it is known without reading the segments.
     pub fn known_ticks(&self) -> &FileTicks {
         &self.ticks
     }
@@ -359,22 +362,22 @@ impl RecordingFile {
         self.segments.iter().filter_map(|segment| segment.directory_damage())
     }
 
-    /// Reads the directories of all segments. Returns `true` if none is damaged.
+    /// Reads the directories of all segments of the file. Returns `true` if none is damaged.
     pub fn check_directories(&self) -> bool {
         self.segments.iter().all(|segment| segment.directory().is_ok())
     }
 
-    /// Returns the contents of the last `about` block that is not damaged.
+    /// Returns the contents of the file's last `about` block that is not damaged.
     pub fn about(&self) -> Option<&RecordingAbout> {
         self.abouts.iter().rev().flatten().next()
     }
 
-    /// Returns the facts about the machine and the recorder of a tick, if they are known.
+    /// Returns the facts about the machine and the recorder that a tick is from, if they are known.
     pub fn about_of(&self, tick: &TickPlace) -> Option<&RecordingAbout> {
         self.abouts.get(tick.about).and_then(Option::as_ref)
     }
 
-    /// Returns the number of `about` blocks.
+    /// Returns the number of `about` blocks in the file.
     pub fn abouts(&self) -> usize {
         self.abouts.len()
     }
@@ -384,7 +387,7 @@ impl RecordingFile {
         RecordingAbout::read(&block.into_payload()?)
     }
 
-    /// Counts the bytes of a block whose contents stay in memory.
+    /// Counts the bytes of a block whose contents stay in memory against the file's limit.
     fn reserve(&mut self, block: &Block) -> Result<(), Malformed> {
         let left = self.room.checked_sub(u64::from(block.header.raw).saturating_add(64));
         let what = || Malformed { offset: 0, what: "too many definitions or marks".to_owned() };
@@ -392,7 +395,7 @@ impl RecordingFile {
         Ok(())
     }
 
-    /// Stores the definition of a table; a second, different definition is an error and removes both.
+    /// Stores the definition of a table of the file; a second, different definition is an error and removes both.
     fn define(&mut self, number: usize, table: Arc<TableDefinition>) -> Result<(), Malformed> {
         if self.tables.len() <= number {
             self.tables.resize_with(number.saturating_add(1), || None);
@@ -409,7 +412,7 @@ impl RecordingFile {
         Ok(())
     }
 
-    /// Stores the contents of a block.
+    /// Stores the contents of a block of the recording's file.
     fn take(
         &mut self,
         block: Block,
@@ -502,8 +505,8 @@ impl RecordingFile {
         !self.segments.is_empty()
     }
 
-    /// Reads the contents of a tick. `reached` is an earlier tick of this file that was read for the same contents, or
-    /// none. Returns damage that was found, which costs parts of the contents.
+    /// Reads the contents of a tick. `reached` is an earlier tick of this file that was read for the same contents,
+    /// or none. Returns damage that was found, which costs parts of the contents.
     pub fn reach(
         &self,
         tick: usize,
@@ -597,7 +600,7 @@ impl RecordingFile {
         Ok(())
     }
 
-    /// Returns the offset in the file of the block that has a tick.
+    /// Returns the offset in the file of the block that contains a tick.
     pub fn offset_of(&self, tick: usize) -> u64 {
         match self.ticks().get(tick).map(|tick| tick.place) {
             Some(TickLocation::Block { offset, .. }) => offset,
@@ -608,17 +611,17 @@ impl RecordingFile {
         }
     }
 
-    /// Returns `true` if a table is defined.
+    /// Returns `true` if the file defines a table with this number.
     pub fn has_table(&self, number: usize) -> bool {
         self.tables.get(number).is_some_and(Option::is_some)
     }
 
-    /// Returns a segment by its index.
+    /// Returns a segment of the file by its index.
     pub fn segment(&self, number: usize) -> Option<&StoredSegment> {
         self.segments.get(number).map(|segment| &**segment)
     }
 
-    /// Returns the index of the segment that has a tick; `None` if the tick is a block.
+    /// Returns the index of the segment that contains a tick; `None` if the tick is a block.
     pub fn segment_number_of(&self, tick: usize) -> Option<usize> {
         match self.ticks().get(tick)?.place {
             TickLocation::Block { .. } => None,
@@ -626,7 +629,7 @@ impl RecordingFile {
         }
     }
 
-    /// Returns the segment that has a tick, with the index of the tick in it; `None` if the tick is a block.
+    /// Returns the segment that contains a tick, with the index of the tick in it; `None` if the tick is a block.
     pub fn segment_of(&self, tick: usize) -> Option<(&Arc<StoredSegment>, usize)> {
         match self.ticks().get(tick)?.place {
             TickLocation::Block { .. } => None,
@@ -647,7 +650,7 @@ impl RecordingFile {
         matches!(self.ticks().get(tick), Some(TickPlace { place: TickLocation::Block { key, .. }, .. }) if *key == tick)
     }
 
-    /// Reads all notes, by counterset, in their order.
+    /// Reads all notes about instances in the file, by counterset, in their order.
     pub fn all_notes(&self) -> BTreeMap<Guid, Vec<InstanceNote>> {
         let mut all: BTreeMap<Guid, Vec<InstanceNote>> = BTreeMap::new();
         let mut room = usize::try_from(MOST_TEXTS).unwrap_or(usize::MAX);
@@ -662,9 +665,9 @@ impl RecordingFile {
         all
     }
 
-    /// Reads the notes of one block, counted from the last one, with their counterset; `None` if there is no such
-    /// block. Damaged notes are left out. An instance without a birth can be another one later, so its notes from after
-    /// the tick `last` are left out too.
+    /// Reads the notes about instances in one block of the file, counted from the last one, with their counterset;
+    /// `None` if there is no such block. Damaged notes are left out. An instance without a birth can be another one
+    /// later, so its notes from after the tick `last` are left out too.
     pub fn notes(&self, from_end: usize, last: u64) -> Option<Vec<(Guid, InstanceNote)>> {
         let (offset, sequence) = *self.notes.iter().rev().nth(from_end)?;
         let read = || {
@@ -681,7 +684,7 @@ impl RecordingFile {
         Some(notes.map(|note| (counterset, note)).collect())
     }
 
-    /// Reads the payload of a tick with this index, which must have a block of its own.
+    /// Reads the payload of the tick with this index in the file, which must have a block of its own.
     pub fn payload(&self, tick: usize) -> Result<Vec<u8>, RecordingError> {
         let failed = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
         let Some(TickPlace { sequence, place: TickLocation::Block { offset, .. }, .. }) =

@@ -1,49 +1,49 @@
-//! Lock of a directory: it has one recorder at a time.
+//! Lock of a recording's directory: it has one recorder at a time.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Lock of a directory, held until it is dropped or the process ends, however it ends.
+/// Lock of a recording's directory, held until it is dropped or the process ends, however it ends.
 #[derive(Debug)]
 pub struct FolderLock {
     _file: File,
 }
 
-/// Reason that a directory is not locked.
+/// Reason for which a recorder could not lock its directory.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockError {
     /// The directory is locked by another recorder.
     #[error("{} is recorded into by another recorder: {owner}", folder.display())]
     Held {
-        /// Directory of the lock.
+        /// Directory of the recording that is locked.
         folder: PathBuf,
         /// Description that the other recorder wrote about itself.
         owner: String,
     },
-    /// The lock cannot be created.
+    /// The lock file of the directory cannot be created or locked.
     #[error("cannot lock {}", folder.display())]
     Io {
-        /// Directory of the lock.
+        /// Directory of the recording that could not be locked.
         folder: PathBuf,
-        /// Reason for the failure.
+        /// Error of the system that prevented the lock.
         #[source]
         error: io::Error,
     },
 }
 
-/// Name of the lock's file.
+/// Name of the lock file in a recording's directory.
 const NAME: &str = "lock";
-/// Maximum number of bytes that are read of a recorder's description.
+/// Maximum number of bytes that are read of a recorder's description in the lock file.
 const LONGEST: u64 = 500;
-/// Number of further attempts to take a lock; `PAUSE` is the time before each attempt.
+/// Number of further attempts to lock the lock file; `PAUSE` is the time before each attempt.
 const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(50);
 
 impl FolderLock {
-    /// Locks a directory, and writes the description `owner` into the lock file for others to read.
+    /// Locks a recording's directory, and writes the description `owner` into the lock file for others to read.
     ///
     /// # Errors
     /// If another recorder has the directory, or the file cannot be created.
@@ -89,14 +89,14 @@ impl FolderLock {
         Ok(try_lock(&path)?.is_none())
     }
 
-    /// Returns the path of the lock file of a directory.
+    /// Returns the path of the lock file in a recording's directory.
     #[must_use]
     pub fn path(folder: &Path) -> PathBuf {
         folder.join(NAME)
     }
 }
 
-/// Opens a file, and neither follows a link nor waits for the other end of a pipe.
+/// Opens the lock file, and neither follows a link nor waits for the other end of a pipe.
 fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     #[cfg(unix)]
     {
@@ -114,7 +114,7 @@ fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     }
 }
 
-/// Opens and locks a file; `None` if another process has locked it.
+/// Opens and locks the lock file; `None` if another process has locked it.
 #[cfg(unix)]
 fn try_lock(path: &Path) -> io::Result<Option<File>> {
     use rustix::fs::{FlockOperation, flock};
@@ -127,7 +127,7 @@ fn try_lock(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Opens a file so that no other process can write it; `None` if another process has it open.
+/// Opens the lock file so that no other process can write it; `None` if another process has it open.
 #[cfg(windows)]
 fn try_lock(path: &Path) -> io::Result<Option<File>> {
     use std::os::windows::fs::OpenOptionsExt;

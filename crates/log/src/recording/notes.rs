@@ -11,10 +11,10 @@ use super::bytes::{Malformed, PayloadCursor, put_len, put_text};
 use super::table::RowIdentity;
 use super::tick::{ROW_KEY, put_row_key, row_key};
 
-/// Maximum number of characters of a fact; the rest of a longer fact is not stored.
+/// Maximum number of characters of a fact about an instance; the rest of a longer fact is not stored.
 const LONGEST: usize = 1_000;
 
-/// Length of a block of notes in bytes from which further notes are put into another block.
+/// Length in bytes of a block of notes from which the next notes are put into another block.
 const BLOCK: usize = 1 << 20;
 
 /// Maximum number of bytes of the notes in a block: [`BLOCK`], and room for one more instance.
@@ -23,7 +23,7 @@ pub(super) const MOST_BYTES: u32 = 2 << 20;
 /// Known facts about an instance: kinds and texts.
 pub(super) type KnownFacts = Vec<(FactKind, String)>;
 
-/// Instance with its facts.
+/// Note of a recording: an instance with the facts known about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct InstanceNote {
     pub instance: RowIdentity,
@@ -47,7 +47,7 @@ pub(super) struct RecorderNotes {
 }
 
 impl RecorderNotes {
-    /// Reads the facts about at most `most` instances that have no note yet.
+    /// Reads facts about at most `most` instances for which the recorder has no note yet.
     pub fn add_new<'r>(
         &mut self,
         counterset: Guid,
@@ -89,7 +89,7 @@ impl RecorderNotes {
         self.pending.sort_unstable();
     }
 
-    /// Forgets instances that have ended. Notes of the others stay in the file that is written.
+    /// Forgets the notes about instances that have ended. Notes of the others stay in the file that is written.
     pub fn forget(&mut self, is_there: impl Fn(&Guid) -> HashSet<RowIdentity>) {
         for (counterset, known) in &mut self.known {
             let there = is_there(counterset);
@@ -97,7 +97,7 @@ impl RecorderNotes {
         }
     }
 
-    /// Appends blocks of the notes that are not in the file yet.
+    /// Appends blocks of the recorder's notes that are not in the file yet.
     pub fn put(&self, out: &mut Vec<u8>, sequence: u64, compressor: &mut Compressor) -> io::Result<()> {
         let mut by_set: BTreeMap<Guid, Vec<InstanceNote>> = BTreeMap::new();
         for (counterset, row) in &self.pending {
@@ -117,7 +117,8 @@ impl RecorderNotes {
     }
 }
 
-/// Appends blocks with the notes of a counterset; each block has the number of a tick and of an `about` block.
+/// Appends blocks with the notes about instances of a counterset; each block has the number of a tick and of an
+/// `about` block.
 pub(super) fn put_notes(
     out: &mut Vec<u8>,
     (sequence, about): (u64, u8),
@@ -150,7 +151,8 @@ pub(super) fn put_notes(
     Ok(())
 }
 
-/// Reads the notes of a block, and the counterset of their instances. Facts of unknown kinds are left out.
+/// Reads the notes about instances in a block, and the counterset of their instances. Facts of unknown kinds are left
+/// out.
 pub(super) fn notes(payload: &[u8]) -> Result<(Guid, Vec<InstanceNote>), Malformed> {
     let mut from = PayloadCursor::new(payload);
     let counterset = from.guid("counterset of notes")?;
@@ -176,7 +178,7 @@ pub(super) fn notes(payload: &[u8]) -> Result<(Guid, Vec<InstanceNote>), Malform
 /// Notes of a recording, read block by block on request, from the newest block back to the oldest.
 #[derive(Debug, Default)]
 pub(super) struct NotesIndex {
-    /// File and index of the last tick whose notes count, once it has been searched for.
+    /// Indexes of file and tick of the last tick whose notes count, once it has been searched for.
     pub last: Option<Option<(usize, usize)>>,
     /// Number of files left to read, and number of blocks already read of the last of them; `None` before the first
     /// read.
@@ -187,7 +189,7 @@ pub(super) struct NotesIndex {
 }
 
 impl NotesIndex {
-    /// Maximum number of bytes of notes that are kept; older notes are not read.
+    /// Maximum number of bytes of a recording's notes that are kept in memory; older notes are not read.
     const MOST: usize = 64 << 20;
 
     /// Returns the newest facts about an instance. `files` is the number of files that may have some. `read` reads a
@@ -236,7 +238,7 @@ mod tests {
         RowIdentity { name: Utf16::from(name), id, birth: 7, owner: Some((1, 2)) }
     }
 
-    /// Returns the notes that these blocks contain.
+    /// Returns the notes about instances that these blocks of a recording contain.
     fn read(blocks: &[u8]) -> Vec<(Guid, InstanceNote)> {
         let mut walker = BlockWalker::new(blocks.to_vec()).unwrap();
         let mut all = Vec::new();

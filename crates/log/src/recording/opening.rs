@@ -1,4 +1,4 @@
-//! Definitions of tables and memory that the files of a directory share while they are opened.
+//! Definitions of tables and memory that the files of a recording's directory share while they are opened.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::bytes::Malformed;
 use super::registration::{TableDefinition, definition};
 use super::walk::{Block, ReadWindow};
 
-/// Memory that is reused for each file of a directory while the files are opened.
+/// Memory that is reused for each file of a recording's directory while the files are opened.
 #[derive(Debug, Default)]
 pub(super) struct OpeningMemory {
     pub definitions: KnownDefinitions,
@@ -15,11 +15,11 @@ pub(super) struct OpeningMemory {
 }
 
 impl OpeningMemory {
-    /// Number of bytes that are read at once: mostly enough for the small blocks at the beginning of a file, or for the
-    /// directory of a segment at its end.
+    /// Number of bytes of a recording's file that are read at once. They are mostly enough for the small blocks at
+    /// the beginning of a file, or for the directory of a segment at its end.
     const WINDOW: usize = 16 << 10;
 
-    /// Creates the memory for files of a directory.
+    /// Creates the memory for opening the files of a recording's directory.
     pub fn of_folder() -> Self {
         Self { window: ReadWindow::new(Self::WINDOW), ..Self::default() }
     }
@@ -35,7 +35,7 @@ impl OpeningMemory {
 /// once.
 #[derive(Debug, Default)]
 pub(super) struct KnownDefinitions {
-    /// Definitions by checksum, codec and raw length.
+    /// Table definitions by the checksum, codec and raw length of their blocks.
     known: HashMap<(u32, u8, u32), KnownDefinition>,
     bytes: usize,
 }
@@ -48,10 +48,10 @@ struct KnownDefinition {
 }
 
 impl KnownDefinitions {
-    /// Maximum number of stored bytes of definitions that are kept.
+    /// Maximum number of stored bytes of table definitions that are kept.
     const MOST: usize = 4 << 20;
 
-    /// Returns the number and the definition of a table.
+    /// Returns the number and the definition of the table that a block defines.
     pub fn definition(&mut self, block: Block) -> Result<(usize, Arc<TableDefinition>), Malformed> {
         let form = (crc32fast::hash(block.stored()), block.header.codec, block.header.raw);
         let known = self.known.get(&form).filter(|known| known.stored == block.stored());

@@ -43,13 +43,13 @@ impl PartOptions {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordingPart {
-    /// Number of ticks in the file.
+    /// Number of ticks in the file that the part was written to.
     pub ticks: u64,
-    /// Times of the first and the last tick, in 100 ns since 1601 UTC.
+    /// Times of the first and the last tick of the part, in 100 ns since 1601 UTC.
     pub span: Option<(i64, i64)>,
     /// Length of the part in bytes.
     pub bytes: u64,
-    /// Damage of the files that the ticks are from, with their paths.
+    /// Damage of the recording's files that the ticks are from, with the paths of these files.
     pub damages: Vec<(PathBuf, Damages)>,
 }
 
@@ -92,9 +92,9 @@ struct TickGroup {
 }
 
 impl TickGroup {
-    /// Returns `true` if a tick belongs to the group.
+    /// Returns `true` if a tick can be added to the group that becomes one segment.
     fn goes_on(&self, files: &RecordingFiles, (file, tick): (usize, usize)) -> bool {
-        /// Number of ticks in a group from which the next whole tick begins another segment.
+        /// Number of ticks in a segment's group from which the next whole tick begins another segment.
         const FEW: usize = 150;
         let (Some(last), Some(of)) = (self.ticks.last(), files.files.get(file)) else { return true };
         let about = |tick: usize| of.ticks().get(tick).map(|tick| tick.about);
@@ -112,7 +112,7 @@ impl TickGroup {
     }
 }
 
-/// Reason that some ticks do not become a segment.
+/// Reason for which some ticks of a recording do not become a segment.
 enum NoSegment {
     /// Tick that cannot be read, and the reason.
     Damaged(usize, RecordingError),
@@ -126,7 +126,7 @@ impl From<Malformed> for NoSegment {
     }
 }
 
-/// Table of the source file, and the number that it has in the part.
+/// Table of a source file of the recording, and the number that it has in the written part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct PartTable {
     number: usize,
@@ -134,28 +134,28 @@ struct PartTable {
     columns: usize,
 }
 
-/// Writer of a part.
+/// Writer of a part of a recording.
 struct PartWriter<'a> {
     files: &'a RecordingFiles,
     window: Window,
     options: PartOptions,
-    /// Hash of the written facts of each instance, by the hash of the instance.
+    /// Hash of the facts written to the part about each instance, by the hash of the instance.
     noted: HashMap<u64, u64>,
-    /// Ticks of the source file that are written.
+    /// Indexes of the ticks in the source file that were written to the part.
     written: Vec<usize>,
     out: &'a mut dyn Write,
     compressor: Compressor,
-    /// Blocks that are not written yet.
+    /// Bytes of the part's blocks that are not written yet.
     blocks: Vec<u8>,
     /// Contents of the last written `about` block, and the number of `about` blocks before it, modulo 256.
     about: Option<(RecordingAbout, u8)>,
-    /// Tables of the part, by number.
+    /// Definitions of the tables of the written part, by number.
     defined: Vec<Option<TableDefinition>>,
     /// Index of the source file whose tables are in `tables`.
     file: Option<usize>,
     tables: Vec<PartTable>,
     used: HashSet<usize>,
-    /// Number of the tick after the last written one.
+    /// Number that the next tick of the written part gets.
     next: u64,
     done: RecordingPart,
 }
@@ -181,7 +181,7 @@ impl<'a> PartWriter<'a> {
         }
     }
 
-    /// Writes the ticks of a group as one segment, or as several if one would be too large.
+    /// Writes the ticks of a group to the part as one segment, or as several if one would be too large.
     fn put_group(&mut self, group: &TickGroup) -> Result<(), RecordingError> {
         let Some(file) = self.files.files.get(group.file) else { return Ok(()) };
         let Some(first) = group.ticks.first() else { return Ok(()) };
@@ -223,7 +223,8 @@ impl<'a> PartWriter<'a> {
         Ok(())
     }
 
-    /// Returns `true` if these are all ticks of a segment, and its tables have the same numbers in the part.
+    /// Returns `true` if a segment can be copied: these are all its ticks, and its tables have the same numbers in
+    /// the part.
     fn can_copy(&self, segment: &StoredSegment, ticks: &[usize]) -> bool {
         let has_number = |number: usize| {
             self.tables.iter().any(|table| table.number == number && table.of_source == number)
@@ -231,7 +232,8 @@ impl<'a> PartWriter<'a> {
         segment.ticks().len() == ticks.len() && segment.tables().all(|(number, _)| has_number(number))
     }
 
-    /// Writes an `about` block before the ticks of another recorder; the first call also writes annotations and gaps.
+    /// Writes an `about` block to the part before the ticks of another recorder; the first call also writes
+    /// annotations and gaps.
     fn begin(&mut self, file: &RecordingFile, tick: usize) -> Result<(), RecordingError> {
         let Some(tick) = file.ticks().get(tick) else { return Ok(()) };
         let about = file.about_of(tick).cloned().unwrap_or_else(|| {
@@ -277,7 +279,7 @@ impl<'a> PartWriter<'a> {
         Ok(())
     }
 
-    /// Gives the tables of a source file numbers in the part, and defines those that are new.
+    /// Gives the tables of a source file numbers in the written part, and defines those that are new.
     fn define_tables(&mut self, place: usize, file: &RecordingFile) -> Result<(), RecordingError> {
         if self.file == Some(place) {
             return Ok(());
@@ -366,7 +368,8 @@ impl<'a> PartWriter<'a> {
         Ok(())
     }
 
-    /// Defines a table under the number `wanted`, or under a new number if that one is taken. Returns the number.
+    /// Defines a table of the written part under the number `wanted`, or under a new number if that one is taken.
+    /// Returns the number.
     fn define(
         &mut self,
         wanted: usize,
@@ -391,7 +394,7 @@ impl<'a> PartWriter<'a> {
         Ok(number)
     }
 
-    /// Encodes ticks as a segment, table by table, so that only one table is in memory at a time.
+    /// Encodes ticks of a source file as a segment, table by table, so that only one table is in memory at a time.
     fn encoded(&self, place: usize, file: &RecordingFile, ticks: &[usize]) -> Result<Vec<u8>, NoSegment> {
         let mut writer = SegmentWriter::new();
         let first = ticks.first().map_or(0, |first| file.whole_tick_of(*first).unwrap_or(*first));
@@ -408,7 +411,7 @@ impl<'a> PartWriter<'a> {
         Ok(writer.finish()?)
     }
 
-    /// Adds ticks to a segment, each with the contents of one table.
+    /// Adds ticks of a source file to a segment, each with the contents of one table.
     fn add_ticks(
         &self,
         (place, file): (usize, &RecordingFile),
@@ -518,7 +521,7 @@ impl<'a> PartWriter<'a> {
     }
 }
 
-/// Returns the instances of some countersets in some ticks of a file.
+/// Returns the instances that some countersets have in some ticks of a recording's file.
 fn instances_in(
     file: &RecordingFile,
     ticks: &[usize],

@@ -1,4 +1,5 @@
-//! Parts of a recording, one at a time. For the fuzz targets alone: no other program may use them.
+//! Access to single parts of a recording's format, one at a time. For the fuzz targets alone: no other program may
+//! use them.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -14,7 +15,8 @@ use super::table::{Content, RecordedTable};
 use super::tick::{TickState, TickTable, key, put_key, put_tick};
 use crate::damage::Damage;
 
-/// Returns the file with correct lengths and checksums in its blocks; each block extends to the next header.
+/// Returns the bytes of a recording's file with correct lengths and checksums in its blocks; each block extends to
+/// the next header.
 ///
 /// Changed bytes then reach the readers of payloads. Bytes before the first header stay as they are.
 #[must_use]
@@ -22,7 +24,8 @@ pub fn repaired(bytes: &[u8]) -> Vec<u8> {
     rebuilt(bytes, false)
 }
 
-/// Returns the file without compression, so that fuzzing seeds do not depend on the version of zstd.
+/// Returns the bytes of a recording's file without compression, so that fuzzing seeds do not depend on the version of
+/// zstd.
 #[must_use]
 pub fn plain(bytes: &[u8]) -> Vec<u8> {
     rebuilt(bytes, true)
@@ -43,7 +46,7 @@ fn rebuilt(bytes: &[u8], is_plain: bool) -> Vec<u8> {
     out
 }
 
-/// Appends a block made from these bytes; `None` if they lack a whole header, or are too long.
+/// Appends a valid block made from the bytes `piece`; `None` if they lack a whole header, or are too long.
 fn rebuild_block(out: &mut Vec<u8>, piece: &[u8], is_plain: bool) -> Option<()> {
     let (header, rest) = piece.split_first_chunk::<{ BlockHeader::LEN }>()?;
     let header = BlockHeader::from_bytes(header)?;
@@ -64,12 +67,12 @@ fn rebuild_block(out: &mut Vec<u8>, piece: &[u8], is_plain: bool) -> Option<()> 
     put_stored(out, header, &stored).ok()
 }
 
-/// Contents of all tables, to which ticks are applied.
+/// Contents of all tables of a recording, to which the payloads of ticks are applied.
 #[derive(Clone, Debug)]
 pub struct AppliedTicks(TickState);
 
 impl AppliedTicks {
-    /// Reads all tables, or only one, from the payload of a whole tick.
+    /// Reads the contents of all tables, or only of one, from the payload of a whole tick.
     ///
     /// # Errors
     /// If it is malformed.
@@ -77,7 +80,7 @@ impl AppliedTicks {
         key(payload, sequence, &|number| only.is_none_or(|only| only == number)).map(Self)
     }
 
-    /// Applies the payload of the next tick.
+    /// Applies the payload of the next tick to the contents of the tables.
     ///
     /// # Errors
     /// If it is malformed.
@@ -85,7 +88,7 @@ impl AppliedTicks {
         self.0.apply(payload, sequence, &|number| only.is_none_or(|only| only == number))
     }
 
-    /// Returns the same contents with one table only.
+    /// Returns the same contents of a tick with one table only.
     #[must_use]
     pub fn only(&self, table: usize) -> Self {
         let mut state = self.0.clone();
@@ -94,7 +97,7 @@ impl AppliedTicks {
         Self(state)
     }
 
-    /// Returns the contents as the payload of a whole tick.
+    /// Returns the contents of all tables as the payload of a whole tick.
     #[must_use]
     pub fn to_whole(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -102,7 +105,7 @@ impl AppliedTicks {
         out
     }
 
-    /// Returns the payload of this tick as the difference from the tick `before`.
+    /// Returns the payload of this tick, encoded as the difference from the tick `before`.
     #[must_use]
     pub fn to_difference(&self, before: &Self) -> Vec<u8> {
         let old = |number: usize| {
@@ -114,7 +117,7 @@ impl AppliedTicks {
         out
     }
 
-    /// Returns the number of rows and of cells of all tables.
+    /// Returns the number of rows and of cells of all tables together.
     #[must_use]
     pub fn rows_and_cells(&self) -> (usize, usize) {
         let tables = self.0.tables.iter().filter_map(|table| match &table.content {
@@ -127,7 +130,7 @@ impl AppliedTicks {
     }
 }
 
-/// Opened segment, with a cursor over its ticks.
+/// Opened segment of a recording, with a cursor over its ticks.
 #[derive(Debug)]
 pub struct OpenSegment {
     segment: Arc<StoredSegment>,
@@ -156,30 +159,30 @@ impl OpenSegment {
         Ok(Self { segment, ticks: ticks.with_readings(readings) })
     }
 
-    /// Returns the number of ticks.
+    /// Returns the number of ticks in the segment.
     #[must_use]
     pub fn len(&self) -> usize {
         self.segment.ticks().len()
     }
 
-    /// Returns `true` if there are no ticks.
+    /// Returns `true` if the segment has no ticks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Reads a tick, and returns a hash of its contents.
+    /// Reads a tick of the segment, and returns a hash of its contents.
     pub fn tick(&mut self, tick: usize) -> Option<u64> {
         self.ticks.seek(tick).map(hash_of)
     }
 
-    /// Returns the damage found since the last call.
+    /// Returns the damage of the segment that was found since the last call.
     pub fn take_damages(&mut self) -> Vec<Damage> {
         self.ticks.take_damages()
     }
 }
 
-/// Returns a hash of the contents of a tick, with each cell state itself in place of its number.
+/// Returns a hash of the contents of a tick, with each cell's state itself in place of the state's number.
 fn hash_of(state: &TickState) -> u64 {
     let mut hasher = DefaultHasher::new();
     let mut clocks = Vec::new();
@@ -201,7 +204,7 @@ fn hash_of(state: &TickState) -> u64 {
     hasher.finish()
 }
 
-/// Reads a sequence of `len` numbers; bytes after it are an error.
+/// Reads a stored sequence of `len` numbers from a segment's stream; bytes after it are an error.
 ///
 /// # Errors
 /// If it is malformed.
@@ -209,13 +212,14 @@ pub fn numbers(bytes: &[u8], len: usize) -> Result<Vec<u64>, Malformed> {
     parts::numbers(bytes, len)
 }
 
-/// Returns the stored form of a sequence of numbers.
+/// Returns a sequence of numbers in the form in which a segment stores it.
 #[must_use]
 pub fn stored_numbers(numbers: &[u64]) -> Vec<u8> {
     parts::stored_numbers(numbers)
 }
 
-/// Reads a column with runs of these lengths, and returns a part of each run: pairs of value and state number plus 1.
+/// Reads a segment's column with runs of these lengths, and returns a part of each run: pairs of value and state
+/// number plus 1.
 ///
 /// # Errors
 /// If it is malformed.
@@ -223,7 +227,7 @@ pub fn column(bytes: &[u8], runs: &[usize], part: &Range<usize>) -> Result<Vec<V
     parts::column(bytes, runs, part)
 }
 
-/// Reads a stored table of runs, and returns the table encoded again.
+/// Reads a segment's stored table of runs, and returns the table encoded again.
 ///
 /// # Errors
 /// If it is malformed.

@@ -6,7 +6,7 @@ use super::super::tests::{TestFolder, record, some_samples};
 use super::super::{BlockWalker, Recording, seal, unsealed};
 use super::*;
 
-/// Small journal and its sealed copy, both without compression.
+/// Returns the bytes of a small journal and of its sealed copy, both without compression.
 fn small() -> (Vec<u8>, Vec<u8>) {
     let folder = TestFolder::new("small-recording");
     record(&folder, &some_samples(), "boot", 100);
@@ -16,7 +16,7 @@ fn small() -> (Vec<u8>, Vec<u8>) {
     (plain(&whole), plain(&sealed))
 }
 
-/// Stored payload of the segment of a sealed file.
+/// Returns the stored payload of the segment in a sealed file of a recording.
 fn segment(sealed: &[u8]) -> Vec<u8> {
     let mut walker = BlockWalker::new(sealed.to_vec()).unwrap();
     loop {
@@ -33,7 +33,7 @@ fn with_len(bytes: &[u8], flags: u16) -> Vec<u8> {
     [&len.to_le_bytes(), bytes].concat()
 }
 
-/// Fuzzing begins with small recordings and their parts. `UPDATE_SNAPSHOTS=1` writes them.
+/// Checks that the seed corpora have small recordings and their parts. `UPDATE_SNAPSHOTS=1` writes them.
 #[test]
 fn the_corpora_have_small_recordings() {
     let (journal, sealed) = small();
@@ -90,7 +90,7 @@ fn the_corpora_have_small_recordings() {
     }
 }
 
-/// Returns the offsets of the bytes of payloads, without the directories of segments.
+/// Returns the offsets of the bytes in a file that belong to block payloads, without the directories of segments.
 fn payloads(bytes: &[u8]) -> Vec<usize> {
     let mut walker = BlockWalker::new(bytes.to_vec()).unwrap();
     let mut all = Vec::new();
@@ -105,7 +105,7 @@ fn payloads(bytes: &[u8]) -> Vec<usize> {
     all
 }
 
-/// Repair changes nothing of a good file, and gives a changed one right checksums.
+/// Checks that repair changes nothing of a valid file, and gives a changed file correct checksums.
 #[test]
 fn repaired_files_have_right_checksums() {
     for bytes in <[Vec<u8>; 2]>::from(small()) {
