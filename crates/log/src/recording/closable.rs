@@ -34,7 +34,7 @@ fn open_checked(path: &Path, metadata: &Metadata) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(refuse()) }
 }
 
-/// File of a recording that can be closed, and is then opened for each read: a recording of weeks has more files than
+/// File of a recording that can be closed, and is then opened for each read. A recording of weeks has more files than
 /// a process can open.
 #[derive(Debug)]
 pub(super) struct ClosableFile {

@@ -665,9 +665,9 @@ impl RecordingFile {
         all
     }
 
-    /// Reads the notes about instances in one block of the file, counted from the last one, with their counterset;
-    /// `None` if there is no such block. Damaged notes are left out. An instance without a birth can be another one
-    /// later, so its notes from after the tick `last` are left out too.
+    /// Reads the notes about instances in one block of the file, counted from the last block, with their counterset.
+    /// Returns `None` if there is no such block. Damaged notes are left out. An instance without a birth can be
+    /// another one later, so its notes from after the tick `last` are left out too.
     pub fn notes(&self, from_end: usize, last: u64) -> Option<Vec<(Guid, InstanceNote)>> {
         let (offset, sequence) = *self.notes.iter().rev().nth(from_end)?;
         let read = || {

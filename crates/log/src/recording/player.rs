@@ -21,7 +21,7 @@ use super::tick::{TickState, TickTable};
 use super::timeline::{RecordingFiles, SeenInstance, ticks_in, time_of};
 use crate::pick::Pick;
 
-/// Reason for values of counters that were collected at other times than the rest of their counterset.
+/// Reason given for missing values of counters that were collected at other times than the rest of their counterset.
 pub const OTHER_TIMES: &str = "not recorded with the other counters at that time: ask for it alone";
 
 /// Player of a recording. Clones play the same tick.
@@ -31,27 +31,27 @@ pub(super) struct RecordingPlayer {
     played: Arc<Mutex<Played>>,
 }
 
-/// Position of a player.
+/// Position of a recording's player: ticks to play, and the contents of the current one.
 struct Played {
-    /// Ticks that are to be played.
+    /// Ticks that are to be played, each as index of the file and of the tick in it.
     ticks: Vec<(usize, usize)>,
     /// Tick before the first one of `ticks`, with which the first one is compared.
     before: Option<(usize, usize)>,
     next: usize,
     state: Option<ReachedTick>,
     budget: StepBudget,
-    /// Index of the file to which `state` belongs.
+    /// Index of the recording's file to which `state` belongs.
     file: usize,
-    /// Reason that the current sample has no values; such a sample separates two ticks that are not compared.
+    /// Reason for which the current sample has no values; such a sample separates two ticks that are not compared.
     broken: Option<NoValue>,
     clocks: ClockReading,
-    /// Countersets that are wanted; `None` = all.
+    /// GUIDs of the countersets that the player reads; `None` = all.
     wanted: Option<HashSet<Guid>>,
-    /// Counters whose values are needed; `None` = all.
+    /// Ids of the counters whose values the player reads; `None` = all.
     counters: Option<Vec<CounterId>>,
-    /// Name and id of the only instance that is needed; `None` = all are.
+    /// Name and id of the only instance that the player reads; `None` = all are.
     instance: Option<(Utf16, InstanceId)>,
-    /// `true` if there is a current sample.
+    /// `true` if the player has begun, so that there is a current sample.
     is_begun: bool,
 }
 
@@ -60,7 +60,7 @@ impl RecordingPlayer {
         Self::of_ticks(files, chosen(files, window, pick), None)
     }
 
-    /// Creates a player of these ticks; `before` is the tick with which the first of them is compared.
+    /// Creates a player of these ticks of a recording; `before` is the tick with which the first of them is compared.
     pub fn of_ticks(
         files: &Arc<RecordingFiles>,
         ticks: Vec<(usize, usize)>,
@@ -87,30 +87,30 @@ impl RecordingPlayer {
         self.played.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads only these counters from now on; columns of other counters are not even decompressed.
+    /// Makes the player read only these counters from now on; columns of other counters are not even decompressed.
     pub fn want_counters(&self, counters: Vec<CounterId>) {
         let mut played = self.played();
         (played.counters, played.state) = (Some(counters), None);
     }
 
-    /// Reads only the rows of this instance from now on.
+    /// Makes the player read only the rows of this instance from now on.
     pub fn want_instance(&self, name: Name<'_>, id: InstanceId) {
         let mut played = self.played();
         (played.instance, played.state) = (Some((name.into(), id)), None);
     }
 
-    /// Limits the work steps for reading all segments.
+    /// Limits the work steps that the player may take for reading all segments.
     pub fn with_budget(self, budget: StepBudget) -> Self {
         self.played().budget = budget;
         self
     }
 
-    /// Returns the budget of work steps that is left.
+    /// Returns the budget of work steps that the player has left.
     pub fn budget(&self) -> StepBudget {
         self.played().budget
     }
 
-    /// Reads the tables of this counterset, too, from now on.
+    /// Makes the player read the tables of this counterset, too, from now on.
     pub fn want(&self, counterset: Guid) {
         let mut played = self.played();
         let is_new = played.wanted.as_mut().is_some_and(|wanted| wanted.insert(counterset));
@@ -121,7 +121,7 @@ impl RecordingPlayer {
     }
 }
 
-/// Returns the ticks of a window that `pick` selects.
+/// Returns the ticks of a recording's window that `pick` selects.
 pub(super) fn chosen(files: &RecordingFiles, window: Window, pick: Pick) -> Vec<(usize, usize)> {
     if pick == Pick::All {
         return ticks_in(files, window).collect();
@@ -189,7 +189,7 @@ impl Player for RecordingPlayer {
 }
 
 impl Played {
-    /// Reads the wanted tables of a tick.
+    /// Reads the wanted tables of a tick, which becomes the current one.
     fn load(&mut self, files: &RecordingFiles, (file, tick): (usize, usize)) -> Result<(), RecordingError> {
         let Some(of) = files.files.get(file) else { return Ok(()) };
         let Self { ticks, state, wanted, counters, instance, budget, .. } = self;
@@ -229,7 +229,8 @@ impl Played {
         Ok(())
     }
 
-    /// Returns `true` if the tick has wanted tables, and all of them are as they were collected at an earlier tick.
+    /// Returns `true` if the current tick has wanted tables, and all of them are as they were collected at an earlier
+    /// tick.
     fn is_between(&self, files: &RecordingFiles) -> bool {
         let state = self.state.as_ref().and_then(ReachedTick::state);
         let (Some(state), Some(file)) = (state, files.files.get(self.file)) else { return false };
@@ -258,7 +259,7 @@ pub(super) fn holds(definition: &TableDefinition, collected: &ClockReading, now:
     age(collected, now).as_millis().saturating_mul(2) <= interval.saturating_mul(5)
 }
 
-/// Returns the error for a counterset that a tick does not contain.
+/// Returns the error for a counterset that a played tick does not contain.
 pub(super) fn not_recorded() -> SourceError {
     SourceError::Failed("it was not recorded at that time".into())
 }
@@ -318,7 +319,7 @@ impl Provider for RecordingPlayer {
     }
 }
 
-/// Fills in the rows of a counterset.
+/// Fills in the rows that a counterset has at the played tick.
 fn collect(
     state: &TickState,
     file: &RecordingFile,
@@ -384,24 +385,24 @@ fn collect(
     }
 }
 
-/// Values of a row, and the numbers of its cells' states.
+/// Values of a row in a played table, with the state numbers of its cells.
 #[derive(Clone, Copy)]
 struct PlayedCells<'a> {
     values: &'a [u64],
     states: &'a [CellStateNumber],
 }
 
-/// Table that has counters of a request, and the column of each requested counter.
+/// Table of the played tick that has counters of a request, and the column of each requested counter.
 struct PlayedTable<'a> {
     collected: u64,
     table: &'a TickTable,
     columns: Vec<Option<usize>>,
-    /// Rows by identity, once requested.
+    /// Row indexes by the identity of their instances, built at the first request.
     rows: OnceCell<HashMap<&'a RowIdentity, usize>>,
 }
 
 impl PlayedTable<'_> {
-    /// Returns the values and states of a row.
+    /// Returns the values and states of a row of the played table.
     fn cells(&self, row: usize) -> PlayedCells<'_> {
         match &self.table.content {
             Content::Rows(content) => {
@@ -411,7 +412,8 @@ impl PlayedTable<'_> {
         }
     }
 
-    /// Returns the value of a cell and the number of its state; `None` if the table lacks the counter.
+    /// Returns the value of a cell of the played table and the number of its state; `None` if the table lacks the
+    /// counter.
     #[inline]
     fn cell(&self, cells: PlayedCells<'_>, wanted: usize) -> Option<(u64, Option<u32>)> {
         let column = self.columns.get(wanted).copied().flatten()?;
@@ -420,7 +422,8 @@ impl PlayedTable<'_> {
         Some((value, state.map(|(_, number)| *number)))
     }
 
-    /// Returns the row of an instance; `None` if the table lacks it, or was collected at another time.
+    /// Returns the index of an instance's row in the played table; `None` if the table lacks it, or was collected at
+    /// another time.
     fn row(&self, key: &RowIdentity, at: Clocks) -> Option<usize> {
         let Content::Rows(content) = &self.table.content else { return None };
         let own = content.clocks.unwrap_or_else(|| Clocks::from(&self.table.clocks));
@@ -443,7 +446,8 @@ fn age(collected: &ClockReading, now: &ClockReading) -> Duration {
     Duration::from_nanos(u64::try_from(age).unwrap_or(0).saturating_mul(100))
 }
 
-/// Appends the row of an instance. Counters that its first table lacks are taken from the other tables.
+/// Appends the row of an instance to a collection's rows. Counters that its first table lacks are taken from the
+/// other tables.
 fn push(
     rows: &mut Rows,
     (first, row): (&PlayedTable<'_>, usize),

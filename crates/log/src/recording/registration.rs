@@ -1,4 +1,4 @@
-//! Registrations: the payload of a `set` block, which says what a table has.
+//! Registrations: payload of a `set` block, which defines the counterset and the counters of a table.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,16 +17,17 @@ use super::tick::MOST_TABLES;
 /// Table of a recording: counters of one counterset, collected together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableDefinition {
-    /// Counterset as it was registered.
+    /// Definition of the table's counterset, as it was registered.
     pub counterset: Arc<Counterset>,
-    /// Positions in the counterset of the counters that the table has, ascending.
+    /// Indexes in the counterset of the counters that the table has, ascending.
     pub columns: Vec<usize>,
-    /// Time between two collections in milliseconds; 0 = unknown.
+    /// Time between two collections of the table in milliseconds; 0 = unknown.
     pub interval_ms: u64,
 }
 
 impl TableDefinition {
-    /// Creates the definition of a table for the counters that a query entry selects; `None` if there is no counterset.
+    /// Creates the definition of a recorded table for the counters that a query entry selects; `None` if there is no
+    /// counterset.
     #[must_use]
     pub fn of(entry: &ResolvedEntry, interval_ms: u64) -> Option<Self> {
         let counterset = entry.counterset.as_ref()?;
@@ -44,7 +45,7 @@ impl TableDefinition {
         self.columns.iter().filter_map(|at| self.counterset.counters.get(*at))
     }
 
-    /// Returns the column whose counter has the id and the type of `counter`.
+    /// Returns the index of the table's column whose counter has the id and the type of `counter`.
     pub(super) fn column(&self, counter: &Counter) -> Option<usize> {
         self.counters().position(|own| (own.id, own.counter_type) == (counter.id, counter.counter_type))
     }
@@ -53,12 +54,12 @@ impl TableDefinition {
 /// Maximum number of counters of a counterset, far more than any counterset has.
 const MOST_COUNTERS: usize = 100_000;
 
-/// Texts that a `set` block contains.
+/// Texts of a counterset that a `set` block contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RegistrationTexts {
     /// Names only: help texts and translations are those of the built-in catalogue.
     OfCatalogue = 0,
-    /// All texts of the registration.
+    /// All texts of the registration, also those that the catalogue has.
     All = 1,
 }
 
@@ -132,11 +133,11 @@ fn optional(from: &mut PayloadCursor<'_>, what: &str) -> Result<Option<u32>, Mal
     u32::try_from(number).map(Some).map_err(|_| from.error(format!("{what} is too large")))
 }
 
-/// Flag of a counter: it has a name.
+/// Flag of an encoded counter: it has a name.
 const NAMED: u64 = 1;
-/// Flag of a counter: its raw value can pass zero.
+/// Flag of an encoded counter: its raw value can pass zero.
 const WRAPS: u64 = 2;
-/// Flag of a counter: its formatted value has the maximum 100.
+/// Flag of an encoded counter: its formatted value has the maximum 100.
 const CAPS: u64 = 4;
 
 fn put_counter(out: &mut Vec<u8>, counter: &Counter) {
@@ -167,7 +168,7 @@ fn put_counter(out: &mut Vec<u8>, counter: &Counter) {
     put_optional(out, counter.v1_index);
 }
 
-/// Minimum number of bytes of an encoded counter.
+/// Minimum number of bytes of a counter in a `set` block.
 const COUNTER: usize = 16;
 
 fn counter(from: &mut PayloadCursor<'_>) -> Result<Counter, Malformed> {
@@ -304,7 +305,7 @@ fn of_catalogue(set: &mut Counterset) {
     }
 }
 
-/// Returns the counterset, or the equal built-in one, which takes no extra memory.
+/// Returns the counterset for sharing, or the equal built-in one, which takes no extra memory.
 fn shared(set: Counterset) -> Arc<Counterset> {
     match by_guid(set.guid) {
         Some(known) if *known == set => Arc::new(known.clone()),

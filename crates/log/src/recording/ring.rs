@@ -11,11 +11,11 @@ use super::files;
 /// Limits of a recording directory. Whole files are removed, the oldest first, never the one that is being written.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RingLimits {
-    /// Maximum number of bytes of all files together.
+    /// Maximum number of bytes of all files of a recording directory together.
     pub bytes: Option<u64>,
-    /// Greatest age of a file.
+    /// Greatest age of a file of a recording directory.
     pub age: Option<Duration>,
-    /// Least free space of the file system, as a share of its size in percent.
+    /// Least free space of the directory's file system, as a share of its size in percent.
     pub free_percent: Option<f64>,
 }
 
@@ -23,14 +23,14 @@ pub struct RingLimits {
 struct AgedFile {
     path: PathBuf,
     len: u64,
-    /// Sequence number of the file's first tick.
+    /// Sequence number of the first tick in the file of the recording.
     sequence: u64,
     modified: SystemTime,
 }
 
 impl RingLimits {
-    /// Removes the oldest files until the directory stays within its limits with `more` bytes added. Returns the
-    /// removed files.
+    /// Removes the oldest files until the recording directory stays within its limits with `more` bytes added.
+    /// Returns the removed files.
     ///
     /// # Errors
     /// If the directory cannot be read, or a file not removed.
@@ -52,7 +52,8 @@ impl RingLimits {
         Ok(removed)
     }
 
-    /// Removes the oldest file regardless of the limits, because the disk is full. Returns `false` if there is no file.
+    /// Removes the oldest file of a recording directory regardless of the limits, because the disk is full. Returns
+    /// `false` if there is no file.
     ///
     /// # Errors
     /// If the directory cannot be read, or the file not removed.
@@ -63,7 +64,7 @@ impl RingLimits {
         Ok(true)
     }
 
-    /// Returns the files of a recording, the oldest first, and the size of all files of the directory.
+    /// Returns the files of a recording directory, the oldest first, and the size of all files of the directory.
     fn files(folder: &Path, written: Option<&Path>) -> io::Result<(Vec<AgedFile>, u64)> {
         let ours: HashSet<PathBuf> = files::paths(folder)?.into_iter().collect();
         // Every byte counts, those of temporary files and of the lock included.
@@ -94,7 +95,7 @@ impl RingLimits {
     }
 }
 
-/// Removes a file; a file that no longer exists is no error.
+/// Removes a file of a recording; a file that no longer exists is no error.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

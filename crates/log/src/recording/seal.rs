@@ -15,7 +15,8 @@ use super::segment::{MOST_TICKS, SegmentWriter};
 use super::tick::{TickState, TickTrace, key};
 use super::writer::create_private;
 
-/// Maximum number of payload bytes that are kept, so that payloads need not be decompressed again for each table.
+/// Maximum number of payload bytes of a journal that are kept while it is sealed, so that payloads need not be
+/// decompressed again for each table.
 const KEPT: usize = 16 << 20;
 
 /// Maximum number of ticks in a segment of a single-file recording: as many as a file of a directory has.
@@ -47,7 +48,7 @@ pub fn seal(journal: &Path) -> Result<PathBuf, RecordingError> {
     Ok(path)
 }
 
-/// Removes a file; a file that no longer exists is no error.
+/// Removes a file of a recording; a file that no longer exists is no error.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -55,14 +56,14 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns the temporary path at which a file is written before it gets its name.
+/// Returns the temporary path at which a sealed file is written before it gets its name.
 fn temporary_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".tmp");
     path.with_file_name(name)
 }
 
-/// Seals a finished single file: writes its ticks by column into a temporary file, which replaces it.
+/// Seals a finished recording of a single file: writes its ticks by column into a temporary file, which replaces it.
 ///
 /// Whenever this ends early, the file has all ticks in one form or the other. A file with damage stays as it is.
 ///
@@ -108,7 +109,7 @@ fn write_sealed(
     Ok(synchronize_folder(path)?)
 }
 
-/// Gives a new file its name. Windows keeps the name of a removed file for as long as the file is open.
+/// Gives a sealed file its final name. Windows keeps the name of a removed file for as long as the file is open.
 fn rename(from: &Path, to: &Path, replaced: RecordingFile) -> io::Result<()> {
     drop(replaced);
     fs::rename(from, to)
@@ -129,7 +130,7 @@ fn invalid(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }
 
-/// Makes sure that the new name of a file survives a loss of power.
+/// Synchronizes a file's directory, so that the file's new name survives a loss of power.
 fn synchronize_folder(path: &Path) -> io::Result<()> {
     match path.parent() {
         // Windows has no such call, and needs none.
@@ -141,7 +142,7 @@ fn synchronize_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns the journals of a directory that can be sealed: all except for one that is written.
+/// Returns the journals of a recording's directory that can be sealed: all except for one that is written.
 ///
 /// # Errors
 /// If the directory cannot be read.
@@ -151,12 +152,12 @@ pub fn unsealed(folder: &Path, written: Option<&Path>) -> io::Result<Vec<PathBuf
     Ok(all)
 }
 
-/// File that is written block by block, so that only one block is in memory.
+/// Sealed file that is written block by block, so that only one block is in memory.
 struct SealedFile {
     file: File,
     out: Vec<u8>,
     compressor: Compressor,
-    /// Number of the first tick.
+    /// Sequence number of the first tick in the sealed file.
     first: u64,
 }
 
@@ -226,8 +227,8 @@ fn put_sealed(
     Ok(())
 }
 
-/// Returns the tick range of each segment; each range begins with a whole tick, because other ticks need the one
-/// before.
+/// Returns the range of a journal's ticks for each segment; each range begins with a whole tick, because other ticks
+/// need the one before.
 fn parts(file: &RecordingFile, most: usize) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
     let mut whole = (0..file.ticks().len()).filter(|tick| file.is_whole(*tick)).peekable();
@@ -241,10 +242,10 @@ fn parts(file: &RecordingFile, most: usize) -> Vec<Range<usize>> {
     parts
 }
 
-/// Payloads of some ticks of a journal; the first ones are kept in memory.
+/// Payloads of some ticks of a journal that is sealed; the first ones are kept in memory.
 pub(super) struct Payloads<'a> {
     file: &'a RecordingFile,
-    /// Index of the first of the ticks.
+    /// Index in the journal of the first of the ticks.
     first: usize,
     kept: Vec<Option<Vec<u8>>>,
     room: usize,
@@ -255,7 +256,7 @@ impl<'a> Payloads<'a> {
         Self { file, first, kept: vec![None; count], room: KEPT }
     }
 
-    /// Calls `with` for the payload of a tick.
+    /// Calls `with` for the payload of a tick of the journal.
     pub fn with<T>(&mut self, tick: usize, with: impl FnOnce(&[u8]) -> T) -> Result<T, RecordingError> {
         let at = tick.checked_sub(self.first).unwrap_or(usize::MAX);
         if let Some(Some(payload)) = self.kept.get(at) {
@@ -270,7 +271,7 @@ impl<'a> Payloads<'a> {
     }
 }
 
-/// Returns the stored payload of a segment of some ticks. Each tick is read once, for all tables.
+/// Returns the stored payload of a segment that has some ticks of a journal. Each tick is read once, for all tables.
 fn segment(file: &RecordingFile, ticks: Range<usize>) -> Result<Vec<u8>, RecordingError> {
     let malformed = |error: Malformed| invalid(&error.to_string());
     let mut writer = SegmentWriter::new();

@@ -16,7 +16,7 @@ use super::timeline::{RecordingFiles, with_next};
 pub struct SeenInstance {
     /// Name and id of the instance.
     pub instance: Instance,
-    /// Birth of the instance; 0 = unknown.
+    /// Birth (start time) of the instance; 0 = unknown.
     pub birth: u64,
     /// Time of the instance's first sample, in 100 ns since 1601 UTC.
     pub first: i64,
@@ -28,23 +28,24 @@ pub struct SeenInstance {
 #[derive(Debug)]
 pub(super) struct SeenInstances {
     found: HashMap<Guid, Vec<SeenInstance>>,
-    /// Index of each instance in its counterset, and the number of its last tick, by counterset and boot: births are
-    /// times since the machine started, so equal births of two boots are different instances.
+    /// Index of each instance in the list of its counterset, and the number of its last tick, by counterset and boot.
+    /// Births are times since the machine started, so equal births of two boots are different instances.
     places: HashMap<(Guid, usize), HashMap<RowIdentity, (usize, u64)>>,
     boots: HashMap<String, usize>,
-    /// Bytes of memory that further instances may take.
+    /// Number of bytes of memory that further instances in the list may take.
     room: usize,
     budget: StepBudget,
 }
 
 impl SeenInstances {
-    /// Maximum number of bytes of memory for all instances: those of some million processes. A hostile recording of
-    /// some megabytes can have any number.
+    /// Maximum number of bytes of memory for the list of a recording's instances: those of some million processes. A
+    /// hostile recording of some megabytes can have any number.
     const MOST: usize = 512 << 20;
-    /// Number of bytes of memory that an instance takes in both lists, without its name.
+    /// Number of bytes of memory that an instance takes in the list of instances and in its index, without its name.
     const EACH: usize = 256;
 
-    /// Finds all instances: reads only the runs of segments, and the ticks of journals one after the other.
+    /// Finds all instances of a recording: reads only the runs of segments, and the ticks of journals one after the
+    /// other.
     pub fn read(files: &RecordingFiles) -> Self {
         Self::read_at_most(files, Self::MOST, StepBudget::new())
     }
@@ -85,13 +86,13 @@ impl SeenInstances {
         seen
     }
 
-    /// Returns the instances of a counterset.
+    /// Returns the instances of a counterset that the recording has.
     pub fn of(&self, counterset: &Guid) -> &[SeenInstance] {
         self.found.get(counterset).map_or(&[], |found| &**found)
     }
 
-    /// Adds the samples of an instance from the tick `first` to the tick `last`. Returns `false` if there are too many
-    /// instances.
+    /// Adds an instance that has samples from the tick `first` to the tick `last`. Returns `false` if there are too
+    /// many instances.
     fn add(
         &mut self,
         file: &RecordingFile,
@@ -130,8 +131,8 @@ impl SeenInstances {
         true
     }
 
-    /// Adds the instances of some ticks whose number is at least `next`, tick by tick. Returns `false` if there are too
-    /// many instances.
+    /// Adds the instances of some ticks of a file whose number is at least `next`, tick by tick. Returns `false` if
+    /// there are too many instances.
     fn play(
         &mut self,
         files: &RecordingFiles,

@@ -14,7 +14,7 @@ use super::segment::{Decompressor, FoundRow, InstanceColumns, InstanceTick, Stor
 use super::timeline::RecordingFiles;
 use crate::pick::Pick;
 
-/// Receiver of samples, called with several samples at a time.
+/// Receiver of the samples of a series, called with several samples at a time.
 type EachBatch<'e, 'a> = &'e mut dyn FnMut(&[RecordedSample<'a>]) -> ControlFlow<()>;
 
 /// Reader of a series: the samples of one counter of one instance.
@@ -29,15 +29,15 @@ pub(super) struct SeriesReader<'r, 'e, 'a> {
     set: Arc<Counterset>,
     sampler: Sampler<'a>,
     wanted: WantedInstance,
-    /// `true` if segments are read directly.
+    /// `true` if the reader reads segments directly, without a player.
     is_direct: bool,
     decompressor: Decompressor,
-    /// Limit of the steps through all segments, read directly or played.
+    /// Limit of the work steps through all segments of the recording, read directly or played.
     budget: StepBudget,
     batch: SampleBatch<'e, 'a>,
 }
 
-/// Samples that are passed on together.
+/// Samples of a series that are passed on together.
 struct SampleBatch<'e, 'a> {
     samples: Vec<RecordedSample<'a>>,
     each: EachBatch<'e, 'a>,
@@ -66,7 +66,7 @@ impl<'a> SampleBatch<'_, 'a> {
 }
 
 impl<'r, 'e, 'a> SeriesReader<'r, 'e, 'a> {
-    /// Creates a reader for a counter of an instance, whatever its birth.
+    /// Creates a reader of the series of a counter of an instance, for any birth of the instance.
     pub fn new(
         files: &'r Arc<RecordingFiles>,
         counter: CounterId,
@@ -91,21 +91,21 @@ impl<'r, 'e, 'a> SeriesReader<'r, 'e, 'a> {
         })
     }
 
-    /// Makes the reader play all ticks, and read no segment directly.
+    /// Makes the reader of a series play all ticks, and read no segment directly.
     #[cfg(test)]
     pub fn played(mut self) -> Self {
         self.is_direct = false;
         self
     }
 
-    /// Limits the work steps for reading all segments.
+    /// Limits the work steps for reading the series in all segments.
     #[cfg(test)]
     pub fn with_budget(mut self, budget: StepBudget) -> Self {
         self.budget = budget;
         self
     }
 
-    /// Reads the picked samples of a window.
+    /// Reads the samples of the series in a window that `pick` selects.
     pub fn read(mut self, window: Window, pick: Pick) -> Result<(), SourceError> {
         let ticks = chosen(self.files, window, pick);
         let (mut at, mut before) = (0_usize, None);
@@ -151,7 +151,7 @@ impl<'r, 'e, 'a> SeriesReader<'r, 'e, 'a> {
         }
     }
 
-    /// Reads the columns of the instance in a segment; `None` if only a player can read them.
+    /// Reads the columns of the series' instance in a segment; `None` if only a player can read them.
     fn columns<'s>(
         &mut self,
         of: &'s RecordingFile,
@@ -177,7 +177,7 @@ impl<'r, 'e, 'a> SeriesReader<'r, 'e, 'a> {
         Some(SeriesColumns { definition, columns, slots })
     }
 
-    /// Passes on the samples of a segment that was read directly.
+    /// Passes on the samples of the series in a segment that was read directly.
     fn pass_on(
         &mut self,
         of: &RecordingFile,
@@ -217,7 +217,7 @@ impl<'r, 'e, 'a> SeriesReader<'r, 'e, 'a> {
         ControlFlow::Continue(())
     }
 
-    /// Plays ticks, and passes on their samples.
+    /// Plays ticks, and passes on their samples of the series.
     fn play(
         &mut self,
         ticks: &[(usize, usize)],
@@ -242,11 +242,11 @@ impl<'r, 'e, 'a> SeriesReader<'r, 'e, 'a> {
     }
 }
 
-/// Columns of the instance in a segment.
+/// Columns of the series' instance in a segment.
 struct SeriesColumns<'s> {
     definition: &'s TableDefinition,
     columns: InstanceColumns<'s>,
-    /// Index of the column of each counter that a sample needs; `None` if the table lacks the counter.
+    /// Index of the column of each counter that a sample of the series needs; `None` if the table lacks the counter.
     slots: Vec<Option<usize>>,
 }
 

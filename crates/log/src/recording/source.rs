@@ -25,10 +25,10 @@ use super::timeline::{RecordingFiles, SeenInstance, last_tick_in, tick_count, ti
 use crate::damage::Damages;
 use crate::pick::Pick;
 
-/// Number of the newest files that stay open: fewer than a process can open.
+/// Number of the newest files of a recording that stay open: fewer than a process can open.
 const OPEN: usize = 200;
 
-/// Recording, queried like a machine: a directory that a recorder writes, or a file of one.
+/// Opened recording, queried like a machine: a directory that a recorder writes, or a file of one.
 ///
 /// Values are raw, with the identities, reasons and marks that they had when they were collected. Two samples between
 /// which the machine started again, or ticks are missing, are never compared: a sample without values is between them.
@@ -44,11 +44,11 @@ pub struct Recording {
 /// Tick of a recording, without its values.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordedTick<'a> {
-    /// Number of the tick since the recording began.
+    /// Sequence number of the tick since the recording began.
     pub sequence: u64,
     /// Clock readings of the tick.
     pub clocks: ClockReading,
-    /// Description of the machine and the recorder; `None` if it is damaged.
+    /// Description of the machine and the recorder that the tick is from; `None` if it is damaged.
     pub about: Option<&'a RecordingAbout>,
 }
 
@@ -146,7 +146,7 @@ impl Recording {
         Self { pick, ..self.clone() }
     }
 
-    /// Returns the machine of the recording, with its countersets and their names.
+    /// Returns the recorded machine, with its countersets and their names.
     #[must_use]
     pub fn machine(&self) -> &Machine {
         &self.machine
@@ -162,7 +162,7 @@ impl Recording {
     /// begun.
     #[must_use]
     pub fn offset(&self) -> i64 {
-        /// Greatest offset of a time zone, in seconds.
+        /// Greatest offset of a time zone from UTC, in seconds.
         const MOST: i32 = 26 * 3_600;
         let text = self.about().and_then(|about| about.get(RecordingAbout::UTC_OFFSET_S));
         let east =
@@ -182,12 +182,12 @@ impl Recording {
         &self.files.catalogue.countersets
     }
 
-    /// Returns the times of all ticks, in 100 ns since 1601 UTC, in their order.
+    /// Returns the times of all ticks of the recording, in 100 ns since 1601 UTC, in their order.
     pub fn times(&self) -> impl Iterator<Item = i64> + '_ {
         times(&self.files)
     }
 
-    /// Returns all ticks, in their order, with the description of their recorder.
+    /// Returns all ticks of the recording, in their order, with the description of their recorder.
     pub fn ticks(&self) -> impl Iterator<Item = RecordedTick<'_>> {
         ticks_in(&self.files, Window::default()).filter_map(|(file, tick)| {
             let file = self.files.files.get(file)?;
@@ -196,19 +196,20 @@ impl Recording {
         })
     }
 
-    /// Returns the number of ticks. Unlike [`times`](Self::times), it mostly takes no reading.
+    /// Returns the number of ticks of the recording. Unlike [`times`](Self::times), it mostly takes no reading.
     #[must_use]
     pub fn tick_count(&self) -> usize {
         tick_count(&self.files)
     }
 
-    /// Returns the time of the newest tick in the window, in 100 ns since 1601 UTC. Only the file that has it is read.
+    /// Returns the time of the newest tick in the recording's window, in 100 ns since 1601 UTC. Only the file that
+    /// has it is read.
     #[must_use]
     pub fn newest_time(&self) -> Option<i64> {
         last_tick_in(&self.files, self.window).map(|place| time_of(&self.files, place))
     }
 
-    /// Returns all annotations, sorted by time.
+    /// Returns all annotations of the recording, sorted by time.
     #[must_use]
     pub fn annotations(&self) -> Vec<&Annotation> {
         let mut all: Vec<_> = self.files.files.iter().flat_map(|file| &file.annotations).collect();
@@ -216,13 +217,13 @@ impl Recording {
         all
     }
 
-    /// Returns the ticks that were due and are missing.
+    /// Returns the ticks of the recording that were due and are missing.
     #[must_use]
     pub fn missed(&self) -> Vec<&MissedTicks> {
         self.files.files.iter().flat_map(|file| &file.missed).collect()
     }
 
-    /// Returns the time of the last tick of each boot, ascending.
+    /// Returns the time of the recording's last tick of each boot, ascending.
     #[must_use]
     pub fn boot_ends(&self) -> Vec<i64> {
         let mut ends = Vec::new();
@@ -239,20 +240,20 @@ impl Recording {
         ends
     }
 
-    /// Returns the number of bytes at the end of files that are no whole block: a recorder was ended while it wrote
-    /// them, or is writing them now. A journal that ends in its first block is not counted.
+    /// Returns the number of bytes at the end of the recording's files that are no whole block. A recorder was ended
+    /// while it wrote them, or is writing them now. A journal that ends in its first block is not counted.
     #[must_use]
     pub fn torn_bytes(&self) -> u64 {
         self.files.files.iter().map(|file| file.torn).fold(0, u64::saturating_add)
     }
 
-    /// Returns the damage of each file, with its path, including the damage found by queries so far.
+    /// Returns the damage of each file of the recording, with its path, including the damage found by queries so far.
     #[must_use]
     pub fn damages(&self) -> Vec<(PathBuf, Damages)> {
         self.files.damages()
     }
 
-    /// Returns the damage of all files together.
+    /// Returns the damage of all files of the recording together.
     #[must_use]
     pub fn all_damages(&self) -> Damages {
         let mut all = Damages::default();
@@ -295,7 +296,7 @@ impl Source for Recording {
         self.machine.registration(counterset, request)
     }
 
-    /// Returns the instances of all ticks.
+    /// Returns the instances that a counterset has in any tick of the recording.
     fn instances(&mut self, counterset: &Guid) -> Result<Vec<Instance>, SourceError> {
         self.machine.instances(counterset)
     }

@@ -1,4 +1,4 @@
-//! States of cells: reasons for missing values, marks, and starts of counts.
+//! States of cells in a recording: reasons for missing values, marks, and start times of counts.
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use perfset_engine::CellState;
 
 use super::bytes::{Malformed, PayloadCursor, put_text, put_uint};
 
-/// Appends the state of a cell: a kind, then its fields.
+/// Appends the state of a cell to a payload: a kind, then its fields.
 pub(super) fn put_state(out: &mut Vec<u8>, state: &CellState) {
     match state {
         CellState::Missing(reason) => {
@@ -34,7 +34,7 @@ const MARKED: u8 = 1;
 const COUNTED: u8 = 2;
 const COUNTED_AND_MARKED: u8 = 3;
 
-/// Reads the state of a cell that [`put_state`] writes.
+/// Reads from a payload the state of a cell that [`put_state`] writes.
 pub(super) fn state(from: &mut PayloadCursor<'_>) -> Result<CellState, Malformed> {
     let kind = from.byte("kind of a state")?;
     Ok(match kind {
@@ -49,7 +49,7 @@ pub(super) fn state(from: &mut PayloadCursor<'_>) -> Result<CellState, Malformed
     })
 }
 
-/// Appends a reason for a missing value: its number, then its fields.
+/// Appends the reason for a missing value to a payload: its number, then its fields.
 pub(super) fn put_reason(out: &mut Vec<u8>, reason: &NoValue) {
     let (number, fields, text): (u8, [u64; 2], Option<&str>) = match reason {
         NoValue::NeedsTwoSamples => (0, [0; 2], None),
@@ -86,7 +86,7 @@ pub(super) fn put_reason(out: &mut Vec<u8>, reason: &NoValue) {
     }
 }
 
-/// Returns the number of fields that a reason has.
+/// Returns the number of fields that an encoded reason for a missing value has.
 fn fields_of(reason: u8) -> usize {
     match reason {
         3 | 4 | 10 => 2,
@@ -165,7 +165,7 @@ fn mark(from: &mut PayloadCursor<'_>) -> Result<Mark, Malformed> {
 pub(super) mod tests {
     use super::*;
 
-    /// Returns all reasons for missing values, with the largest fields.
+    /// Returns one of each kind of reason for missing values, with the largest fields.
     pub fn reasons() -> Vec<NoValue> {
         vec![
             NoValue::NeedsTwoSamples,

@@ -21,13 +21,13 @@ impl fmt::Debug for SteppedRecording {
 }
 
 impl SteppedRecording {
-    /// Returns the machine. Before the first step it has no values.
+    /// Returns the machine of the recording. Before the first step it has no values.
     #[must_use]
     pub fn machine(&self) -> &Machine {
         &self.machine
     }
 
-    /// Goes to the next tick, at first to the first one. Returns `false` at the end.
+    /// Steps the machine to the next tick of the recording, at first to the first tick. Returns `false` at the end.
     ///
     /// # Errors
     /// If the next tick cannot be read.

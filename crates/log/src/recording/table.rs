@@ -9,14 +9,14 @@ use perfset_core::v2::{Block, BlockValue, Body};
 use perfset_core::{Birth, InstanceId, Mark, NoValue, Owner, RawValue, Utf16};
 use perfset_engine::{CellState, EntryMetadata, Snapshot};
 
-/// Identity of a row, and its owner.
+/// Identity of a row in a recorded table: its instance, and the instance's owner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct RowIdentity {
     pub name: Utf16,
     pub id: u32,
-    /// Birth of the instance; 0 = unknown.
+    /// Birth (start time) of the row's instance; 0 = unknown.
     pub birth: u64,
-    /// Process id and user of the owner; `None` is the system.
+    /// Process id and user of the instance's owner; `None` is the system.
     pub owner: Option<(u32, u32)>,
 }
 
@@ -38,7 +38,7 @@ pub(super) type CellStateNumber = ((u32, u32), u32);
 pub(super) struct StateList {
     states: Vec<CellState>,
     numbers: HashMap<CellState, u32>,
-    /// Number of bytes of the texts of all states.
+    /// Number of bytes of the texts in all cell states of the list.
     text: usize,
 }
 
@@ -49,12 +49,13 @@ impl PartialEq for StateList {
 }
 
 impl StateList {
-    /// Maximum number of states of a list, far more than a recorder makes between two whole ticks.
+    /// Maximum number of cell states of a list, far more than a recorder makes between two whole ticks.
     pub const MOST: usize = 1 << 20;
-    /// Maximum number of bytes of the texts of all states: a whole tick, which has them all, is no longer.
+    /// Maximum number of bytes of the texts in all cell states of a list: a whole tick, which has them all, is no
+    /// longer.
     pub const MOST_TEXT: usize = 64 << 20;
 
-    /// Returns the number of a state, which is added if it is new.
+    /// Returns the number of a cell state in the list, which is added if it is new.
     pub fn number(&mut self, state: CellState) -> u32 {
         match self.numbers.entry(state) {
             Entry::Occupied(known) => *known.get(),
@@ -67,23 +68,23 @@ impl StateList {
         }
     }
 
-    /// Appends a state that was read. Its number is its place.
+    /// Appends a cell state that was read from a tick. The number of the state is its index.
     pub fn push(&mut self, state: CellState) {
         self.text = self.text.saturating_add(text_len(&state));
         self.states.push(state);
     }
 
-    /// Returns `true` if the list is so long that a reader adds no further state.
+    /// Returns `true` if the list of cell states is so long that a reader adds no further state.
     pub fn is_full(&self) -> bool {
         self.states.len() >= Self::MOST || self.text >= Self::MOST_TEXT
     }
 
-    /// Returns the state with a number.
+    /// Returns the cell state with this number.
     pub fn get(&self, number: u32) -> Option<&CellState> {
         self.states.get(index(number))
     }
 
-    /// Returns the state with this number, and all later states.
+    /// Returns the cell state with this number, and all later states of the list.
     pub fn since(&self, number: usize) -> &[CellState] {
         self.states.get(number..).unwrap_or_default()
     }
@@ -95,9 +96,9 @@ impl StateList {
 
 /// Maximum number of cells of all tables together that a reader has in memory: 256 MiB.
 pub(super) const MOST_CELLS: usize = 4 * RecordedTable::MOST_CELLS;
-/// Memory of a row's identity, as a number of cells.
+/// Memory that a row's identity takes, as a number of cells.
 pub(super) const CELLS_OF_A_KEY: usize = 8;
-/// Memory of the state of a cell, as a number of cells.
+/// Memory that the state of a cell takes, as a number of cells.
 const CELLS_OF_A_STATE: usize = 2;
 
 fn text_len(state: &CellState) -> usize {
@@ -111,18 +112,18 @@ fn text_len(state: &CellState) -> usize {
 /// Rows of a counterset, or of some counters of it, at one tick.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RecordedTable {
-    /// Number of counters in a row.
+    /// Number of counters in each row of the table.
     pub columns: usize,
     pub rows: Vec<RowIdentity>,
-    /// Raw values, row by row; 0 where there is none.
+    /// Raw values of the table, row by row; 0 for a missing value.
     pub values: Vec<u64>,
-    /// Numbers of the states of the cells that have one, by row and column, ascending.
+    /// Numbers of the states of the table's cells that have one, by row and column, ascending.
     pub states: Vec<CellStateNumber>,
-    /// Clocks of the counterset itself, if its source has some.
+    /// Clocks of the table's counterset itself, if its source has some.
     pub clocks: Option<Clocks>,
 }
 
-/// Contents of a table at a tick: rows, or the reason for none.
+/// Contents of a recorded table at a tick: rows, or the reason for none.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Content {
     Rows(RecordedTable),
@@ -141,7 +142,7 @@ impl RecordedTable {
     /// Maximum number of cells of a table: 64 MiB of values.
     pub const MOST_CELLS: usize = 8 << 20;
 
-    /// Returns the memory of the rows, as a number of cells.
+    /// Returns the memory that the rows of the table take, as a number of cells.
     pub fn memory(&self) -> usize {
         let names: usize = self.rows.iter().map(|row| row.name.len() / 4).sum();
         let rows = self.rows.len().saturating_mul(CELLS_OF_A_KEY).saturating_add(names);
@@ -149,14 +150,14 @@ impl RecordedTable {
         rows.saturating_add(self.values.len()).saturating_add(states)
     }
 
-    /// Returns the values of a row.
+    /// Returns the raw values of a row of the table.
     #[inline]
     pub fn row(&self, row: usize) -> &[u64] {
         let from = row.saturating_mul(self.columns);
         self.values.get(from..from.saturating_add(self.columns)).unwrap_or_default()
     }
 
-    /// Returns the numbers of the states of a row's cells, with their places.
+    /// Returns the numbers of the states of a row's cells, each with row and column.
     pub fn states_of(&self, row: usize) -> &[CellStateNumber] {
         let from = self.states.partition_point(|((at, _), _)| index(*at) < row);
         let rest = self.states.get(from..).unwrap_or_default();
@@ -164,20 +165,21 @@ impl RecordedTable {
     }
 }
 
-/// Widens a position of a table, which is never larger than a `usize`.
+/// Widens the index of a table's row or column, which is never larger than a `usize`.
 #[inline]
 pub(super) fn index(position: u32) -> usize {
     usize::try_from(position).unwrap_or(usize::MAX)
 }
 
-/// Shortens a position of a table, which is never larger than [`RecordedTable::MOST_CELLS`].
+/// Shortens the index of a table's row or column to 32 bits; the index is never larger than
+/// [`RecordedTable::MOST_CELLS`].
 #[inline]
 pub(super) fn position(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
 impl Content {
-    /// Returns the memory of the rows, as a number of cells.
+    /// Returns the memory that the rows of the contents take, as a number of cells.
     pub fn memory(&self) -> usize {
         match self {
             Self::Rows(table) => table.memory(),
@@ -185,7 +187,8 @@ impl Content {
         }
     }
 
-    /// Replaces the contents by those of an entry of a snapshot. The allocations of `self` are used again.
+    /// Replaces the contents of a recorded table by those of an entry of a snapshot. The allocations of `self` are
+    /// used again.
     pub fn take(&mut self, snapshot: &Snapshot, entry: usize, states: &mut StateList) {
         let annex = snapshot.annex().get(entry);
         let result = Block::parse(snapshot.block()).ok().and_then(|block| block.results().nth(entry)?.ok());
@@ -264,11 +267,11 @@ fn stored_owner(owner: Owner) -> Option<(u32, u32)> {
     }
 }
 
-/// Cells of a table that is filled row by row.
+/// Cells of a recorded table that is filled row by row.
 struct RowCells<'a> {
     table: &'a mut RecordedTable,
     annex: Option<&'a EntryMetadata>,
-    /// Notes about the cells that are not filled yet.
+    /// States of the table's cells that are not filled yet, by row and column.
     notes: &'a [((usize, usize), CellState)],
     states: &'a mut StateList,
 }
@@ -316,8 +319,8 @@ impl RowCells<'_> {
     }
 }
 
-/// Returns the stored state of a value with this mark; `None` for a value proven unchanged, which is as good as any
-/// other.
+/// Returns the cell state that a recording stores for a value with this mark. Returns `None` for a value proven
+/// unchanged, which is as good as any other.
 fn stored_mark(mark: Mark) -> Option<CellState> {
     (mark != Mark::Reused).then_some(CellState::Marked(mark))
 }

@@ -1,4 +1,4 @@
-//! Ticks of a file: their places and clocks. Those of segments are read when they are asked for.
+//! Ticks of a recording's file: their places and clocks. Those of segments are read when they are requested.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,19 +7,19 @@ use perfset_engine::Window;
 
 use super::segment::{StoredSegment, TickSpan};
 
-/// Tick of a file: its place, and its clocks.
+/// Tick of a recording's file: its place in the file, and its clocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TickPlace {
     pub sequence: u64,
     pub clocks: ClockReading,
-    /// Time by the wall clock, in 100 ns since 1601 UTC.
+    /// Time of the tick by the wall clock, in 100 ns since 1601 UTC.
     pub time: i64,
     /// Index of the `about` block that describes the machine and the recorder of the tick.
     pub about: usize,
     pub place: TickLocation,
 }
 
-/// Place of a tick in its file.
+/// Place of a tick in its recording's file.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TickLocation {
     /// Tick in a block of its own at `offset`; its differences follow the whole tick with the index `key` in the file.
@@ -38,7 +38,7 @@ impl TickPlace {
     }
 }
 
-/// Ticks of one segment.
+/// Summary of the ticks of one segment in a recording's file.
 #[derive(Clone, Debug)]
 pub(super) struct SegmentSpan {
     segment: usize,
@@ -67,21 +67,22 @@ impl SegmentSpan {
     }
 }
 
-/// Ticks of a file, in their order.
+/// Ticks of a recording's file, in their order.
 #[derive(Debug, Default)]
 pub(super) struct FileTicks {
-    /// Segments that contain all ticks, as long as no tick is a block.
+    /// Summaries of the segments that contain all ticks of the file, as long as no tick is a block.
     spans: Vec<SegmentSpan>,
     places: OnceLock<Vec<TickPlace>>,
 }
 
 impl FileTicks {
-    /// Returns all ticks; the first call reads those of segments.
+    /// Returns all ticks of the file; the first call reads those of segments.
     pub fn all(&self, segments: &[Arc<StoredSegment>]) -> &[TickPlace] {
         self.places.get_or_init(|| self.spans.iter().flat_map(|span| span.places(segments)).collect())
     }
 
-    /// Returns the segments that have all ticks; `None` if the ticks have been read, or are blocks.
+    /// Returns the summaries of the segments that have all ticks of the file; `None` if the ticks have been read, or
+    /// are blocks.
     pub fn spans(&self) -> Option<&[SegmentSpan]> {
         self.places.get().is_none().then_some(&*self.spans)
     }
@@ -107,7 +108,7 @@ impl FileTicks {
         }
     }
 
-    /// Returns `false` if a window contains none of the ticks.
+    /// Returns `false` if a window contains none of the file's ticks.
     pub fn can_be_in(&self, window: Window) -> bool {
         let is_in = |first: i64, last: i64| {
             window.begin.is_none_or(|begin| begin <= last) && window.end.is_none_or(|end| first <= end)
@@ -120,13 +121,13 @@ impl FileTicks {
         }
     }
 
-    /// Appends a tick that is a block.
+    /// Appends a tick that is a block of its own to the file's ticks.
     pub fn push(&mut self, tick: TickPlace, segments: &[Arc<StoredSegment>]) {
         self.all(segments);
         self.places.get_mut().into_iter().for_each(|places| places.push(tick));
     }
 
-    /// Appends the ticks of a segment.
+    /// Appends the ticks of a segment to the file's ticks.
     pub fn push_segment(&mut self, about: usize, span: TickSpan, segments: &[Arc<StoredSegment>]) {
         let new = SegmentSpan { segment: segments.len().saturating_sub(1), about, span };
         match self.places.get_mut() {

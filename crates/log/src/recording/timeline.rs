@@ -19,19 +19,19 @@ use crate::damage::{Damage, Damages};
 #[derive(Debug)]
 pub(super) struct RecordingFiles {
     pub files: Vec<RecordingFile>,
-    /// Files that are not read, with the reason.
+    /// Paths of the recording's files that are not read, with the reason.
     refused: Vec<(PathBuf, RecordingError)>,
     pub catalogue: Arc<Catalogue>,
-    /// Numbers of the ticks that are not compared with the tick before, each with the reason.
+    /// Sequence numbers of the ticks that are not compared with the tick before, each with the reason.
     breaks: Vec<(u64, NoValue)>,
-    /// Instances of all ticks, by counterset, once requested.
+    /// Instances of all ticks of the recording, by counterset, once requested.
     instances: Mutex<Option<SeenInstances>>,
-    /// Damage that was found in ticks, by file.
+    /// Damage that was found in ticks, by the index of the file.
     damages: Mutex<HashMap<usize, Damages>>,
 }
 
 impl RecordingFiles {
-    /// Puts files in the order of their ticks.
+    /// Puts the files of a recording in the order of their ticks.
     pub fn new(mut files: Vec<RecordingFile>, refused: Vec<(PathBuf, RecordingError)>) -> Self {
         // By the first tick: names are for people. Of two files that have a tick, the sealed one comes first: it was
         // made of the other.
@@ -50,7 +50,7 @@ impl RecordingFiles {
         known.of(counterset).to_vec()
     }
 
-    /// Returns the damage of each file, with its path, including the damage found in ticks so far.
+    /// Returns the damage of each file of the recording, with its path, including the damage found in ticks so far.
     pub fn damages(&self) -> Vec<(PathBuf, Damages)> {
         let mut all: Vec<_> =
             self.files.iter().map(|file| (file.path.clone(), file.damages.clone())).collect();
@@ -72,8 +72,8 @@ impl RecordingFiles {
     }
 }
 
-/// Returns the ticks in a window, each as the index of its file and its index there. Files that have none of them are
-/// not read. A tick that two files have is that of the file that is sealed.
+/// Returns the ticks of a recording in a window, each as the index of its file and its index there. Files that have
+/// none of them are not read. A tick that two files have is that of the file that is sealed.
 pub(super) fn ticks_in(files: &RecordingFiles, window: Window) -> impl Iterator<Item = (usize, usize)> + '_ {
     with_next(files).enumerate().flat_map(move |(at, (file, next))| {
         let ticks = if file.known_ticks().can_be_in(window) { file.ticks() } else { &[] };
@@ -82,7 +82,7 @@ pub(super) fn ticks_in(files: &RecordingFiles, window: Window) -> impl Iterator<
     })
 }
 
-/// Returns all files, each with the number of the first tick that no earlier file has.
+/// Returns all files of a recording, each with the number of the first tick that no earlier file has.
 pub(super) fn with_next(files: &RecordingFiles) -> impl Iterator<Item = (&RecordingFile, u64)> {
     files.files.iter().scan(0_u64, |next, file| {
         let before = *next;
@@ -92,7 +92,7 @@ pub(super) fn with_next(files: &RecordingFiles) -> impl Iterator<Item = (&Record
     })
 }
 
-/// Returns the last tick in a window, as the index of its file and its index there.
+/// Returns the last tick of a recording in a window, as the index of its file and its index there.
 pub(super) fn last_tick_in(files: &RecordingFiles, window: Window) -> Option<(usize, usize)> {
     let all: Vec<_> = with_next(files).enumerate().collect();
     all.iter().rev().find_map(|(at, (file, next))| {
@@ -102,12 +102,12 @@ pub(super) fn last_tick_in(files: &RecordingFiles, window: Window) -> Option<(us
     })
 }
 
-/// Returns the times of all ticks, in 100 ns since 1601 UTC, in their order.
+/// Returns the times of all ticks of a recording, in 100 ns since 1601 UTC, in their order.
 pub(super) fn times(files: &RecordingFiles) -> impl Iterator<Item = i64> {
     with_next(files).flat_map(|(file, next)| file.times(next))
 }
 
-/// Returns the number of all ticks.
+/// Returns the number of all ticks of a recording.
 pub(super) fn tick_count(files: &RecordingFiles) -> usize {
     let of_file = |(file, next): (&RecordingFile, u64)| match file.known_ticks() {
         known if known.first().is_none_or(|first| first.sequence >= next) => known.len(),
@@ -121,8 +121,8 @@ pub(super) fn time_of(files: &RecordingFiles, (file, tick): (usize, usize)) -> i
     tick.map_or(0, |tick| tick.time)
 }
 
-/// Returns all countersets of the files, in the order of their tables. Of two registrations of one counterset the later
-/// one counts.
+/// Returns all countersets of a recording's files, in the order of their tables. Of two registrations of one
+/// counterset the later one counts.
 fn catalogue(files: &[RecordingFile]) -> Catalogue {
     let mut known: Vec<Arc<Counterset>> = Vec::new();
     let mut places: HashMap<Guid, usize> = HashMap::new();
@@ -168,18 +168,18 @@ fn played_type(recorded: InstanceType) -> InstanceType {
 }
 
 impl RecordingFiles {
-    /// Records damage of a tick that is left out.
+    /// Records damage of a tick that is left out of the played recording.
     pub fn damaged(&self, (file, tick): (usize, usize), error: &RecordingError) {
         let offset = self.files.get(file).map_or(0, |file| file.offset_of(tick));
         self.add_damage(file, offset, format!("a tick is left out: {error}"));
     }
 
-    /// Records a description of the data that is left out of a file.
+    /// Records as damage a description of the data that is left out of a file.
     pub fn left_out(&self, file: usize, what: String) {
         self.add_damage(file, 0, what);
     }
 
-    /// Records damage of a part of a file.
+    /// Records damage of a part of a recording's file.
     pub fn damaged_part(&self, file: usize, damage: &Damage) {
         self.add_damage(file, damage.offset, format!("a part of a segment is left out: {}", damage.what));
     }
@@ -195,7 +195,7 @@ impl RecordingFiles {
 }
 
 impl RecordingFiles {
-    /// Returns the reason that two ticks are not compared, if there is one.
+    /// Returns the reason for which two ticks of the recording are not compared, if there is one.
     pub fn between(&self, before: (usize, usize), after: (usize, usize)) -> Option<&NoValue> {
         if self.breaks.is_empty() {
             return None;
@@ -209,8 +209,8 @@ impl RecordingFiles {
     }
 }
 
-/// Finds the ticks that are not compared with the tick before, by number. Only files in which ticks are missing are
-/// read.
+/// Finds the ticks of a recording that are not compared with the tick before, by number. Only files in which ticks
+/// are missing are read.
 fn breaks(files: &RecordingFiles) -> Vec<(u64, NoValue)> {
     let mut breaks = Vec::new();
     let mut before: Option<(&RecordingFile, TickPlace)> = None;

@@ -1,4 +1,4 @@
-//! Walk over the blocks of a file, past damage.
+//! Walk over the blocks of a recording's file, past damage.
 
 use std::io;
 
@@ -6,24 +6,24 @@ use super::block::{ALIGNMENT, BlockHeader, BlockKind, ReadAt, SEGMENT_TAIL, deco
 use super::bytes::Malformed;
 use crate::damage::Damages;
 
-/// Block of a file whose checksum is right.
+/// Block of a recording's file whose checksum is right.
 #[derive(Clone, Debug)]
 pub struct Block {
     /// Offset of the block in its file.
     pub offset: u64,
     /// Header of the block.
     pub header: BlockHeader,
-    /// Stored payload; for a segment, only the directory.
+    /// Stored payload of the block; for a segment, only the directory.
     stored: Vec<u8>,
 }
 
 impl Block {
-    /// Returns the payload as it is stored.
+    /// Returns the payload of the block as it is stored.
     pub(super) fn stored(&self) -> &[u8] {
         &self.stored
     }
 
-    /// Returns the decompressed payload; for a segment, the directory.
+    /// Returns the decompressed payload of the block; for a segment, the directory.
     pub(super) fn into_payload(self) -> Result<Vec<u8>, Malformed> {
         match self.header.kind {
             BlockKind::Segment => Ok(self.stored),
@@ -31,7 +31,7 @@ impl Block {
         }
     }
 
-    /// Returns the offset in the file of the first byte after the header.
+    /// Returns the offset in the file of the first byte after the block's header.
     pub(super) fn stored_offset(&self) -> u64 {
         self.offset.saturating_add(HEADER)
     }
@@ -51,8 +51,8 @@ fn end_of(offset: u64, header: &BlockHeader) -> u64 {
     end.checked_next_multiple_of(STEP).unwrap_or(u64::MAX)
 }
 
-/// Walk over the blocks of a file. Damaged blocks are left out and recorded; after them, the walk continues at the next
-/// block whose checksum is right.
+/// Walk over the blocks of a recording's file. Damaged blocks are left out and recorded; after them, the walk
+/// continues at the next block whose checksum is right.
 ///
 /// A block that the end of the file cuts off is no damage: a recorder may be writing it, or was ended while it wrote.
 /// The walk stops before it, and continues there when it is called again.
@@ -63,41 +63,42 @@ pub struct BlockWalker<R> {
     /// Number of bytes with wrong checksums that may still be read: a hostile file can have a false header at every 8
     /// bytes.
     patience: u64,
-    /// Length of the file when it was looked up last. It can grow.
+    /// Length of the walked file when it was read last. It can grow.
     length: u64,
     window: ReadWindow,
 }
 
-/// Bytes of a file that are read at once, because a file has many small blocks.
+/// Bytes of a recording's file that are read at once, because a file has many small blocks.
 #[derive(Debug, Default)]
 pub(super) struct ReadWindow {
     bytes: Vec<u8>,
     offset: u64,
-    /// Number of bytes that are read at once; 0 to read only the requested bytes.
+    /// Number of bytes that the window reads at once; 0 to read only the requested bytes.
     len: usize,
 }
 
 impl ReadWindow {
-    /// Number of bytes in a window after the requested ones, if those are far from the window before.
+    /// Number of bytes that a read window has after the requested ones, if those are far from the window before.
     const AFTER: u64 = 256;
 
-    /// Creates a window of `len` bytes.
+    /// Creates a read window of `len` bytes.
     pub fn new(len: usize) -> Self {
         Self { len, ..Self::default() }
     }
 
-    /// Returns the number of bytes that are read at once.
+    /// Returns the number of bytes that the window reads at once.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Empties the window, for another file.
+    /// Empties the read window, for another file.
     fn cleared(mut self) -> Self {
         self.bytes.clear();
         self
     }
 
-    /// Reads bytes at an offset until `into` is full or the file ends. Returns the number of bytes read.
+    /// Reads bytes of a file through the window at an offset until `into` is full or the file ends. Returns the
+    /// number of bytes read.
     fn read(&mut self, from: &impl ReadAt, into: &mut [u8], offset: u64) -> io::Result<usize> {
         if into.len() >= self.len {
             return from.read_at_most(into, offset);
@@ -133,19 +134,19 @@ impl<R> std::fmt::Debug for BlockWalker<R> {
     }
 }
 
-/// Result of an attempt to read a block.
+/// Result of an attempt to read a block at an offset of the walked file.
 enum Attempt {
     Block(Block),
-    /// No header, or a wrong checksum.
+    /// No block: no header, or a wrong checksum.
     Wrong,
-    /// The end of the file cuts the block off.
+    /// Incomplete block, which the end of the file cuts off.
     Cut,
-    /// The end of the file.
+    /// No block: the file ends at the offset.
     End,
 }
 
 impl<R: ReadAt> BlockWalker<R> {
-    /// Begins a walk at the first block.
+    /// Begins a walk at the first block of a recording's file.
     ///
     /// # Errors
     /// If the length of the file cannot be found.
@@ -153,41 +154,41 @@ impl<R: ReadAt> BlockWalker<R> {
         Self::with_window(from, ReadWindow::default())
     }
 
-    /// Begins a walk that reads many bytes at once.
+    /// Begins a walk over the blocks of a file that reads many bytes at once.
     pub(super) fn with_window(from: R, window: ReadWindow) -> io::Result<Self> {
         let length = from.length()?;
         let patience = length.saturating_mul(4).saturating_add(1 << 20);
         Ok(Self { from, offset: 0, damages: Damages::default(), patience, length, window: window.cleared() })
     }
 
-    /// Ends the walk. Returns the damage that was found, the number of bytes after the last whole block, and the
-    /// window.
+    /// Ends the walk over a file's blocks. Returns the damage that was found, the number of bytes after the last
+    /// whole block, and the window.
     pub(super) fn into_parts(self) -> (Damages, u64, ReadWindow) {
         (self.damages, self.length.saturating_sub(self.offset), self.window)
     }
 
-    /// Returns the damage found so far.
+    /// Returns the damage that the walk has found so far.
     pub fn damages(&self) -> &Damages {
         &self.damages
     }
 
-    /// Records damage of a block.
+    /// Records damage of a block of the walked file.
     pub(super) fn damaged(&mut self, offset: u64, what: impl Into<String>) {
         self.damages.add(offset, what);
     }
 
-    /// Returns the offset at which the walk continues.
+    /// Returns the offset in the file at which the walk continues.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Continues the walk at a block.
+    /// Continues the walk at the block with this offset.
     pub(super) fn seek(&mut self, offset: u64) {
         self.offset = offset;
     }
 
-    /// Returns the number of bytes after the last whole block.
+    /// Returns the number of bytes of the file after its last whole block.
     ///
     /// # Errors
     /// If the length of the file cannot be found.
@@ -195,7 +196,7 @@ impl<R: ReadAt> BlockWalker<R> {
         Ok(self.from.length()?.saturating_sub(self.offset))
     }
 
-    /// Returns the next block; `None` at the end.
+    /// Returns the next block of the file; `None` at its end.
     ///
     /// # Errors
     /// If reading the bytes fails.
@@ -236,10 +237,10 @@ impl<R: ReadAt> BlockWalker<R> {
         Ok(Some(block))
     }
 
-    /// Finds the first block at or after an offset.
+    /// Finds the first valid block of the file at or after an offset.
     fn search(&mut self, mut offset: u64, end: u64) -> io::Result<Option<Block>> {
-        /// Maximum number of bytes that are searched after damage: twice the longest block. A sparse file can have any
-        /// length.
+        /// Maximum number of bytes that are searched for a block after damage: twice the longest block. A sparse file
+        /// can have any length.
         const LONGEST: u64 = 128 << 20;
         let end = end.min(offset.saturating_add(LONGEST));
         let mut chunk = vec![0; 1 << 16];
@@ -295,7 +296,8 @@ impl<R: ReadAt> BlockWalker<R> {
         }
     }
 
-    /// Reads a stored payload; for a segment, only the directory with its tail. `None` if the file ends before.
+    /// Reads the stored payload of a block; for a segment, only the directory with its tail. `None` if the file ends
+    /// before.
     fn checked_part(&mut self, header: &BlockHeader, at: u64) -> io::Result<Option<Vec<u8>>> {
         let (mut from, mut len) = (at, usize::try_from(header.stored).unwrap_or(usize::MAX));
         if header.kind == BlockKind::Segment {

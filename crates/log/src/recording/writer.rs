@@ -19,15 +19,15 @@ use super::registration::{RegistrationTexts, TableDefinition, put_definition};
 use super::table::{Content, RowIdentity, StateList};
 use super::tick::{MOST_TABLES, TickState, TickTable, put_key, put_tick};
 
-/// Options of a recording.
+/// Options of the writer of a recording.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WriterOptions {
     /// Longest time between two synchronizations with the disk; `None` leaves that to the system.
     pub sync: Option<Duration>,
-    /// Number of ticks in a file.
+    /// Number of ticks in each file of the recording.
     pub ticks_per_file: u32,
-    /// Length in bytes from which a file is finished, regardless of its number of ticks.
+    /// Length in bytes from which a file of the recording is finished, regardless of its number of ticks.
     pub bytes_per_file: Option<u64>,
     /// `true` to write the help texts of built-in countersets too, for a file that is sent to other people.
     pub with_texts: bool,
@@ -57,27 +57,27 @@ impl WriterOptions {
         Self { with_texts, ..self }
     }
 
-    /// Sets the length from which a file is finished.
+    /// Sets the length in bytes from which a file of the recording is finished.
     #[must_use]
     pub fn bytes_per_file(self, bytes_per_file: Option<u64>) -> Self {
         Self { bytes_per_file, ..self }
     }
 
-    /// Sets the number of ticks in a file.
+    /// Sets the number of ticks in each file of the recording.
     #[must_use]
     pub fn ticks_per_file(self, ticks_per_file: u32) -> Self {
         Self { ticks_per_file, ..self }
     }
 }
 
-/// Table in a tick: the table, and the entry of a snapshot that has its rows.
+/// Part of a tick that is written: a table, and the entry of a snapshot that has its rows.
 #[derive(Clone, Copy, Debug)]
 pub struct TickPart<'a> {
     /// Number of the table, from [`RecordingWriter::add_table`].
     pub table: usize,
-    /// Snapshot with the rows.
+    /// Snapshot that has the table's rows.
     pub snapshot: &'a Snapshot,
-    /// Index of the entry in the snapshot.
+    /// Index in the snapshot of the entry that has the table's rows.
     pub entry: usize,
 }
 
@@ -100,17 +100,17 @@ pub struct RecordingWriter {
     about: RecordingAbout,
     options: WriterOptions,
     journal: Option<Journal>,
-    /// Number of the next tick.
+    /// Sequence number of the next tick that is written.
     sequence: u64,
     tables: Vec<TableSlot>,
-    /// Tables whose definition is not in the journal yet.
+    /// Numbers of the tables whose definition is not in the journal yet.
     undefined: Vec<usize>,
     clocks: ClockReading,
     states: StateList,
-    /// Number of states that the journal has.
+    /// Number of cell states that the journal has.
     written_states: usize,
     compressor: Compressor,
-    /// Prepared bytes of the next write.
+    /// Bytes of blocks that are prepared for the next write.
     out: Vec<u8>,
     missed: Option<MissedTicks>,
     notes: RecorderNotes,
@@ -119,7 +119,7 @@ pub struct RecordingWriter {
     bytes_of_last_file: u64,
 }
 
-/// Table with its contents at the last collection and at the one before.
+/// Table of the written recording, with its contents at the last collection and at the one before.
 #[derive(Debug)]
 struct TableSlot {
     definition: TableDefinition,
@@ -136,37 +136,37 @@ impl TableSlot {
     }
 }
 
-/// Returns the instances of a counterset at its last collection.
+/// Returns the instances that a recorded counterset had at its last collection.
 fn instances(tables: &[TableSlot], counterset: &Guid) -> HashSet<RowIdentity> {
     let of_set = tables.iter().filter(|slot| slot.definition.counterset.guid == *counterset);
     of_set.flat_map(|slot| slot.rows().iter().cloned()).collect()
 }
 
-/// File that is being written.
+/// Journal that is being written: the newest file of the recording.
 #[derive(Debug)]
 struct Journal {
     file: File,
     path: PathBuf,
-    /// Number of bytes that were written completely.
+    /// Number of bytes of the journal that were written completely.
     len: u64,
     ticks: u32,
     last_sync: Instant,
-    /// `true` if the next tick must be a whole one, because the tick before is not in the file.
+    /// `true` if the next tick must be a whole one, because the tick before is not in the journal.
     is_broken: bool,
-    /// `true` if the file has an annotation, which is useful even without a tick.
+    /// `true` if the journal has an annotation, which is useful even without a tick.
     has_marks: bool,
 }
 
 /// File of a recording that was finished, and will not be written again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinishedFile {
-    /// Path of the file.
+    /// Path of the finished file.
     pub path: PathBuf,
 }
 
 impl RecordingWriter {
-    /// Begins to write into a directory, which is created for its owner alone if it is missing. Ticks continue those
-    /// that are in it. `now` is in the name of the first file.
+    /// Begins to write a recording into a directory, which is created for its owner alone if it is missing. Ticks
+    /// continue those that are in it. `now` is in the name of the first file.
     ///
     /// # Errors
     /// If the directory cannot be created or read.
@@ -181,7 +181,7 @@ impl RecordingWriter {
         Ok(Self::new(WriterTarget::Folder(folder.to_owned()), now, about, options, sequence))
     }
 
-    /// Begins to write into a new file.
+    /// Begins to write a recording into a new file.
     ///
     /// # Errors
     /// If the file exists, or cannot be created.
@@ -194,7 +194,7 @@ impl RecordingWriter {
         Self::fill_file(create_private(path)?, path, now, about, options)
     }
 
-    /// Begins to write into an empty file that is open.
+    /// Begins to write a recording into an empty file that is open.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -267,7 +267,7 @@ impl RecordingWriter {
         files::write_finished(folder, now, &name, &out)
     }
 
-    /// Returns the directory or file that is written to.
+    /// Returns the path of the directory or file that the recording is written to.
     #[must_use]
     pub fn path(&self) -> &Path {
         match &self.target {
@@ -275,37 +275,37 @@ impl RecordingWriter {
         }
     }
 
-    /// Returns `true` if the recording is a directory.
+    /// Returns `true` if the recording is written into a directory.
     #[must_use]
     pub fn is_folder(&self) -> bool {
         matches!(self.target, WriterTarget::Folder(_))
     }
 
-    /// Returns the file that is written now.
+    /// Returns the path of the recording's file that is written now.
     #[must_use]
     pub fn written_file(&self) -> Option<&Path> {
         self.journal.as_ref().map(|journal| &*journal.path)
     }
 
-    /// Returns the length of the last file that was finished.
+    /// Returns the length in bytes of the recording's last file that was finished.
     #[must_use]
     pub fn bytes_of_last_file(&self) -> u64 {
         self.bytes_of_last_file
     }
 
-    /// Returns the number of ticks written.
+    /// Returns the number of ticks that the writer has written.
     #[must_use]
     pub fn ticks_written(&self) -> u64 {
         self.ticks_written
     }
 
-    /// Returns the number of the next tick.
+    /// Returns the sequence number of the next tick that the writer writes.
     #[must_use]
     pub fn next_sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Returns the number of bytes written.
+    /// Returns the number of bytes that the writer has written.
     #[must_use]
     pub fn bytes_written(&self) -> u64 {
         self.bytes_written
@@ -317,7 +317,7 @@ impl RecordingWriter {
         self.missed.as_ref()
     }
 
-    /// Adds a table, and returns its number.
+    /// Adds a table to the recording, and returns the table's number.
     ///
     /// # Errors
     /// If there are too many tables.
@@ -331,7 +331,7 @@ impl RecordingWriter {
         Ok(number)
     }
 
-    /// Stores facts, which `read` returns, about at most `most` instances of a counterset that are new in the last
+    /// Stores facts that `read` returns, about at most `most` instances of a counterset that are new in the last
     /// tick. They are written with the next tick, and again into each file while the instance is there.
     pub fn note_new(
         &mut self,
@@ -348,7 +348,7 @@ impl RecordingWriter {
         }
     }
 
-    /// Writes a tick. Returns the file that it finished, if any.
+    /// Writes a tick of the recording. Returns the file that it finished, if any.
     ///
     /// # Errors
     /// If the tick could not be written. It is counted as missed, and the next one can be tried.
@@ -433,7 +433,7 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Writes an annotation beside the last tick.
+    /// Writes an annotation into the recording, beside the last tick.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -458,7 +458,7 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Begins a file of the directory: its first blocks are prepared, and all tables are defined again.
+    /// Begins a file of the recording's directory: its first blocks are prepared, and all tables are defined again.
     fn begin_file(&mut self, sequence: u64) -> io::Result<()> {
         let WriterTarget::Folder(folder) = &self.target else {
             return Err(io::Error::new(io::ErrorKind::NotFound, "the file of the recording was finished"));
@@ -498,7 +498,7 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Renumbers the states of all tables, because a whole tick begins a new list of states.
+    /// Renumbers the cell states of all tables, because a whole tick begins a new list of states.
     fn renumber_states(&mut self) {
         let old = std::mem::take(&mut self.states);
         self.written_states = 0;
@@ -581,7 +581,7 @@ impl RecordingWriter {
         self.finish_file()
     }
 
-    /// Finishes the file that is written. The next tick begins another one.
+    /// Finishes the file of the recording that is written. The next tick begins another one.
     pub fn finish_file(&mut self) -> Option<FinishedFile> {
         let mut journal = self.journal.take()?;
         self.out.clear();
@@ -605,11 +605,11 @@ impl RecordingWriter {
     }
 }
 
-/// Maximum number of states between two whole ticks. Ages of late values are states of their own.
+/// Maximum number of cell states of a journal between two whole ticks. Ages of late values are states of their own.
 const STATES: usize = 1 << 16;
 const _: () = assert!(STATES < StateList::MOST && BlockHeader::LEN == 28);
 
-/// Opens a new file for its owner alone.
+/// Creates a file of a recording that only its owner can read and write.
 pub(super) fn create_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

@@ -5,7 +5,7 @@ use perfset_engine::path::CounterPath;
 use super::RecordLogError;
 use super::record::{RecordRemarks, RecordedValue, number, path_of, time};
 
-/// Positions of those fields of a CSV line that are read.
+/// Indexes of the fields of a CSV record that are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvColumns {
     header: Vec<String>,
@@ -21,7 +21,7 @@ pub struct CsvColumns {
     reason: Option<usize>,
 }
 
-/// Field of a line, without quotes.
+/// Field of a CSV line, without its quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvCell {
     pub text: String,
@@ -29,7 +29,7 @@ pub struct CsvCell {
 }
 
 impl CsvColumns {
-    /// Parses the header of a log.
+    /// Parses the CSV header of a record log.
     pub fn new(header: &[u8]) -> Result<Self, RecordLogError> {
         let cells = cells(header).ok_or(RecordLogError::NoRecord)?;
         let header: Vec<String> = cells.into_iter().map(|cell| cell.text).collect();
@@ -42,21 +42,22 @@ impl CsvColumns {
         Ok(Self { header, time, path, counterset, instance, counter, value, status, mark, missing, reason })
     }
 
-    /// Returns `true` if a line repeats the header, because several runs may have written to one file.
+    /// Returns `true` if a line of a record log repeats the CSV header, because several runs may have written to one
+    /// file.
     pub fn is_header(&self, line: &[u8]) -> bool {
         // Most lines are no header, which the first byte shows.
         line.first() == self.header.first().and_then(|name| name.as_bytes().first())
             && cells(line).is_some_and(|cells| cells.iter().map(|cell| &cell.text).eq(&self.header))
     }
 
-    /// Returns `true` if a cut-off last field of a line could be taken for another value, mark or reason.
+    /// Returns `true` if a cut-off last field of a CSV line could be taken for another value, mark or reason.
     fn is_last_vital(&self, is_partial: bool) -> bool {
         let last = Some(self.header.len().saturating_sub(1));
         let of_all = [Some(self.value), self.status, self.mark, self.reason];
         of_all.contains(&last) || (is_partial && self.missing == last)
     }
 
-    /// Parses a line to a record. A line that `is_cut` ends with the file, perhaps within a field.
+    /// Parses a CSV line to a record. A line that `is_cut` ends with the file, perhaps within a field.
     pub fn record(&self, line: &[u8], is_cut: bool) -> Result<RecordedValue, String> {
         let cells = cells(line).ok_or("it is no CSV in UTF-8")?;
         if cells.len() != self.header.len() {
@@ -83,7 +84,7 @@ impl CsvColumns {
         Ok(RecordedValue { time, path, value: remarks.of(value) })
     }
 
-    /// Returns the path of a line. If a name might have a guard (`'`), the path shows whether it has one.
+    /// Returns the counter path of a CSV line. If a name might have a guard (`'`), the path shows whether it has one.
     fn path<'a>(&self, path: &str, names: &dyn Fn(usize) -> Vec<&'a str>) -> Option<CounterPath> {
         let (instances, counters) = (names(self.instance), names(self.counter));
         names(self.counterset).into_iter().find_map(|counterset| {
@@ -94,8 +95,8 @@ impl CsvColumns {
     }
 }
 
-/// Returns the names that a cell can stand for. The writer guards texts that a spreadsheet would take for a formula by
-/// a `'`, and quotes them.
+/// Returns the names that a CSV field can stand for. The writer guards texts that a spreadsheet would take for a
+/// formula by a `'`, and quotes them.
 fn names(cell: &CsvCell) -> Vec<&str> {
     let bare = cell
         .text
@@ -104,7 +105,7 @@ fn names(cell: &CsvCell) -> Vec<&str> {
     bare.into_iter().chain([cell.text.as_str()]).collect()
 }
 
-/// Parses a line; `None` if a quote is at a wrong place, or the text is no UTF-8.
+/// Parses a CSV line to its fields; `None` if a quote is at a wrong place, or the text is no UTF-8.
 pub fn cells(line: &[u8]) -> Option<Vec<CsvCell>> {
     let line = std::str::from_utf8(line).ok()?;
     let mut cells = Vec::new();
@@ -133,7 +134,7 @@ pub fn cells(line: &[u8]) -> Option<Vec<CsvCell>> {
     }
 }
 
-/// Parses a cell after its opening quote. Returns its text, and the rest of the line after the closing quote.
+/// Parses a CSV field after its opening quote. Returns its text, and the rest of the line after the closing quote.
 fn quoted_cell(text: &str) -> Option<(String, &str)> {
     let (mut cell, mut rest) = (String::new(), text);
     loop {

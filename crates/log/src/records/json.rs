@@ -18,11 +18,11 @@ struct JsonFields {
     mark: Option<String>,
     missing: Option<u64>,
     reason: Option<String>,
-    /// Number of instances without a value; an object with this field is no record.
+    /// Number of instances without a value that were left out; an object with this field is no record.
     instances: Option<u64>,
 }
 
-/// Parses a line. Returns `None` for an object about values that were left out.
+/// Parses a JSON line to a record. Returns `None` for an object about values that were left out.
 pub fn record(line: &[u8]) -> Result<Option<RecordedValue>, String> {
     let fields: JsonFields = serde_json::from_slice(line).map_err(|error| {
         // Its position is that in the line, and the damage has that in the file.

@@ -38,10 +38,11 @@ pub(crate) use reader::{RecordSeries, SampleRecords};
 #[cfg(feature = "sqlite")]
 pub(crate) use record::{RecordedValue, number, time};
 
-/// Maximum number of bytes of a record; a longer one is left out. Names of instances have at most 1,023 units.
+/// Maximum number of bytes of a record in a record log; a longer one is left out. Names of instances have at most
+/// 1,023 units.
 pub const RECORD_LIMIT: usize = 1 << 20;
 
-/// Maximum number of pairs of counter and instance in a log; records of further pairs are left out.
+/// Maximum number of pairs of counter and instance in a record log; records of further pairs are left out.
 pub const SERIES_LIMIT: usize = 1 << 20;
 
 /// Format of a record log.
@@ -49,14 +50,14 @@ pub const SERIES_LIMIT: usize = 1 << 20;
 pub enum RecordFormat {
     /// CSV with a header.
     Csv,
-    /// JSON lines: an object per record.
+    /// JSON lines: one object per record.
     Json,
     /// SQLite file with perfmon's tables.
     Sqlite,
 }
 
 impl RecordFormat {
-    /// Returns the name of the format.
+    /// Returns the name of the record log's format.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -78,7 +79,7 @@ impl RecordFormat {
     }
 }
 
-/// Returns `true` if these are the first bytes of a record log.
+/// Returns `true` if these first bytes of a file are those of a record log.
 #[must_use]
 pub fn is_one(first_bytes: &[u8]) -> bool {
     RecordFormat::detect(first_bytes).is_some()
@@ -124,10 +125,10 @@ pub enum RecordLogError {
     /// The file is output of `get --wide`.
     #[error("this is output of --wide, which cannot be read back; write it without --wide")]
     Wide,
-    /// The header of CSV lacks a field.
+    /// The CSV header of the record log lacks a field.
     #[error("at byte 0: the header has no field \"{field}\"")]
     NoField {
-        /// Name of the missing field.
+        /// Name of the field that the CSV header lacks.
         field: &'static str,
     },
     /// The file is a SQLite file, which is not read from a stream.
@@ -136,12 +137,12 @@ pub enum RecordLogError {
     /// The SQLite file is no SQL log, or is damaged.
     #[error("cannot read the SQLite file")]
     Sqlite(#[source] Box<dyn Error + Send + Sync>),
-    /// Reading the input failed.
+    /// Reading the input of the record log failed.
     #[error("cannot read the log from byte {offset} on")]
     Io {
-        /// Offset of the first byte that could not be read.
+        /// Offset of the first byte of the record log that could not be read.
         offset: u64,
-        /// Reason for the failure.
+        /// Error of the system that reading the record log returned.
         #[source]
         error: io::Error,
     },

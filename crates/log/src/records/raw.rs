@@ -1,4 +1,4 @@
-//! Records as bytes, with their offsets.
+//! Records of a record log as bytes, with their offsets.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -9,48 +9,50 @@ use super::RecordFormat;
 /// Byte order mark of UTF-8, which spreadsheets write.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Iterator over the records of an input. Only one record is in memory.
+/// Iterator over the records of a record log as bytes. Only one record is in memory.
 #[derive(Debug)]
 pub struct RawRecords<R> {
     input: BufReader<R>,
     format: RecordFormat,
-    /// Number of bytes read.
+    /// Number of bytes of the record log that were read.
     offset: u64,
-    /// Maximum number of bytes of a record.
+    /// Maximum number of bytes of a record in the log.
     limit: usize,
-    /// Last record with its line end; at most one byte more than the limit.
+    /// Bytes of the last record with its line end; at most one byte more than the limit.
     bytes: Vec<u8>,
-    /// Offset of the last record.
+    /// Offset in the file of the last record.
     start: u64,
-    /// Bytes that are read a second time before the rest of the input, and the number of them already read.
+    /// Bytes of the record log that are read a second time before the rest of the input, and the number of them
+    /// already read.
     again: (Vec<u8>, usize),
 }
 
-/// Record without its line ending.
+/// Bytes of a record without its line ending.
 #[derive(Clone, Copy, Debug)]
 pub struct RawRecord<'a> {
     pub text: &'a [u8],
     /// Offset of the record in the file.
     pub offset: u64,
-    /// `true` if the record exceeds the limit; its text is then empty.
+    /// `true` if the record exceeds the limit of bytes; its text is then empty.
     pub is_too_long: bool,
     /// `true` if the file ends in this record, without a line end.
     pub is_cut: bool,
 }
 
 impl<R: Read> RawRecords<R> {
-    /// Creates an iterator that starts at the beginning of a file.
+    /// Creates an iterator over the records of a log that starts at the beginning of a file.
     pub fn new(input: R, format: RecordFormat, limit: usize) -> Self {
         let input = BufReader::with_capacity(1 << 16, input);
         Self { input, format, offset: 0, limit, bytes: Vec::new(), start: 0, again: (Vec::new(), 0) }
     }
 
-    /// Returns the number of bytes read so far.
+    /// Returns the number of bytes of the record log read so far.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Returns the next record; `None` at the end of the file. In CSV, a line end inside quotes belongs to the record.
+    /// Returns the next record of the log as bytes; `None` at the end of the file. In CSV, a line end inside quotes
+    /// belongs to the record.
     pub fn next(&mut self) -> io::Result<Option<RawRecord<'_>>> {
         let Self { input, format, offset, limit, bytes, start, again: (again, again_at) } = self;
         bytes.clear();
@@ -104,8 +106,8 @@ impl<R: Read> RawRecords<R> {
         Ok(Some(RawRecord { text, offset: *start, is_too_long, is_cut: !has_end }))
     }
 
-    /// Leaves out only the first line of the last record: a quote too many joins it with good lines. Returns the number
-    /// of bytes left out.
+    /// Leaves out only the first line of the last record: a quote too many joins that line with good lines. Returns
+    /// the number of bytes left out.
     ///
     /// A line is read twice at most: behind the first one, each line has an even number of quotes and is a record of
     /// its own, except the last one.
@@ -127,7 +129,8 @@ impl<R: Read> RawRecords<R> {
     }
 }
 
-/// Returns the index after the first line feed outside quotes. `is_quoted` is the state between two chunks.
+/// Returns the index after the first line feed of a CSV chunk outside quotes. `is_quoted` is the state between two
+/// chunks.
 fn end_of_csv(chunk: &[u8], is_quoted: &mut bool) -> Option<usize> {
     let mut from = 0_usize;
     while let Some(found) = chunk.get(from..).and_then(|rest| memchr2(b'"', b'\n', rest)) {

@@ -26,10 +26,10 @@ pub struct RecordLogReader<R> {
     input: RecordInput<R>,
     format: RecordFormat,
     series: Arc<RecordSeries>,
-    /// `true` if records of other series than the known ones are left out.
+    /// `true` if the reader leaves out records of other series than the known ones.
     is_closed: bool,
     sample: SampleRecords,
-    /// First record of the next sample.
+    /// First record of the next sample, which has been read ahead, with its offset.
     pending: Option<(u64, RecordedValue)>,
     damages: Damages,
     is_over: bool,
@@ -40,7 +40,7 @@ pub struct RecordLogReader<R> {
 enum RecordInput<R> {
     Text {
         records: RawRecords<Chain<Cursor<Vec<u8>>, R>>,
-        /// Columns of CSV; `None` for other formats.
+        /// Indexes of the CSV fields; `None` for other formats.
         columns: Option<Box<CsvColumns>>,
     },
     #[cfg(feature = "sqlite")]
@@ -50,33 +50,35 @@ enum RecordInput<R> {
 /// Sample of a record log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RecordSample<'a> {
-    /// UTC time in 100 ns since 1601.
+    /// UTC time of the sample in 100 ns since 1601.
     pub time: i64,
-    /// Offset of the first record.
+    /// Offset in the file of the sample's first record.
     pub offset: u64,
-    /// Values in the order of the reader's paths; never NaN or infinite.
+    /// Values of the sample in the order of the reader's paths; never NaN or infinite.
     pub values: &'a [Option<f64>],
-    /// For each value, `true` if the sample has a record of it, and `false` if the instance did not exist or was not
-    /// printed.
+    /// List with `true` for each value that has a record in the sample, and `false` if the instance did not exist or
+    /// was not printed.
     pub has_record: &'a [bool],
     /// Marks of values other than [`Mark::Formatted`], and reasons for missing values, as far as the log has them, by
     /// position in `values`.
     pub notes: &'a HashMap<usize, Result<Mark, NoValue>>,
 }
 
-/// Values of a sample, by position. Clearing takes as long as the sample has records, however many series the log has.
+/// Values of a record log's sample, by position. Clearing takes as long as the sample has records, however many
+/// series the log has.
 #[derive(Debug, Default)]
 pub(crate) struct SampleRecords {
     pub values: Vec<Option<f64>>,
     pub has_record: Vec<bool>,
     pub notes: HashMap<usize, Result<Mark, NoValue>>,
-    /// Positions of the records.
+    /// Positions in the sample that have a record.
     used: Vec<usize>,
 }
 
 #[cfg(test)]
 thread_local! {
-    /// Number of positions that this thread cleared or added. A test checks that it grows linearly with the records.
+    /// Number of positions of samples that this thread cleared or added. A test checks that it grows linearly with
+    /// the records.
     pub(super) static LOOKED_AT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
@@ -93,7 +95,7 @@ impl SampleRecords {
         }
     }
 
-    /// Makes room for this number of values.
+    /// Makes room for this number of values in the sample.
     fn grow(&mut self, len: usize) {
         #[cfg(test)]
         LOOKED_AT.with(|positions| positions.set(positions.get() + len.saturating_sub(self.values.len())));
@@ -128,7 +130,7 @@ impl SampleRecords {
     }
 }
 
-/// Paths of the values of a log, in the order of their first records.
+/// Counter paths of the values of a record log, in the order of their first records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct RecordSeries {
     pub paths: Vec<CounterPath>,
@@ -136,7 +138,7 @@ pub(crate) struct RecordSeries {
 }
 
 impl<R: Read> RecordLogReader<R> {
-    /// Creates a reader, and reads the header of CSV.
+    /// Creates a reader of a record log, and reads the header of CSV.
     ///
     /// # Errors
     /// If the input does not begin as a record log, or cannot be read.
@@ -145,7 +147,7 @@ impl<R: Read> RecordLogReader<R> {
     }
 
     pub(super) fn with_limits(mut input: R, limit: usize) -> Result<Self, RecordLogError> {
-        /// Number of bytes that are needed to detect the format.
+        /// Number of first bytes of a record log that are needed to detect its format.
         const TELLING: u64 = 512;
         let failed = |offset| move |error| RecordLogError::Io { offset, error };
         let mut first = Vec::new();
@@ -188,41 +190,41 @@ impl<R: Read> RecordLogReader<R> {
         }
     }
 
-    /// Returns the format of the log.
+    /// Returns the format of the record log.
     #[must_use]
     pub fn format(&self) -> RecordFormat {
         self.format
     }
 
-    /// Returns the paths of the values read so far, in the order of their first records.
+    /// Returns the counter paths of the values read so far, in the order of their first records.
     #[must_use]
     pub fn paths(&self) -> &[CounterPath] {
         &self.series.paths
     }
 
-    /// Returns the damage found so far.
+    /// Returns the damage of the record log that was found so far.
     #[must_use]
     pub fn damages(&self) -> &Damages {
         &self.damages
     }
 
-    /// Returns the series read so far.
+    /// Returns the series of the record log that were read so far.
     pub(crate) fn series(&self) -> &Arc<RecordSeries> {
         &self.series
     }
 
-    /// Reads only records of known series. Values then have the same positions in all samples.
+    /// Makes the reader read only records of known series. Values then have the same positions in all samples.
     pub(crate) fn limit_to(&mut self, series: Arc<RecordSeries>) {
         self.series = series;
         self.is_closed = true;
     }
 
-    /// Takes the values of the last sample. Keeps the memory of `values` for the next sample.
+    /// Moves out the values of the last sample. Keeps the memory of `values` for the next sample.
     pub(crate) fn take_values(&mut self, values: &mut SampleRecords) {
         std::mem::swap(&mut self.sample, values);
     }
 
-    /// Returns the next sample; `None` at the end of the log.
+    /// Returns the next sample of the record log; `None` at the end of the log.
     ///
     /// # Errors
     /// If reading the input fails. Then the log is at its end.
@@ -245,7 +247,7 @@ impl<R: Read> RecordLogReader<R> {
         Ok(sample.map(|(time, offset)| RecordSample { time, offset, values, has_record, notes }))
     }
 
-    /// Stores the value of a record in the current sample.
+    /// Stores the value of a record in the sample that is being read.
     fn put(&mut self, offset: u64, record: RecordedValue) {
         let RecordedValue { path, value, .. } = record;
         // A pattern without a hit, or an instance that has ended: its sample exists, and lacks the instance.
@@ -275,7 +277,7 @@ impl<R: Read> RecordLogReader<R> {
         }
     }
 
-    /// Returns the next valid record with its offset.
+    /// Returns the next valid record of the log with its offset.
     fn next_record(&mut self) -> Result<Option<(u64, RecordedValue)>, RecordLogError> {
         if let Some(pending) = self.pending.take() {
             return Ok(Some(pending));
@@ -305,7 +307,7 @@ impl<R: Read> RecordLogReader<R> {
 type Parsed = (u64, Result<Option<RecordedValue>, String>);
 
 impl<R: Read> RecordInput<R> {
-    /// Returns the next record; `None` at the end.
+    /// Returns the next parsed record of the log; `None` at the end.
     fn next(&mut self) -> Result<Option<Parsed>, RecordLogError> {
         let (records, columns) = match self {
             Self::Text { records, columns } => (records, columns),

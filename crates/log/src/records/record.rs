@@ -7,12 +7,13 @@ use perfset_core::clock::SystemTime;
 use perfset_core::{Mark, NoValue};
 use perfset_engine::path::CounterPath;
 
-/// Value of a counter of an instance.
+/// Value of a counter of an instance at one time, as a record of a log has it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RecordedValue {
     pub time: i64,
     pub path: CounterPath,
-    /// Value with its mark, or the reason for none. [`NoValue::NoInstance`] stands for an instance that did not exist.
+    /// Value of the record with its mark, or the reason for its absence. [`NoValue::NoInstance`] stands for an
+    /// instance that did not exist.
     pub value: Result<(f64, Mark), NoValue>,
 }
 
@@ -21,14 +22,14 @@ pub(crate) struct RecordedValue {
 pub(super) struct RecordRemarks<'a> {
     pub status: &'a str,
     pub mark: &'a str,
-    /// Number of instances that a partial sum lacks.
+    /// Number of instances that a record's partial sum lacks.
     pub missing: u64,
-    /// Reason in words, if the file has it.
+    /// Reason in words for a missing value, if the file has it.
     pub reason: &'a str,
 }
 
 impl RecordRemarks<'_> {
-    /// Returns the value of a record with its mark, or the reason for none.
+    /// Returns the value of a record with its mark, or the reason for which the record has no value.
     pub fn of(&self, value: Option<f64>) -> Result<(f64, Mark), NoValue> {
         value.map(|value| (value, self.mark())).ok_or_else(|| self.reason())
     }
@@ -81,12 +82,12 @@ impl RecordRemarks<'_> {
     }
 }
 
-/// Returns the number if it can be a value: neither NaN nor infinity.
+/// Returns the number if it can be a record's value: neither NaN nor infinity.
 pub(crate) fn number(value: f64) -> Option<f64> {
     Some(value).filter(|value| value.is_finite())
 }
 
-/// Parses `yyyy-MM-ddTHH:mm:ss.fffZ` to 100 ns since 1601.
+/// Parses a record's time `yyyy-MM-ddTHH:mm:ss.fffZ` to 100 ns since 1601.
 pub(crate) fn time(text: &str) -> Option<i64> {
     let text = text.strip_suffix('Z')?;
     let (date, clock) = text.split_once('T')?;
@@ -112,13 +113,13 @@ pub(crate) fn time(text: &str) -> Option<i64> {
     time.to_100ns()?.checked_add(parts.parse().ok()?)
 }
 
-/// Parses a text of decimal digits.
+/// Parses a text of decimal digits to a number; `None` for any other text.
 fn digits(text: &str) -> Option<u16> {
     Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()
 }
 
-/// Returns the path of a record, whose names must be those of its `path`. The path alone does not show where a name
-/// ends, and the names alone do not have the number of an instance among those of its name.
+/// Returns the counter path of a record, whose names must be those of its `path`. The path alone does not show where
+/// a name ends, and the names alone do not have the number of an instance among those of its name.
 pub(super) fn path_of(
     path: &str,
     machine: Option<&str>,

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Samples with a time for people and the values by path, and the damage.
+/// Contents of a record log: samples with a readable time and the values by path, and the damage.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Contents {
     samples: Vec<(String, BTreeMap<String, Option<f64>>)>,
@@ -36,7 +36,7 @@ fn read(log: &[u8]) -> Result<Contents, String> {
     fast
 }
 
-/// One byte at a time.
+/// Reader that returns its bytes one at a time.
 #[derive(Debug)]
 struct Slow<'a>(&'a [u8]);
 
@@ -50,7 +50,7 @@ impl Read for Slow<'_> {
 const HEADER: &str =
     "time,path,counterset,instance,instance_id,counter,value,status,raw,base,type,unit,mark,missing\n";
 
-/// Lines of two samples. Fields that no record needs are left out, except in one line.
+/// CSV lines of two samples in a record log. Fields that no record needs are left out, except in one line.
 const CSV: &str = r#"2026-11-21T21:04:30.894Z,\Memory\Pages/sec,Memory,,,Pages/sec,2.5,ok,7,,X,/s,,
 2026-11-21T21:04:30.894Z,"\Processor(0,1)\% Time",Processor,"0,1",1,% Time,10.073002736378612,ok,,,X,%,,
 2026-11-21T21:04:30.894Z,\Process V2(a)\Priority,Process V2,a,1,Priority,8,ok,8,,X,,,
@@ -175,7 +175,7 @@ fn damaged_lines_are_left_out_alone() {
     assert!(got.damages[0].contains("line left out: invalid type"), "{got:?}");
 }
 
-/// A quote too many takes its own line only, whether the file or the longest record ends first.
+/// Checks that a quote too many costs its own line only, whether the file or the longest record ends first.
 #[test]
 fn an_open_quote_takes_its_line_only() {
     let line = |second: u32, names: [&str; 2]| {
@@ -222,10 +222,10 @@ fn an_open_quote_does_not_take_the_rest() {
     assert_eq!((got.samples.len(), got.damages), (1, vec![all]));
 }
 
-/// Value with its mark, or the reason for none.
+/// Value of a record with its mark, or the reason for which it has no value.
 type Outcome = Result<(f64, Mark), NoValue>;
 
-/// All values of a log, by path.
+/// Returns all values of a record log, by path.
 fn outcomes(log: &str) -> Vec<(String, Outcome)> {
     let mut reader = RecordLogReader::new(log.as_bytes()).unwrap();
     let mut all = Vec::new();
@@ -246,7 +246,7 @@ fn outcomes(log: &str) -> Vec<(String, Outcome)> {
     all
 }
 
-/// Time, path, value, status, mark and missing of records, in both formats.
+/// Returns two record logs, in CSV and JSON, of records with time, path, value, status, mark and missing.
 fn with_remarks(records: &[(u32, &str, &str, &str, &str, &str)]) -> [String; 2] {
     let names = |instance: &str| instance.split('#').next().unwrap().to_owned();
     let csv = records.iter().map(|(second, instance, value, status, mark, missing)| {
@@ -311,7 +311,7 @@ fn reasons_and_marks_are_read() {
     assert_eq!(outcomes(reason)[0].1, Err(NoValue::Denied("needs root".into())));
 }
 
-/// A pattern without a hit is no instance, and its samples stay. A note is not kept for the next sample.
+/// Checks that a pattern without a hit is no instance, and its samples stay. A note is not kept for the next sample.
 #[test]
 fn lines_without_an_instance_are_no_instances() {
     for log in with_remarks(&[
@@ -361,7 +361,7 @@ fn json_may_have_blanks() {
     assert!(matches!(crate::Log::open(blanks.as_bytes()), Ok(crate::Log::Records(_))));
 }
 
-/// Twice as many samples with twice as many series take twice the work, also if the series are known.
+/// Checks that twice as many samples with twice as many series take twice the work, also if the series are known.
 #[test]
 fn many_series_that_come_and_go_are_linear() {
     let work = |samples: usize| {
@@ -425,7 +425,8 @@ fn a_log_that_has_grown_keeps_its_positions() {
     assert!(second.damages().first()[0].to_string().ends_with(what), "{:?}", second.damages());
 }
 
-/// Every beginning of a log has values of the whole log, and no others: half a number is no number.
+/// Checks that every beginning of a record log has values of the whole log, and no others: half a number is no
+/// number.
 #[test]
 fn every_prefix_has_only_values_of_the_log() {
     let whole = expected();
@@ -462,7 +463,7 @@ fn every_changed_byte_is_read_or_reported() {
     }
 }
 
-/// A cell as `docs/output.md` describes it.
+/// Returns a text as a CSV cell, as `docs/output.md` describes it.
 fn cell(text: &str) -> String {
     let is_guarded = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let guard = if is_guarded { "'" } else { "" };
@@ -472,7 +473,7 @@ fn cell(text: &str) -> String {
     }
 }
 
-/// Names of counterset, instance and counter, and the value, in both formats.
+/// Record of a test: names of counterset, instance and counter, and the value.
 type AnyRecord = (String, String, String, Option<f64>);
 
 fn written(samples: &[Vec<AnyRecord>], is_csv: bool) -> String {
@@ -510,7 +511,7 @@ fn any_record() -> impl Strategy<Value = AnyRecord> {
 }
 
 proptest! {
-    /// Written values read back under their names, each to its last bit.
+    /// Checks that written records are read under their names, each value to its last bit.
     #[test]
     fn written_and_read(samples in proptest::collection::vec(proptest::collection::vec(any_record(), 1..6), 0..5)) {
         for is_csv in [true, false] {
@@ -534,7 +535,7 @@ proptest! {
         }
     }
 
-    /// Any bytes at all, behind a header or not.
+    /// Checks that any bytes, after a header or not, are read without a panic.
     #[test]
     fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..300), start in 0..3) {
         let start = [HEADER, "{\"time\":\"", ""][start as usize];

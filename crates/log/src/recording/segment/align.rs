@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::super::table::{RowIdentity, index, position};
 use super::super::tick::RowStep;
 
-/// Index that marks a row without a counterpart.
+/// Index that marks a row of a table without a counterpart at the other tick.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// Counterparts of the new rows of a table among its old rows.
@@ -13,22 +13,23 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) struct Alignment {
     /// Index of the old row for each new row, or [`NONE`].
     pub old: Vec<u32>,
-    /// New rows that have another place among the rows than before, ascending.
+    /// Indexes of new rows that have another place among the rows than before, ascending.
     pub moved: Vec<u32>,
-    /// Old rows that are gone, ascending.
+    /// Indexes of old rows that are gone, ascending.
     pub gone: Vec<u32>,
 }
 
-/// Number of rows that are searched after a difference, before all rows are searched.
+/// Number of rows that the alignment searches after a difference, before all rows are searched.
 const NEAR: usize = 16;
 
-/// Returns `true` if two identities are equal. Numbers are compared first, because names take longest.
+/// Returns `true` if two identities of rows are equal. Numbers are compared first, because names take longest.
 fn same(a: &RowIdentity, b: &RowIdentity) -> bool {
     (a.id, a.birth, a.owner) == (b.id, b.birth, b.owner) && a.name == b.name
 }
 
 impl Alignment {
-    /// Aligns the new rows with the old ones. Returns `false` if all rows are as before; then there is no alignment.
+    /// Aligns the new rows of a table with its old rows. Returns `false` if all rows are as before; then there is no
+    /// alignment.
     pub fn align(&mut self, new: &[RowIdentity], old: &[RowIdentity]) -> bool {
         let begin = new.iter().zip(old).take_while(|(new, old)| same(new, old)).count();
         if begin == new.len() && begin == old.len() {
@@ -144,7 +145,7 @@ impl Alignment {
         self.gone.extend(next..position(old.len()));
     }
 
-    /// Finds rows that are gone at one place and new at another.
+    /// Finds moved rows: those that are gone at one place and new at another.
     fn find_moved(&mut self, new: &[RowIdentity], old: &[RowIdentity], unknown: &[u32]) {
         if unknown.is_empty() || self.gone.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! Changes of cells, sorted by the reading in which they happen.
+//! Changes of a segment's cells, sorted by the reading in which they happen.
 
 use super::stream::{RunChange, RunSink};
 
@@ -7,17 +7,17 @@ use super::stream::{RunChange, RunSink};
 pub(super) struct CellChange {
     pub run: u32,
     pub column: u32,
-    /// Difference of the value; for a state, its number plus 1, or 0 for no state.
+    /// Difference of the cell's new value from the old one; for a state, its number plus 1, or 0 for no state.
     pub number: u64,
 }
 
-/// Changes of cells, by reading.
+/// Changes of a table's cells, sorted by the reading in which they happen.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    /// Index of the first change of each reading, and the end of the last one.
+    /// Index of the first change of each reading, and the end of the last reading's changes.
     starts: Vec<usize>,
     sorted: Vec<CellChange>,
-    /// Changes in the order in which they were decoded; `readings` has their readings.
+    /// Changes of cells in the order in which they were decoded; `readings` has their readings.
     pub decoded: Vec<CellChange>,
     readings: Vec<u16>,
 }
@@ -38,7 +38,7 @@ impl Changes {
         self.decoded.push(change);
     }
 
-    /// Sorts the decoded changes by their reading.
+    /// Sorts the decoded changes of cells by their reading.
     pub fn sort(&mut self, readings: usize) {
         self.starts.clear();
         self.starts.resize(readings.saturating_add(2), 0);
@@ -71,17 +71,17 @@ impl Changes {
     }
 }
 
-/// Receiver of a column's changes.
+/// Receiver of the changes of a column that is decoded.
 pub(super) struct Collector<'a> {
     pub values: &'a mut Changes,
     pub states: &'a mut Changes,
     pub run: u32,
     pub column: u32,
-    /// First reading of the range, counted from the start of the window.
+    /// First reading whose changes are collected, counted from the start of the window.
     pub begin: u32,
-    /// First reading of the run, counted from the start of the window, modulo 2^32.
+    /// First reading of the current run, counted from the start of the window, modulo 2^32.
     pub base: u32,
-    /// Number of known states.
+    /// Number of states that the segment defines.
     pub known: u64,
     pub lost_states: bool,
     pub unknown: Option<u64>,

@@ -32,7 +32,7 @@ impl ChangeLog {
         self.count = self.count.saturating_add(1);
     }
 
-    /// Calls `each` with the reading, the run and the number of each change.
+    /// Calls `each` with the reading, the run and the number of each change in the log.
     #[inline]
     fn each(&self, mut each: impl FnMut(u32, u32, u64)) -> Result<(), Malformed> {
         let mut from = PayloadCursor::new(&self.bytes);
@@ -50,14 +50,14 @@ impl ChangeLog {
     }
 }
 
-/// Changes of a column, by run.
+/// Changes of a column's cells, by run.
 #[derive(Debug, Default)]
 struct ByRun {
-    /// Index of the first change of each run, and the end of the last one.
+    /// Index of the first change of each run, and the end of the last run's changes.
     starts: Vec<u32>,
     changes: Vec<RunChange>,
     next: Vec<u32>,
-    /// Changes as they are in the log, each with its run.
+    /// Changes of a column in the order of its log, each with the index of its run.
     logged: Vec<(u32, RunChange)>,
 }
 
@@ -104,13 +104,13 @@ impl ByRun {
     }
 }
 
-/// Encoder of columns, with its buffers.
+/// Encoder of a segment's columns, with its buffers.
 #[derive(Debug, Default)]
 pub(super) struct ColumnEncoder {
     pub sequences: SequenceEncoder,
     values: ByRun,
     states: ByRun,
-    /// Stream of the column.
+    /// Encoded stream of the column, which is the encoder's output.
     pub out: Vec<u8>,
     firsts: Vec<u8>,
     payload: Vec<u8>,
@@ -120,7 +120,7 @@ pub(super) struct ColumnEncoder {
 }
 
 impl ColumnEncoder {
-    /// Encodes a column as a stream; `firsts` has the first values of the runs in the order of `runs`.
+    /// Encodes a column of a segment as a stream; `firsts` has the first values of the runs in the order of `runs`.
     pub fn encode(
         &mut self,
         runs: &[Run],
@@ -239,7 +239,7 @@ fn only_state(first: u64, present: &[RunChange], states: &[RunChange], is_missin
     }
 }
 
-/// Computes the differences of consecutive state numbers into `deltas`, and returns the first number.
+/// Computes the differences of a run's consecutive state numbers into `deltas`, and returns the first number.
 fn state_deltas(states: &[RunChange], deltas: &mut Vec<RunChange>) -> u64 {
     deltas.clear();
     let first = states.first().filter(|state| state.at == 0).map_or(0, |state| state.delta);

@@ -17,9 +17,9 @@ use super::rows::{Run, cells_of, no_key, take_key};
 use super::stream::ColumnReader;
 use crate::damage::Damage;
 
-/// Maximum number of changes of all tables together that are decoded at once.
+/// Maximum number of cell changes of all tables of a segment together that are decoded at once.
 const MOST_CHANGES: usize = 8 << 20;
-/// Number of cells that are copied in the time of one work step.
+/// Number of cells that a cursor copies in the time of one work step.
 const CELLS_OF_A_STEP: usize = 8;
 
 /// Cursor over the ticks of a segment. Each stream is decoded once, or a few times if a table has very many changes.
@@ -31,21 +31,21 @@ pub struct SegmentTicks {
     segment: Arc<StoredSegment>,
     state: TickState,
     tables: Vec<TableCursor>,
-    /// Index of the next tick.
+    /// Index in the segment of the next tick.
     next: usize,
-    /// `true` if it was reported that the segment takes too long.
+    /// `true` if damage was recorded because reading the segment takes too many work steps.
     is_slow: bool,
     shared: CursorParts,
 }
 
-/// Parts of a cursor that all its tables use.
+/// Parts of a segment's cursor that all its tables use.
 #[derive(Debug)]
 struct CursorParts {
     decompressor: Decompressor,
     damages: Vec<Damage>,
-    /// `true` for each state whose cells have no value.
+    /// List that has `true` for each cell state of the segment whose cells have no value.
     is_missing: Vec<bool>,
-    /// `true` if the list of states is damaged: all states are the same then.
+    /// `true` if the segment's list of cell states is damaged: all states are the same then.
     lost_states: bool,
     /// Number of work steps left to read through the segment: a few bytes can hold very many changes.
     steps: usize,
@@ -71,8 +71,8 @@ impl CursorParts {
 }
 
 impl SegmentTicks {
-    /// Creates a cursor before the first tick; `wanted` selects tables by number, and `column` selects columns by table
-    /// and column number.
+    /// Creates a cursor before the first tick of a segment; `wanted` selects tables by number, and `column` selects
+    /// columns by table and column number.
     pub fn new(
         segment: &Arc<StoredSegment>,
         wanted: WantedTables<'_>,
@@ -141,7 +141,7 @@ impl SegmentTicks {
         Self { segment: Arc::clone(segment), state, tables, next: 0, is_slow: false, shared }
     }
 
-    /// Limits the number of readings that are decoded at once.
+    /// Limits the number of readings of each table that the cursor decodes at once.
     pub fn with_readings(mut self, readings: usize) -> Self {
         for rows in self.tables.iter_mut().filter_map(|table| table.rows.as_mut()) {
             rows.width = readings.min(rows.width);
@@ -149,13 +149,13 @@ impl SegmentTicks {
         self
     }
 
-    /// Leaves out the rows that `wanted` does not select.
+    /// Makes the cursor leave out the rows that `wanted` does not select.
     pub fn with_rows(mut self, wanted: &dyn Fn(&RowIdentity) -> bool) -> Self {
         self.tables.iter_mut().filter_map(|table| table.rows.as_mut()).for_each(|rows| rows.keep(wanted));
         self
     }
 
-    /// Decodes the ticks after `tick` only when they are requested, because nobody is expected to request them.
+    /// Decodes the ticks after `tick` only when they are requested, because no request for them is expected.
     pub fn with_last(mut self, tick: usize) -> Self {
         for rows in self.tables.iter_mut().filter_map(|table| table.rows.as_mut()) {
             rows.end = rows.table.collections.readings.partition_point(|at| usize::from(*at) <= tick);
@@ -163,7 +163,7 @@ impl SegmentTicks {
         self
     }
 
-    /// Limits the readings and changes of each table that are decoded at once.
+    /// Limits the readings and changes of each table that the cursor decodes at once.
     #[cfg(test)]
     pub fn with_window(mut self, readings: usize, changes: usize) -> Self {
         for rows in self.tables.iter_mut().filter_map(|table| table.rows.as_mut()) {
@@ -172,7 +172,7 @@ impl SegmentTicks {
         self.with_readings(readings)
     }
 
-    /// Limits the work steps to read through the segment.
+    /// Limits the work steps that the cursor may take to read through the segment.
     pub fn with_steps(mut self, steps: usize) -> Self {
         (self.shared.steps, self.shared.most_steps) = (steps, steps);
         self
@@ -183,13 +183,13 @@ impl SegmentTicks {
         self.shared.most_steps.saturating_sub(self.shared.steps)
     }
 
-    /// Returns the next tick.
+    /// Returns the contents of the segment's next tick.
     #[cfg(test)]
     pub fn next_tick(&mut self) -> Option<&TickState> {
         self.seek(self.next)
     }
 
-    /// Returns a tick by its index; the next one costs least.
+    /// Returns the contents of a tick by its index in the segment; the next one costs least.
     pub fn seek(&mut self, tick: usize) -> Option<&TickState> {
         let (sequence, clocks) = *self.segment.ticks().get(tick)?;
         (self.state.sequence, self.state.clocks) = (sequence, clocks);
@@ -212,7 +212,7 @@ impl SegmentTicks {
         Some(&self.state)
     }
 
-    /// Returns the damage found since the last call.
+    /// Returns the damage of the segment that was found since the last call.
     pub fn take_damages(&mut self) -> Vec<Damage> {
         std::mem::take(&mut self.shared.damages)
     }
@@ -223,7 +223,8 @@ impl SegmentTicks {
     }
 }
 
-/// Divides the maximum number of changes decoded at once between tables, in proportion to their numbers of values.
+/// Divides the maximum number of changes decoded at once between the tables of a segment, in proportion to their
+/// numbers of values.
 fn share_changes(tables: &mut [TableCursor]) {
     let values = |rows: &TableRows| {
         let of_column: usize = rows.table.runs.iter().map(Run::len).sum();
@@ -238,15 +239,15 @@ fn share_changes(tables: &mut [TableCursor]) {
     }
 }
 
-/// Cursor over the collections of one table.
+/// Cursor over the collections of one table in a segment.
 #[derive(Debug)]
 struct TableCursor {
     number: usize,
-    /// Collections of a table whose rows are damaged.
+    /// Collections of the table, if its rows are damaged.
     lost: Option<Collections>,
     rows: Option<TableRows>,
     collection: Option<usize>,
-    /// Rows that are kept for reuse while the table's contents are a failure.
+    /// Memory of rows that is kept for reuse while the table's contents are a failure.
     spare: Option<RecordedTable>,
 }
 
@@ -300,28 +301,28 @@ impl TableCursor {
     }
 }
 
-/// Rows of a table that are moved from reading to reading.
+/// Current rows of a table, which are updated from reading to reading.
 #[derive(Debug)]
 struct TableRows {
     table: SegmentTable,
-    /// Columns that are wanted.
+    /// Indexes of the table's columns that are wanted.
     columns: Vec<usize>,
-    /// For each run `true` if its row is wanted; `None` = all are.
+    /// List that has `true` for each run whose row is wanted; `None` = all are.
     kept: Option<Vec<bool>>,
-    /// Index of the reading after the last one that is expected to be requested.
+    /// Index of the table's reading after the last one that is expected to be requested.
     end: usize,
-    /// Columns whose streams are damaged.
+    /// Indexes of the table's columns whose streams are damaged.
     damaged: Vec<usize>,
-    /// Number of the state of cells in damaged columns.
+    /// Number of the cell state that cells in damaged columns have.
     damage: u32,
-    /// `true` for each reading in which rows begin, end or move.
+    /// List that has `true` for each reading in which rows of the table begin, end or move.
     moves: Vec<bool>,
     reading: Option<usize>,
-    /// Readings whose changes are decoded.
+    /// Range of the readings whose changes are decoded now.
     window: Range<usize>,
-    /// Maximum number of readings in a window.
+    /// Maximum number of readings in the decoded window.
     width: usize,
-    /// Maximum number of changes in a window, besides the values of its first reading.
+    /// Maximum number of changes in the decoded window, in addition to the values of its first reading.
     most_changes: usize,
     values: Changes,
     states: Changes,
@@ -329,9 +330,9 @@ struct TableRows {
     begins: Vec<u32>,
     /// Number of elements of `begins` up to the current reading.
     begun: usize,
-    /// Index of the current placement of each row, ascending.
+    /// Index of the current placement of each row of the table, ascending.
     live: Vec<u32>,
-    /// Index of the run of each row.
+    /// Index of the run that each row of the table shows now.
     runs: Vec<u32>,
     /// Row of each run, or [`NONE`] if the run has no row now.
     row_of: Vec<u32>,
@@ -370,7 +371,7 @@ impl TableRows {
         }
     }
 
-    /// Leaves out the rows that `wanted` does not select.
+    /// Leaves out the rows of the table that `wanted` does not select.
     fn keep(&mut self, wanted: &dyn Fn(&RowIdentity) -> bool) {
         let kept: Vec<bool> = self.table.runs.iter().map(|run| wanted(&run.key)).collect();
         self.table.placements.retain(|place| kept.get(index(place.run)).copied().unwrap_or(false));
@@ -444,7 +445,7 @@ impl TableRows {
         self.states.sort(readings);
     }
 
-    /// Decodes the changes of the window. Returns `false` if there are too many.
+    /// Decodes the changes of the table's cells in the window of readings. Returns `false` if there are too many.
     fn decode(&mut self, states: &mut StateList, segment: &StoredSegment, shared: &mut CursorParts) -> bool {
         self.values.clear();
         self.states.clear();
@@ -539,7 +540,7 @@ impl TableRows {
         Ok(true)
     }
 
-    /// Changes the rows to those of the next reading.
+    /// Changes the rows of the table to those of the next reading.
     fn apply(&mut self, reading: usize, into: &mut RecordedTable, shared: &mut CursorParts) {
         let is_first = reading == self.window.start;
         let moves = is_first || self.moves.get(reading).copied().unwrap_or(false);
@@ -619,7 +620,7 @@ impl TableRows {
         self.begun = self.begun.saturating_add(count);
     }
 
-    /// Replaces the rows by those of the runs that a reading has, in their order.
+    /// Replaces the rows of the table by those of the runs that a reading has, in their order.
     fn move_rows(&mut self, reading: u32, into: &mut RecordedTable) {
         let columns = into.columns;
         self.move_places(reading);

@@ -1,4 +1,4 @@
-//! Directory of a segment: its ticks, and where the streams of each table are.
+//! Directory of a segment: its ticks, and the positions of the streams of each table.
 
 use perfset_core::NoValue;
 use perfset_core::clock::{ClockReading, SystemTime};
@@ -11,7 +11,7 @@ use super::super::tick::MOST_TABLES;
 use super::MOST_TICKS;
 use super::stream::{SequenceEncoder, sequence};
 
-/// Version of the directory's layout.
+/// Version of the layout of a segment's directory.
 const LAYOUT: u8 = 1;
 
 /// Place and form of a stream in a stored segment.
@@ -24,7 +24,7 @@ pub struct StreamInfo {
     pub crc: u32,
 }
 
-/// Minimum number of bytes of a stream's entry.
+/// Minimum number of bytes of a stream's entry in a segment's directory.
 const LEAST_STREAM: usize = 6;
 
 fn put_stream(out: &mut Vec<u8>, info: &StreamInfo) {
@@ -61,7 +61,7 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// Returns the shortest form of these ascending ticks, in a segment of `count` ticks.
+    /// Returns the shortest pattern for these ascending indexes of ticks, in a segment of `count` ticks.
     pub fn new(ticks: &[u16], count: usize) -> Self {
         let [first, ..] = *ticks else { return Self::None };
         let second = ticks.get(1).copied();
@@ -105,13 +105,13 @@ impl Pattern {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Held {
     pub tick: u16,
-    /// Number of ticks from the collection to the tick with which it is stored.
+    /// Number of ticks from the collection of the contents to the tick with which they are stored.
     pub age: u64,
-    /// Clocks of the collection.
+    /// Clocks of the collection that the contents are from.
     pub clocks: ClockReading,
 }
 
-/// Consecutive collections that failed for the same reason.
+/// Consecutive collections of a table that failed for the same reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     pub first: u32,
@@ -119,7 +119,7 @@ pub struct Failure {
     pub reason: NoValue,
 }
 
-/// Entry of a table in the directory.
+/// Entry of a table in the directory of a segment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableEntry {
     pub number: usize,
@@ -127,13 +127,13 @@ pub struct TableEntry {
     pub held: Vec<Held>,
     pub failures: Vec<Failure>,
     pub runs: StreamInfo,
-    /// Clocks of the counterset itself, if it has some.
+    /// Stream with the counterset's own clocks, if it has some.
     pub clocks: Option<StreamInfo>,
     pub columns: Vec<StreamInfo>,
 }
 
 impl TableEntry {
-    /// Returns the decompressed length in bytes of the rows, the clocks and these columns.
+    /// Returns the decompressed length in bytes of the table's rows, its clocks and these columns.
     pub fn raw_len(&self, columns: &[usize]) -> usize {
         let columns = columns.iter().filter_map(|column| self.columns.get(*column));
         let streams = columns.chain(&self.clocks).chain([&self.runs]);
@@ -163,7 +163,7 @@ fn from_bits(number: u64) -> i64 {
 }
 
 impl Directory {
-    /// Appends the directory and the tail: the end of a segment whose streams have `streams` bytes.
+    /// Appends the directory and the tail of a segment: the end of a segment whose streams have `streams` bytes.
     pub fn put(&self, out: &mut Vec<u8>, streams: u32) -> Option<()> {
         let start = out.len();
         out.push(LAYOUT);
@@ -192,7 +192,7 @@ impl Directory {
         Some(())
     }
 
-    /// Reads a directory with its tail.
+    /// Reads the directory of a segment with its tail.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         let (directory, streams) = split(bytes)?;
         let (parsed, next) = Self::parse_without_tail(directory)?;
@@ -203,7 +203,7 @@ impl Directory {
         Ok(parsed)
     }
 
-    /// Reads a directory. Returns the length of all streams, too.
+    /// Reads the directory of a segment without its tail. Returns the length of all streams, too.
     pub fn parse_without_tail(directory: &[u8]) -> Result<(Self, u32), Malformed> {
         let from = &mut PayloadCursor::new(directory);
         check_layout(from)?;
@@ -224,7 +224,7 @@ impl Directory {
         Ok((Self { ticks, states, tables }, next))
     }
 
-    /// Returns the entries of all streams, in the order of the streams.
+    /// Returns the directory's entries of all streams, in the order of the streams.
     pub fn streams_mut(&mut self) -> impl Iterator<Item = &mut StreamInfo> {
         let of_tables = self.tables.iter_mut().flat_map(|table| {
             std::iter::once(&mut table.runs).chain(&mut table.clocks).chain(&mut table.columns)
@@ -236,7 +236,7 @@ impl Directory {
 /// Ticks of a segment, with one list for each of their numbers.
 struct TickColumns {
     sequences: Vec<u64>,
-    /// Lists of performance clock, time, frequency, and distance of the wall clock from the time.
+    /// Lists with each tick's performance clock, time, frequency, and distance of the wall clock from the time.
     clocks: [Vec<u64>; 4],
 }
 
@@ -267,11 +267,11 @@ impl TickColumns {
         (0..self.sequences.len()).map_while(|tick| self.get(tick)).collect()
     }
 
-    /// Returns a range that contains the times of all ticks; `None` if a time is not a valid date.
+    /// Returns a range that contains the times of all ticks of a segment; `None` if a time is not a valid date.
     fn times(&self) -> Option<(i64, i64)> {
         /// Time in the year 9999, in 100 ns since 1601, far below the largest number.
         const LAST: i64 = 2_650_467_744_000_000_000;
-        /// Margin in 100 ns, larger than the rounding of a time.
+        /// Margin of the range of tick times in 100 ns, larger than the rounding of a time.
         const MARGIN: i64 = 10_000_000;
         let [_, times, _, walls] = &self.clocks;
         let mut range: Option<(i64, i64)> = None;
@@ -302,14 +302,15 @@ pub struct TickSpan {
 /// Part of a directory that is read when its file is opened.
 #[derive(Debug)]
 pub struct DirectoryHead {
-    /// Summary of the ticks; `None` if the segment has no ticks.
+    /// Summary of the segment's ticks; `None` if the segment has no ticks.
     pub span: Option<TickSpan>,
     /// Number of each table, with the count of its columns.
     pub tables: Vec<(usize, usize)>,
 }
 
 impl DirectoryHead {
-    /// Reads the beginning of a directory with its tail, without the entries of streams, which are read later.
+    /// Reads the beginning of a segment's directory with its tail, without the entries of streams, which are read
+    /// later.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         let (directory, _) = split(bytes)?;
         let from = &mut PayloadCursor::new(directory);
@@ -338,7 +339,7 @@ impl DirectoryHead {
 }
 
 impl DirectoryHead {
-    /// Reads the ticks of a directory with its tail.
+    /// Reads the numbers and clocks of a segment's ticks from its directory with the tail.
     pub fn ticks(bytes: &[u8]) -> Result<Vec<(u64, ClockReading)>, Malformed> {
         let from = &mut PayloadCursor::new(split(bytes)?.0);
         check_layout(from)?;
@@ -346,7 +347,7 @@ impl DirectoryHead {
     }
 }
 
-/// Splits a directory from its tail. Returns the directory and the length of the streams.
+/// Splits a segment's directory from its tail. Returns the directory and the length of the streams.
 fn split(bytes: &[u8]) -> Result<(&[u8], u32), Malformed> {
     let no_tail = || Malformed { offset: 0, what: "segment has no tail".to_owned() };
     let (directory, tail) = bytes.split_last_chunk::<SEGMENT_TAIL>().ok_or_else(no_tail)?;
@@ -365,7 +366,7 @@ fn check_layout(from: &mut PayloadCursor<'_>) -> Result<(), Malformed> {
     }
 }
 
-/// Reads the number of the next table, at least `next`.
+/// Reads the number of the next table in a segment's directory, at least `next`.
 fn next_number(from: &mut PayloadCursor<'_>, next: usize) -> Result<usize, Malformed> {
     let number = next.saturating_add(from.small("number of tables")?);
     if number < MOST_TABLES { Ok(number) } else { Err(from.error(format!("table {number} is too high"))) }

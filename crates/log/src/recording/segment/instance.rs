@@ -18,7 +18,7 @@ use crate::damage::Damage;
 /// Instance that a reader wants, identified by name and id.
 #[derive(Debug)]
 pub struct WantedInstance {
-    /// Name of the instance in its stored form.
+    /// Name of the wanted instance, encoded as in a segment.
     name: Vec<u8>,
     id: u32,
 }
@@ -45,7 +45,7 @@ struct FoundRun {
 #[derive(Debug, Default)]
 struct InstanceColumn {
     values: Vec<u64>,
-    /// Numbers of the states plus 1, or 0 for no state; empty if no cell has a state.
+    /// Numbers of the column's cell states plus 1, or 0 for no state; empty if no cell has a state.
     states: Vec<u32>,
 }
 
@@ -55,13 +55,13 @@ pub struct InstanceColumns<'a> {
     segment: &'a StoredSegment,
     collections: Collections,
     clocks: Option<Vec<Option<Clocks>>>,
-    /// Runs of the instance, sorted by their first reading; they do not overlap.
+    /// Runs of the wanted instance, sorted by their first reading; they do not overlap.
     runs: Vec<FoundRun>,
     columns: Vec<InstanceColumn>,
     states: Option<&'a StateList>,
 }
 
-/// Contents of a table at a tick.
+/// Contents of a table for one instance at a tick.
 #[derive(Debug)]
 pub enum InstanceTick<'a> {
     /// The table was not collected up to this tick.
@@ -82,13 +82,13 @@ pub struct FoundRow<'a> {
     of: &'a InstanceColumns<'a>,
     reading: usize,
     birth: u64,
-    /// Clocks of the table.
+    /// Clocks of the table's collection at the tick.
     pub clocks: Clocks,
 }
 
 impl StoredSegment {
-    /// Reads the wanted columns of an instance. `None` if parts of the segment are damaged, or if the instance has two
-    /// rows at a time: such a segment is read by a cursor.
+    /// Reads the wanted columns of an instance from a segment. `None` if parts of the segment are damaged, or if the
+    /// instance has two rows at a time: such a segment is read by a cursor.
     pub fn instance(
         &self,
         table: usize,
@@ -155,16 +155,17 @@ impl StoredSegment {
 /// Runs of the wanted instance, with the data about other runs that reading a column needs.
 #[derive(Debug, Default)]
 struct FoundRuns {
-    /// Runs of the instance, in the order of the table.
+    /// Runs of the wanted instance, in the order of the table.
     runs: Vec<FoundRun>,
     /// Number of readings of each run of the table, up to the last run of the instance's name.
     lengths: Vec<u32>,
-    /// Number of all runs of the table.
+    /// Number of all runs of the table, of all its instances.
     count: usize,
 }
 
 impl FoundRuns {
-    /// Finds the runs of an instance in the data that `put_runs` writes. The places of rows after them are not read.
+    /// Finds the runs of the wanted instance in the data that `put_runs` writes. The places of rows after them are
+    /// not read.
     fn read(stream: &[u8], readings: u32, wanted: &WantedInstance) -> Result<Self, Malformed> {
         let from = &mut PayloadCursor::new(stream);
         let count = from.count(LEAST_RUN, "runs")?;
@@ -219,7 +220,7 @@ impl FoundRuns {
 }
 
 impl InstanceColumn {
-    /// Reads the runs of an instance in the stream of a column.
+    /// Reads the values and states of an instance from the stream of a column.
     fn read(stream: &[u8], found: &FoundRuns, readings: u32) -> Result<Self, Malformed> {
         let mut column = Self { values: vec![0; index(readings)], states: Vec::new() };
         let mut reader = ColumnReader::new(stream, found.count)?;
@@ -240,7 +241,7 @@ impl InstanceColumn {
     }
 }
 
-/// Receiver that ignores the runs of other instances.
+/// Receiver of decoded cells that ignores the runs of other instances.
 struct SkippedRun;
 
 impl RunSink for SkippedRun {
@@ -251,14 +252,14 @@ impl RunSink for SkippedRun {
     fn state(&mut self, _: u32, _: u64) {}
 }
 
-/// Receiver of a run of the wanted instance. Numbers are filled in up to the next change.
+/// Receiver of decoded cells in a run of the wanted instance. Numbers are filled in up to the next change.
 struct RunFiller<'a> {
     column: &'a mut InstanceColumn,
-    /// First reading of the run.
+    /// First reading of the filled run.
     first: usize,
-    /// Reading since which a value holds, and that value.
+    /// Reading since which the last decoded value holds, and that value.
     value: (usize, u64),
-    /// Reading since which a state holds, and that state.
+    /// Reading since which the last decoded cell state holds, and that state.
     state: (usize, u32),
 }
 
@@ -298,7 +299,7 @@ impl RunSink for RunFiller<'_> {
 }
 
 impl InstanceColumns<'_> {
-    /// Returns the contents of the table at a tick.
+    /// Returns the contents of the table for the instance at a tick.
     pub fn tick(&self, tick: usize) -> InstanceTick<'_> {
         let Some(collection) = self.collections.at(tick) else { return InstanceTick::Never };
         let of = self.collections.ticks.get(collection).copied().unwrap_or(0);
@@ -321,19 +322,19 @@ impl InstanceColumns<'_> {
 }
 
 impl<'a> FoundRow<'a> {
-    /// Returns the state of a column's cell, if it has one.
+    /// Returns the state of the row's cell in a column, if it has one.
     pub fn state(&self, column: usize) -> Option<&'a CellState> {
         let state = *self.of.columns.get(column)?.states.get(self.reading)?;
         self.of.states?.get(state.checked_sub(1)?)
     }
 
-    /// Returns the raw value of a column's cell, if it has one.
+    /// Returns the raw value of the row's cell in a column, if it has one.
     pub fn number(&self, column: usize) -> Option<u64> {
         let value = *self.of.columns.get(column)?.values.get(self.reading)?;
         (!matches!(self.state(column), Some(CellState::Missing(_)))).then_some(value)
     }
 
-    /// Returns the birth of the instance.
+    /// Returns the birth of the row's instance.
     pub fn birth(&self) -> Birth {
         NonZeroU64::new(self.birth)
     }

@@ -24,7 +24,7 @@ pub(super) use parts::repaired_segment;
 pub(super) use read::{Decompressor, StoredSegment};
 pub(super) use write::SegmentWriter;
 
-/// Maximum number of ticks of a segment.
+/// Maximum number of ticks in a segment of a recording.
 pub(super) const MOST_TICKS: usize = 3_600;
 
 #[cfg(test)]

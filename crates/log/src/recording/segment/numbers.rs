@@ -6,22 +6,23 @@ use super::super::bytes::Malformed;
 use super::super::table::{CellStateNumber, StateList, index};
 use super::align::NONE;
 
-/// Translation of the journal's state numbers to the segment's; the journal can replace its list of states.
+/// Translation of a journal's numbers of cell states to those of a segment; the journal can replace its list of
+/// states.
 #[derive(Debug, Default)]
 pub(super) struct StateNumbers {
     /// Segment's state number for each state number of the journal, or [`NONE`].
     known: Vec<u32>,
-    /// State numbers of the journal whose translation is known.
+    /// State numbers of the journal whose translation to the segment is known.
     used: Vec<u32>,
-    /// Cell states of the last call, with the journal's numbers.
+    /// Cell states that the last call translated, with the journal's numbers.
     raw: Vec<CellStateNumber>,
-    /// Cell states of the last call, with the segment's numbers.
+    /// Cell states that the last call translated, with the segment's numbers.
     pub now: Vec<CellStateNumber>,
 }
 
 impl StateNumbers {
-    /// Translates the state numbers of all cells into `now`. Returns `true` if they are those of the call before; then
-    /// `now` is not changed.
+    /// Translates the state numbers of all cells into `now`. Returns `true` if they are the same as at the call
+    /// before; then `now` is not changed.
     pub fn translate(
         &mut self,
         states: &[CellStateNumber],

@@ -1,4 +1,4 @@
-//! Streams of a segment by themselves, and repair of their checksums: for the fuzz targets.
+//! Access to single streams of a segment, and repair of their checksums: for the fuzz targets.
 
 use std::ops::Range;
 
@@ -40,7 +40,7 @@ pub fn repaired_segment(stored: &[u8], is_plain: bool) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Reads a sequence of `len` numbers; bytes after it are an error.
+/// Reads a segment's sequence of `len` numbers; bytes after it are an error.
 pub fn numbers(bytes: &[u8], len: usize) -> Result<Vec<u64>, Malformed> {
     let mut from = PayloadCursor::new(bytes);
     let numbers = sequence(&mut from, len)?;
@@ -48,14 +48,14 @@ pub fn numbers(bytes: &[u8], len: usize) -> Result<Vec<u64>, Malformed> {
     Ok(numbers)
 }
 
-/// Returns the stored form of a sequence of numbers.
+/// Returns a sequence of numbers in the form in which a segment stores it.
 pub fn stored_numbers(numbers: &[u64]) -> Vec<u8> {
     let mut out = Vec::new();
     SequenceEncoder::default().put_sequence(&mut out, numbers.iter().copied());
     out
 }
 
-/// Reads a part of each run of a column, as pairs of value and state number plus 1.
+/// Reads a part of each run of a segment's column, as pairs of value and state number plus 1.
 pub fn column(bytes: &[u8], runs: &[usize], part: &Range<usize>) -> Result<Vec<Vec<(u64, u64)>>, Malformed> {
     let mut reader = ColumnReader::new(bytes, runs.len())?;
     let mut all = Vec::new();
@@ -69,7 +69,8 @@ pub fn column(bytes: &[u8], runs: &[usize], part: &Range<usize>) -> Result<Vec<V
     Ok(all)
 }
 
-/// Reads a stored table of runs, and returns it encoded again. The runs may take as much memory as `room` cells.
+/// Reads a segment's stored table of runs, and returns the table encoded again. The runs may take as much memory as
+/// `room` cells.
 pub fn runs_again(bytes: &[u8], columns: usize, readings: u32, room: usize) -> Result<Vec<u8>, Malformed> {
     let (runs, placements) = runs(bytes, columns, readings, room)?;
     let mut out = Vec::new();
@@ -77,10 +78,10 @@ pub fn runs_again(bytes: &[u8], columns: usize, readings: u32, room: usize) -> R
     Ok(out)
 }
 
-/// Receiver of a part of a run.
+/// Receiver of the cells in a part of a run.
 #[derive(Debug, Default)]
 struct CellSink {
-    /// Index in the run at which the part begins.
+    /// Index in the run of the first received cell.
     start: usize,
     first: u64,
     changes: Vec<(usize, u64)>,

@@ -1,4 +1,4 @@
-//! Reader of segments: directory first, then only the streams that are asked for.
+//! Reader of segments: reads the directory first, then only the requested streams.
 
 use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
@@ -18,14 +18,14 @@ pub use super::rows::Run;
 use super::rows::{Placement, runs};
 use crate::damage::Damage;
 
-/// Segment of a file, whose directory is read on request.
+/// Segment of a recording's file, whose directory is read on request.
 pub struct StoredSegment {
     source: Arc<dyn ReadAt>,
-    /// Offset of the first stream in the file.
+    /// Offset in the file of the segment's first stream.
     offset: u64,
-    /// Length of the streams and the directory.
+    /// Length in bytes of the segment's streams and directory.
     stored: u32,
-    /// Length and checksum of the directory with its tail.
+    /// Length and checksum of the segment's directory with its tail.
     checked: (usize, u32),
     directory: OnceLock<Result<Directory, Damage>>,
     states: OnceLock<Result<StateList, Damage>>,
@@ -80,7 +80,7 @@ impl StoredSegment {
         Ok(parsed)
     }
 
-    /// Returns the directory, after reading it from the file if necessary.
+    /// Returns the directory of the segment, after reading it from the file if necessary.
     pub(in super::super) fn directory(&self) -> Result<&Directory, Damage> {
         let read = || {
             let bytes = self.directory_bytes()?;
@@ -89,7 +89,8 @@ impl StoredSegment {
         self.directory.get_or_init(read).as_ref().map_err(Damage::clone)
     }
 
-    /// Returns the times of all ticks, in 100 ns since 1601 UTC. The directory does not stay in memory for them.
+    /// Returns the times of all ticks of the segment, in 100 ns since 1601 UTC. The directory does not stay in memory
+    /// for them.
     pub(in super::super) fn times(&self) -> Vec<i64> {
         let ticks = match self.directory.get() {
             Some(_) => self.ticks().to_vec(),
@@ -101,7 +102,8 @@ impl StoredSegment {
         ticks.iter().map(|(_, clocks)| clocks.utc_100ns()).collect()
     }
 
-    /// Reads the directory with its tail. The file may have been changed or removed since it was opened.
+    /// Reads the bytes of the segment's directory with its tail. The file may have been changed or removed since it
+    /// was opened.
     fn directory_bytes(&self) -> Result<Vec<u8>, Damage> {
         let (len, crc) = self.checked;
         let mut bytes = vec![0; len];
@@ -121,22 +123,22 @@ impl StoredSegment {
         Damage { offset: self.directory_offset(), what: format!("directory of a segment: {error}") }
     }
 
-    /// Returns the damage of the directory, if damage was found.
+    /// Returns the damage of the segment's directory, if damage was found.
     pub(in super::super) fn directory_damage(&self) -> Option<&Damage> {
         self.directory.get()?.as_ref().err()
     }
 
-    /// Returns the offset in the file at which the streams begin.
+    /// Returns the offset in the file at which the segment's streams begin.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Returns the length of the streams and the directory.
+    /// Returns the length in bytes of the segment's streams and directory.
     pub fn len(&self) -> usize {
         index(self.stored)
     }
 
-    /// Returns the decompressed length in bytes of the rows, the clocks and these columns of a table.
+    /// Returns the decompressed length in bytes of the rows, the clocks and these columns of a table in the segment.
     pub fn raw_len(&self, table: usize, columns: &[usize]) -> usize {
         let entries = self.directory().map_or(&[][..], |directory| &*directory.tables);
         let entry = entries.iter().find(|entry| entry.number == table);
@@ -149,12 +151,12 @@ impl StoredSegment {
         Damage { offset: self.offset, what }
     }
 
-    /// Returns the sequence numbers of the ticks, and their clocks.
+    /// Returns the sequence numbers and clocks of the segment's ticks.
     pub fn ticks(&self) -> &[(u64, ClockReading)] {
         self.directory().map_or(&[], |directory| &directory.ticks)
     }
 
-    /// Returns the number of each table, ascending, with the count of its columns.
+    /// Returns the number of each table of the segment, ascending, with the count of its columns.
     pub fn tables(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let tables = self.directory().map_or(&[][..], |directory| &directory.tables);
         tables.iter().map(|table| (table.number, table.columns.len()))
@@ -193,12 +195,12 @@ impl StoredSegment {
         states.as_ref().map_err(Damage::clone)
     }
 
-    /// Returns the damage of a stream, at the offset in the file at which the stream begins.
+    /// Returns a damage record for a stream of the segment, at the offset in the file at which the stream begins.
     pub(super) fn damage(&self, info: &StreamInfo, what: &str, error: impl Display) -> Damage {
         Damage { offset: self.offset.saturating_add(info.offset.into()), what: format!("{what}: {error}") }
     }
 
-    /// Reads, checks and decompresses a stream.
+    /// Reads, checks and decompresses a stream of the segment.
     pub(super) fn stream(
         &self,
         info: &StreamInfo,
@@ -238,21 +240,21 @@ fn list_of_states(raw: &[u8]) -> Result<StateList, Malformed> {
     Ok(list)
 }
 
-/// Rows of a table in a segment, and its readings: collections that have rows.
+/// Rows of a table in a segment, as runs and placements, and the collections that have rows.
 #[derive(Debug)]
 pub struct SegmentTable {
     pub number: usize,
     pub(super) columns: Vec<StreamInfo>,
     pub(super) collections: Collections,
-    /// Runs, each of them one instance in consecutive samples, sorted by name, id and birth.
+    /// Runs of the table, each of them one instance in consecutive samples, sorted by name, id and birth.
     pub runs: Vec<Run>,
-    /// Places of rows, in the order of rows.
+    /// Placements of runs among the rows of the table, in the order of rows.
     pub(super) placements: Vec<Placement>,
     clocks: Option<Vec<Option<Clocks>>>,
 }
 
 impl SegmentTable {
-    /// Reads the rows of a table that may take as much memory as `room` cells.
+    /// Reads the rows of a segment's table, which may take as much memory as `room` cells.
     pub(super) fn read(
         segment: &StoredSegment,
         entry: &TableEntry,
@@ -278,7 +280,7 @@ impl SegmentTable {
         Ok(Self { number: entry.number, columns, collections, runs, placements, clocks })
     }
 
-    /// Returns the number of readings.
+    /// Returns the number of readings of the table: collections that have rows.
     pub fn readings(&self) -> usize {
         self.collections.readings.len()
     }
@@ -291,9 +293,9 @@ impl SegmentTable {
 /// Ticks of a segment in which a table was collected, with the collections that have rows.
 #[derive(Debug, Default)]
 pub(super) struct Collections {
-    /// Index of the tick of each collection.
+    /// Index of the tick in which each collection happened.
     pub ticks: Vec<u16>,
-    /// Index of the tick of each collection that has rows.
+    /// Index of the tick for each reading: collection that has rows.
     pub(super) readings: Vec<u16>,
     /// For each collection, the index of its values in `readings`; [`Self::FAILED`] for a failed collection.
     reading_of: Vec<u16>,
@@ -301,7 +303,7 @@ pub(super) struct Collections {
     failures: Vec<Failure>,
 }
 
-/// Contents of a table at a tick.
+/// Result of a table's collection in a segment: a reading with rows, or a failure.
 pub(super) enum Collected<'a> {
     Reading(u16),
     Failed(&'a Failure),
@@ -335,12 +337,12 @@ impl Collections {
         Self { ticks: all, readings, reading_of, held, failures }
     }
 
-    /// Returns the last collection at or before a tick.
+    /// Returns the index of the table's last collection at or before a tick.
     pub(super) fn at(&self, tick: usize) -> Option<usize> {
         self.ticks.partition_point(|at| usize::from(*at) <= tick).checked_sub(1)
     }
 
-    /// Returns the contents of a collection.
+    /// Returns the result of a collection of the table.
     pub(super) fn collected(&self, collection: usize) -> Option<Collected<'_>> {
         let reading = *self.reading_of.get(collection)?;
         if reading != Self::FAILED {
@@ -350,7 +352,7 @@ impl Collections {
         after.checked_sub(1).and_then(|at| self.failures.get(at)).map(Collected::Failed)
     }
 
-    /// Returns the sequence number and the clocks of a collection by the index of its tick.
+    /// Returns the sequence number and the clocks of a table's collection by the index of its tick.
     pub(super) fn collection_at(&self, tick: u16, segment: &StoredSegment) -> (u64, ClockReading) {
         let (sequence, clocks) = segment.ticks().get(usize::from(tick)).copied().unwrap_or_default();
         match self.held.binary_search_by_key(&tick, |held| held.tick).ok().and_then(|at| self.held.get(at)) {
@@ -371,7 +373,7 @@ impl Collections {
     }
 }
 
-/// Decompressor of payloads and streams, with its buffers.
+/// Decompressor of block payloads and segment streams, with its buffers.
 #[derive(Default)]
 pub struct Decompressor {
     #[cfg(feature = "zstd")]

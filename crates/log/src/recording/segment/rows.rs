@@ -1,4 +1,4 @@
-//! Runs of a table: identities with the ticks in which they were there, and the order of rows.
+//! Runs of a segment's table: instances with the readings in which they have a row, and the order of rows.
 
 use perfset_core::Utf16;
 
@@ -17,23 +17,23 @@ pub struct Run {
 }
 
 impl Run {
-    /// Returns the number of readings that have the row.
+    /// Returns the number of readings in which the run has a row.
     pub fn len(&self) -> usize {
         index(self.end.saturating_sub(self.first))
     }
 }
 
-/// Returns an empty identity as the placeholder for one that was taken away.
+/// Returns an empty row identity, which replaces an identity that was moved out of a list.
 pub(super) fn no_key() -> RowIdentity {
     RowIdentity { name: Utf16::default(), id: 0, birth: 0, owner: None }
 }
 
-/// Takes an identity out of a list that is not needed any more.
+/// Moves a row identity out of a list that is not needed any more.
 pub(super) fn take_key(key: &mut RowIdentity) -> RowIdentity {
     std::mem::replace(key, no_key())
 }
 
-/// Place of a run's row among the rows, from one reading to another.
+/// Place of a run's row among the rows of a table, from one reading to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Placement {
     pub run: u32,
@@ -41,12 +41,13 @@ pub(super) struct Placement {
     pub until: u32,
 }
 
-/// Maximum number of runs of a table: twice the number of rows that it can have at a time.
+/// Maximum number of runs of a segment's table: twice the number of rows that it can have at a time.
 const MOST_RUNS: usize = 2 * RecordedTable::MOST_ROWS;
-/// Minimum number of bytes of a run: one in each of its seven parts.
+/// Minimum number of bytes of a run in a segment: one in each of its seven parts.
 pub(super) const LEAST_RUN: usize = 7;
 
-/// Appends the table of runs: names, ids, births, owners, first readings, ends, and the order of rows.
+/// Appends the runs of a segment's table to a stream: names, ids, births, owners, first readings, ends, and the order
+/// of rows.
 pub(super) fn put_runs(out: &mut Vec<u8>, runs: &[Run], placements: &[Placement], readings: u32) {
     put_len(out, runs.len());
     for run in runs {
@@ -87,9 +88,9 @@ pub(super) fn put_runs(out: &mut Vec<u8>, runs: &[Run], placements: &[Placement]
     }
 }
 
-/// Memory of a run, as a number of cells: its identity, and its first place among the rows.
+/// Memory that a run takes, as a number of cells: its identity, and its first place among the rows.
 const CELLS_OF_A_RUN: usize = 16;
-/// Memory of each further place of a run, as a number of cells.
+/// Memory that each further placement of a run takes, as a number of cells.
 const CELLS_OF_A_PLACE: usize = 4;
 
 pub(super) fn cells_of_places(runs: usize, places: usize) -> usize {
@@ -105,7 +106,7 @@ pub(super) fn cells_of(runs: &[Run], places: usize, columns: usize, readings: u3
     cells.saturating_add(cells_of_places(runs.len(), places))
 }
 
-/// Returns `true` if a table of these runs stays within the limits of a reader.
+/// Returns `true` if a segment's table of these runs stays within the limits of a reader.
 pub(super) fn is_readable(runs: &[Run], places: usize, columns: usize, readings: u32) -> bool {
     let rows = most_rows(runs, readings);
     runs.len() <= MOST_RUNS
@@ -168,7 +169,7 @@ pub(super) fn runs(
     Ok((runs, placements))
 }
 
-/// Checks that no reading has more rows or cells than a table can have.
+/// Checks that no reading of these runs has more rows or cells than a table can have.
 fn check_room(
     from: &PayloadCursor<'_>,
     runs: &[Run],
@@ -182,7 +183,7 @@ fn check_room(
     Ok(())
 }
 
-/// Returns the number of rows of the reading that has the most rows.
+/// Returns the number of rows of the reading in which most runs have a row.
 pub(super) fn most_rows(runs: &[Run], readings: u32) -> usize {
     let mut changes = vec![0_isize; index(readings).saturating_add(1)];
     for run in runs {

@@ -6,22 +6,23 @@ use super::read::{Decompressor, SegmentTable, StoredSegment};
 use super::rows::{cells_of_places, take_key};
 use crate::damage::Damage;
 
-/// Run of an instance that has samples.
+/// Run of an instance in a segment, which proves that the instance has samples.
 #[derive(Debug)]
 pub struct SeenRun {
-    /// Number of the table.
+    /// Number of the table that has the run.
     pub table: usize,
     pub key: RowIdentity,
-    /// Index of the tick of the first sample.
+    /// Index in the segment of the tick with the run's first sample.
     pub first: usize,
-    /// Index of the tick of the last sample.
+    /// Index in the segment of the tick with the run's last sample.
     pub last: usize,
-    /// Place among the rows of the table.
+    /// Place of the run's row among the rows of the table.
     place: u32,
 }
 
 impl StoredSegment {
-    /// Returns the runs of all wanted tables in the order of their first samples, and the damage that was found.
+    /// Returns the runs of all wanted tables of the segment in the order of their first samples, and the damage that
+    /// was found.
     pub fn seen_runs(
         &self,
         wanted: &dyn Fn(usize) -> bool,

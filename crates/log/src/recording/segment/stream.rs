@@ -5,33 +5,34 @@ use std::ops::Range;
 use super::super::bytes::{Malformed, PayloadCursor, put_bytes, put_int, put_uint, unzigzag, zigzag};
 use super::super::table::{index, position};
 
-/// Mode: no value in the whole run, for one reason.
+/// Mode of a column's run: no value in the whole run, for one reason.
 pub(super) const EMPTY: u8 = 0;
-/// Mode: all numbers are equal to the first one.
+/// Mode of a sequence: all numbers are equal to the first one.
 pub(super) const CONSTANT: u8 = 1;
-/// Mode: differences of neighbours, bit-packed.
+/// Mode of a sequence: differences of neighbours, bit-packed.
 pub(super) const DELTAS: u8 = 2;
-/// Mode: differences of differences, bit-packed.
+/// Mode of a sequence: differences of differences, bit-packed.
 pub(super) const DOUBLE_DELTAS: u8 = 3;
-/// Mode: places of changes, and the differences there.
+/// Mode of a sequence: indexes of changed numbers, and the differences there.
 pub(super) const SPARSE: u8 = 4;
-/// Flag of a mode: states of cells come before the payload of the numbers.
+/// Flag added to a run's mode: states of cells come before the payload of the numbers.
 pub(super) const WITH_STATES: u8 = 8;
 
-/// Number of values that are packed with one bit width.
+/// Number of values in a stream that are packed with one bit width.
 const BLOCK: usize = 64;
 
 /// Place in a sequence at which the number differs from the one before, and the difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RunChange {
-    /// Index in the sequence, at least 1.
+    /// Index in the sequence of the number that changes, at least 1.
     pub at: u32,
-    /// Difference from the number before, modulo 2^64.
+    /// Difference of the changed number from the number before, modulo 2^64.
     pub delta: u64,
 }
 
 impl RunChange {
-    /// Returns the index of the difference: the first difference belongs to the second number.
+    /// Returns the index of the change among the differences of the sequence: the first difference belongs to the
+    /// second number.
     fn delta_index(self) -> usize {
         index(self.at).saturating_sub(1)
     }
@@ -45,7 +46,7 @@ fn delta_of(zigzagged: u64) -> u64 {
     u64::from_ne_bytes(unzigzag(zigzagged).to_ne_bytes())
 }
 
-/// Encoder of sequences, with its buffers.
+/// Encoder of number sequences for streams, with its buffers.
 #[derive(Debug, Default)]
 pub(super) struct SequenceEncoder {
     doubles: Vec<RunChange>,
@@ -80,7 +81,8 @@ impl SequenceEncoder {
         }
     }
 
-    /// Appends a whole sequence: mode, first number, and changes. Nothing is appended for an empty one.
+    /// Appends a whole sequence of numbers to a stream: mode, first number, and changes. Nothing is appended for an
+    /// empty one.
     pub fn put_sequence(&mut self, out: &mut Vec<u8>, mut numbers: impl Iterator<Item = u64>) {
         let Some(first) = numbers.next() else { return };
         let mut changes = std::mem::take(&mut self.changes);
@@ -97,7 +99,7 @@ impl SequenceEncoder {
         self.changes = changes;
     }
 
-    /// Appends a whole sequence, given by its first number and its changes.
+    /// Appends a whole sequence of numbers to a stream, given by its first number and its changes.
     pub fn put_sequence_of(&mut self, out: &mut Vec<u8>, first: u64, len: usize, changes: &[RunChange]) {
         let mode_at = out.len();
         out.push(CONSTANT);
@@ -119,7 +121,7 @@ impl SequenceEncoder {
         put_bytes(out, &self.body);
     }
 
-    /// Finds the differences of the differences, without those that are 0.
+    /// Finds the differences between the consecutive differences of a sequence, without those that are 0.
     fn find_doubles(&mut self, changes: &[RunChange], deltas: usize) {
         self.doubles.clear();
         let mut before = RunChange::default();
@@ -146,7 +148,7 @@ fn uint_len(number: u64) -> usize {
     usize::try_from((number | 1).ilog2() / 7).unwrap_or(0).saturating_add(1)
 }
 
-/// Returns the length of sparse changes in bytes.
+/// Returns the length in bytes that changes take in the mode `SPARSE`.
 fn sparse_len(changes: &[RunChange]) -> usize {
     let mut next = 1;
     let mut len = 0_usize;
@@ -162,12 +164,13 @@ fn width_of(bits: u64) -> usize {
     usize::try_from(64_u32.saturating_sub(bits.leading_zeros())).unwrap_or(64)
 }
 
-/// Returns the length in bytes of a block of `count` values of `width` bits, without the byte for the width.
+/// Returns the length in bytes of `count` bit-packed values of `width` bits, without the byte for the width.
 fn block_len(count: usize, width: usize) -> usize {
     count.saturating_mul(width).div_ceil(8)
 }
 
-/// Returns the length of bit-packed differences in bytes. Differences that are not among `changes` are 0.
+/// Returns the length in bytes that the differences of a sequence take when bit-packed. Differences that are not
+/// among `changes` are 0.
 fn packed_len(changes: &[RunChange], deltas: usize) -> usize {
     let mut len = deltas.div_ceil(BLOCK);
     let (mut block, mut bits) = (0_usize, 0);
@@ -186,7 +189,8 @@ fn packed_len(changes: &[RunChange], deltas: usize) -> usize {
     len.saturating_add(size(block, bits))
 }
 
-/// Appends bit-packed differences: for each block the width, and the zigzag values, lowest bits first.
+/// Appends the differences of a sequence bit-packed: for each block the width, and the zigzag values, lowest bits
+/// first.
 fn put_packed(out: &mut Vec<u8>, changes: &[RunChange], deltas: usize) {
     let mut changes = changes.iter().peekable();
     for start in (0..deltas).step_by(BLOCK) {
@@ -225,7 +229,7 @@ fn pack<'a>(out: &mut Vec<u8>, values: impl Iterator<Item = &'a u64>, width: usi
     out.extend(bits.to_le_bytes().iter().take(used.div_ceil(8)));
 }
 
-/// Calls `each` with all values of a block.
+/// Calls `each` with all values of a bit-packed block of a stream.
 #[inline]
 fn unpack(bytes: &[u8], width: usize, count: usize, mut each: impl FnMut(u64)) {
     let mask = u64::MAX.checked_shr(u32::try_from(64_usize.saturating_sub(width)).unwrap_or(0)).unwrap_or(0);
@@ -315,7 +319,7 @@ pub(super) fn each_change(
     }
 }
 
-/// Reads a sequence of `len` numbers.
+/// Reads a sequence of `len` numbers from a stream.
 pub(super) fn sequence(from: &mut PayloadCursor<'_>, len: usize) -> Result<Vec<u64>, Malformed> {
     if len == 0 {
         return Ok(Vec::new());
@@ -335,7 +339,7 @@ pub(super) fn sequence(from: &mut PayloadCursor<'_>, len: usize) -> Result<Vec<u
     Ok(numbers)
 }
 
-/// Reader of a column's stream, run by run.
+/// Reader of the stream of a segment's column, run by run.
 #[derive(Debug)]
 pub(super) struct ColumnReader<'a> {
     modes: std::slice::Iter<'a, u8>,
@@ -344,14 +348,14 @@ pub(super) struct ColumnReader<'a> {
     first: u64,
 }
 
-/// Receiver of the wanted part of a column.
+/// Receiver of the cells in the wanted part of a column's run.
 pub(super) trait RunSink {
-    /// Receives the number at the beginning of the range.
+    /// Receives the number at the beginning of the run's wanted range.
     fn first(&mut self, value: u64);
-    /// Receives a change inside of the range.
+    /// Receives a change of the number inside of the run's wanted range.
     fn change(&mut self, change: RunChange);
-    /// Receives the number of a state plus 1, or 0 for none: for the beginning of the range if it has a state, and for
-    /// each change.
+    /// Receives the number of a cell's state plus 1, or 0 for none. This happens at the beginning of the range if it
+    /// has a state, and for each change.
     fn state(&mut self, at: u32, state: u64);
 }
 
@@ -366,8 +370,8 @@ impl<'a> ColumnReader<'a> {
         Ok(Self { modes: modes.iter(), firsts, payload: from, first: 0 })
     }
 
-    /// Reads the next run, which has `len` values, and gives the values of a range to `sink`; an empty range gives
-    /// none. Returns the number of steps that this took.
+    /// Reads the next run of the column, which has `len` values, and gives the values of a range to `sink`; an empty
+    /// range gives none. Returns the number of steps that this took.
     #[inline]
     pub fn next_run(
         &mut self,
@@ -440,7 +444,7 @@ impl<'a> ColumnReader<'a> {
         Ok(steps.saturating_add(more))
     }
 
-    /// Checks that the whole stream was read.
+    /// Checks that the column's whole stream was read.
     pub fn end(&self) -> Result<(), Malformed> {
         self.payload.end()
     }

@@ -58,7 +58,7 @@ fn written_from_journal(ticks: &[TickState], columns: &[usize]) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// Returns the directory with its tail.
+/// Returns the directory of a stored segment with its tail.
 fn directory_of(stored: &[u8]) -> &[u8] {
     let len = u32::from_le_bytes(stored[stored.len() - 4..].try_into().unwrap());
     &stored[stored.len() - usize::try_from(len).unwrap() - SEGMENT_TAIL..]
@@ -102,7 +102,7 @@ fn cells(table: &RecordedTable, states: &StateList) -> TickCells {
     rows.collect()
 }
 
-/// Returns the same tick with a list of states in another order, as after a key tick.
+/// Returns the same tick with its list of cell states in another order, as after a key tick.
 fn with_other_numbers(tick: &TickState) -> TickState {
     let mut tick = tick.clone();
     let count = position(tick.states.len());
@@ -177,7 +177,7 @@ enum TestStep {
         cell: prop::sample::Index,
         value: u64,
     },
-    /// All cells of a column go on by a step that grows.
+    /// Adds a number to all cells of a column.
     Grow {
         column: prop::sample::Index,
         by: u64,
@@ -220,7 +220,7 @@ fn any_step() -> impl Strategy<Value = TestStep> {
     ]
 }
 
-/// Makes ticks of one table by steps: several at each tick.
+/// Returns ticks of one table, made by several steps at each tick.
 fn stepped(ticks: Vec<Vec<TestStep>>, columns: usize) -> Vec<TickState> {
     let mut rows: TickCells = Vec::new();
     let mut now = TickState { tables: vec![TickTable::default()], ..TickState::default() };
@@ -290,7 +290,7 @@ fn stepped(ticks: Vec<Vec<TestStep>>, columns: usize) -> Vec<TickState> {
 }
 
 proptest! {
-    /// Tables that are collected at random come back, cell by cell.
+    /// Checks that a segment returns tables that are collected at random, cell by cell.
     #[test]
     fn segments_round_trip(
         collected in proptest::collection::vec((any_collected(), any::<bool>()), 1..8),
@@ -310,7 +310,8 @@ proptest! {
         check(ticks, written_from_journal(ticks, &[0, 1, 2]), &jumps);
     }
 
-    /// A table that changes in steps comes back, with births, deaths, moves and other numbers of states.
+    /// Checks that a segment returns a table that changes in steps, with births, deaths, moves and other numbers of
+    /// states.
     #[test]
     fn stepped_tables_round_trip(
         // Mostly short; a long one crosses blocks of numbers.
@@ -326,7 +327,7 @@ proptest! {
         check(&ticks, written_from_journal(&ticks, &[columns]), &jumps);
     }
 
-    /// Sequences of all kinds come back, and are never longer than sparse pairs.
+    /// Checks that sequences of all kinds are read as they were written, and are never longer than sparse pairs.
     #[test]
     fn sequences_round_trip(
         numbers in prop_oneof![
@@ -347,7 +348,7 @@ proptest! {
         }
     }
 
-    /// Damaged streams are errors or other values, never a panic.
+    /// Checks that damaged streams are errors or other values, never a panic.
     #[test]
     fn damaged_sequences(bytes in proptest::collection::vec(any::<u8>(), 0..64), len in 0..300_usize) {
         let _ = sequence(&mut PayloadCursor::new(&bytes), len);
@@ -356,7 +357,7 @@ proptest! {
     }
 }
 
-/// Modes that are chosen for sequences.
+/// Checks the modes that are chosen for some sequences.
 #[test]
 fn smallest_mode_of_a_sequence() {
     let mode = |numbers: &[u64]| {
@@ -379,7 +380,7 @@ fn smallest_mode_of_a_sequence() {
     }
 }
 
-/// Bytes that are not what a mode must have.
+/// Checks that bytes that a sequence's mode cannot have are errors.
 #[test]
 fn malformed_modes() {
     let read = |mode, bytes: &[u8], len| {
@@ -409,7 +410,7 @@ fn malformed_modes() {
     }
 }
 
-/// Small segment with everything in it.
+/// Returns the ticks and the bytes of a small segment that has everything that a segment can have.
 fn small() -> (Vec<TickState>, Vec<u8>) {
     let mut ticks = Vec::new();
     let mut now =
@@ -449,7 +450,7 @@ fn small_segment_round_trips() {
     check(&ticks, stored, &[3, 19, 0, 7]);
 }
 
-/// Reads everything of a segment. Returns the ticks with the number of damages, or `None` if it cannot be opened.
+/// Reads all ticks of a segment. Returns the ticks with the number of damages, or `None` if it cannot be opened.
 fn read_all(stored: &[u8], directory: &[u8]) -> Option<(Vec<Seen>, usize)> {
     let segment = StoredSegment::open(directory, Arc::new(stored.to_vec()), (0, length(stored))).ok()?;
     let mut cursor = SegmentTicks::new(&segment, &|_| true, &|_, _| true);
@@ -460,8 +461,8 @@ fn read_all(stored: &[u8], directory: &[u8]) -> Option<(Vec<Seen>, usize)> {
     Some((ticks, cursor.take_damages().len()))
 }
 
-/// A segment that is cut off anywhere, or of which a byte is wrong, is an error. A wrong byte of a stream costs that
-/// stream alone.
+/// Checks that a segment that is cut off anywhere, or of which a byte is wrong, is damage. A wrong byte of a stream
+/// costs that stream alone.
 #[test]
 fn damaged_segments() {
     let (_, stored) = small();
@@ -520,7 +521,7 @@ fn damaged_segments() {
     }
 }
 
-/// Streams with the right checksum and wrong bytes: what only an attacker makes.
+/// Checks streams with the right checksum and wrong bytes, which only an attacker makes.
 #[test]
 fn hostile_streams() {
     let (_, stored) = small();
@@ -565,7 +566,8 @@ fn hostile_streams() {
     }
 }
 
-/// Ticks of a table that is like one of processes: counters of few rows go on, one row in a hundred is new each second.
+/// Returns ticks of a table like that of processes: counters of few rows go on, one row in a hundred is new each
+/// second.
 fn processes(rows: u32, columns: usize, ticks: u64) -> Vec<TickState> {
     let mut random = 0x9E37_79B9_7F4A_7C15_u64;
     let mut next = move |below: u64| {
@@ -645,13 +647,13 @@ fn size_of_a_table_of_processes() {
     }
 }
 
-/// Returns the CPU time of this thread: other work on the machine is not in it.
+/// Returns the CPU time of this thread, without other work of the machine.
 pub fn cpu_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     Duration::from_nanos(text.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0))
 }
 
-/// Prints CPU times, which depend on the machine. Run it with `--release`.
+/// Prints the CPU times of writing and reading segments, which depend on the machine. Run it with `--release`.
 #[test]
 #[ignore = "prints times, which depend on the machine, and checks nothing: run it with --release"]
 fn times_of_segments() {

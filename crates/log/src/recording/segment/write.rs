@@ -17,7 +17,7 @@ use super::directory::{Directory, Failure, Held, Pattern, StreamInfo, TableEntry
 use super::numbers::StateNumbers;
 use super::rows::{Placement, Run, is_readable, no_key, put_runs, take_key};
 
-/// Level of zstd at which streams are compressed.
+/// Level of zstd at which the streams of a segment are compressed.
 const LEVEL: i32 = 3;
 
 /// Writer of a segment. All tables have the same ticks. Several can be written from one reading of the ticks, which
@@ -25,9 +25,9 @@ const LEVEL: i32 = 3;
 #[derive(Debug)]
 pub struct SegmentWriter {
     ticks: Vec<(u64, ClockReading)>,
-    /// Number of ticks since the current tables began.
+    /// Number of ticks added to the segment since the current tables began.
     tick: usize,
-    /// Tables whose ticks are being added.
+    /// Tables of the segment whose ticks are being added.
     current: Vec<TableBuilder>,
     states: StateList,
     tables: Vec<TableEntry>,
@@ -53,24 +53,25 @@ impl SegmentWriter {
         }
     }
 
-    /// Begins a table in addition to those begun since the last tick. Tables come by ascending number.
+    /// Begins a table of the segment in addition to those begun since the last tick. Tables come by ascending number.
     pub fn begin_table(&mut self, number: usize, columns: usize) {
         self.begin_table_of((number, number), columns);
     }
 
-    /// Begins a table whose number in the ticks differs from its number in the segment.
+    /// Begins a table of the segment whose number in the ticks differs from its number in the segment.
     pub fn begin_table_of(&mut self, (number, in_ticks): (usize, usize), columns: usize) {
         self.tick = 0;
         self.current.push(TableBuilder { in_ticks, ..TableBuilder::new(number, columns) });
     }
 
-    /// Adds the next tick to the current tables. All tables have the same ticks. Without a table the tick itself is
-    /// added.
+    /// Adds the next tick to the current tables of the segment. All tables have the same ticks. Without a table the
+    /// tick itself is added.
     pub fn add_tick(&mut self, now: &TickState) -> Result<(), Malformed> {
         self.add_traced_tick(now, &TickTrace::default())
     }
 
-    /// Adds the next tick like [`SegmentWriter::add_tick`]. Tables whose changes are in the trace are not compared.
+    /// Adds the next tick to the segment like [`SegmentWriter::add_tick`]. Tables whose changes are in the trace are
+    /// not compared.
     pub fn add_traced_tick(&mut self, now: &TickState, trace: &TickTrace) -> Result<(), Malformed> {
         let tick = self.tick;
         match self.ticks.get(tick) {
@@ -91,7 +92,7 @@ impl SegmentWriter {
         self.current.iter_mut().try_for_each(|table| table.add_tick(tick, (now, trace), &mut self.states))
     }
 
-    /// Writes the streams of the current tables. Tables without contents are left out.
+    /// Writes the streams of the segment's current tables. Tables without contents are left out.
     pub fn finish_tables(&mut self) -> Result<(), Malformed> {
         let current = std::mem::take(&mut self.current);
         if !current.is_empty() && self.tick != self.ticks.len() {
@@ -126,7 +127,7 @@ impl SegmentWriter {
     }
 }
 
-/// Streams that are written, one after the other.
+/// Streams of the segment that is written, one after the other.
 #[derive(Debug)]
 struct Streams {
     bytes: Vec<u8>,
@@ -152,7 +153,7 @@ impl Streams {
     }
 }
 
-/// Node of the linked list of rows, into which later rows are inserted at their place.
+/// Node of the linked list of a table's rows, into which later rows are inserted at their place.
 #[derive(Clone, Copy, Debug)]
 struct ChangeNode {
     run: u32,
@@ -161,34 +162,34 @@ struct ChangeNode {
     next: u32,
 }
 
-/// Table that is being read tick by tick.
+/// Table of the written segment, to which ticks are added one by one.
 #[derive(Debug)]
 struct TableBuilder {
     number: usize,
-    /// Number of the table in the ticks.
+    /// Number that the table has in the added ticks.
     in_ticks: usize,
     columns: usize,
-    /// Tick of each collection; `held` lists those with contents from before their tick.
+    /// Index of the tick of each collection of the table; `held` lists those with contents from before their tick.
     collections: Vec<u16>,
     held: Vec<Held>,
     failures: Vec<Failure>,
-    /// Sequence number of the last collection.
+    /// Sequence number of the tick in which the table was collected last.
     last: Option<u64>,
-    /// `true` if the last collection has rows.
+    /// `true` if the last collection of the table has rows.
     has_rows: bool,
-    /// Number of collections that have rows.
+    /// Number of collections of the table that have rows.
     readings: u32,
     runs: Vec<Run>,
     nodes: Vec<ChangeNode>,
     first_node: u32,
-    /// Index of the node of each row.
+    /// Index of the list node of each current row of the table.
     live: Vec<u32>,
     rows: Vec<RowIdentity>,
     values: Vec<u64>,
-    /// States of the cells, with the segment's state numbers.
+    /// States of the table's cells, with the segment's state numbers.
     states: Vec<CellStateNumber>,
     numbers: StateNumbers,
-    /// First values of each run.
+    /// First values of each run of the table, one for each column.
     firsts: Vec<u64>,
     changes: Vec<ChangeLog>,
     state_changes: Vec<ChangeLog>,
@@ -268,7 +269,7 @@ impl TableBuilder {
         }
     }
 
-    /// Adds a reading: finds runs that end and begin, then the cells that changed.
+    /// Adds a reading to the table: finds runs that end and begin, then the cells that changed.
     fn read(
         &mut self,
         new: &RecordedTable,
@@ -310,7 +311,7 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// Logs the states of cells that are known to differ from before, including those of new rows.
+    /// Logs the changed states of cells that are known to differ from before, including those of new rows.
     fn log_states(&mut self, reading: u32, cells: &[(u32, u32)], is_same: bool) {
         if !is_same {
             std::mem::swap(&mut self.states, &mut self.numbers.now);
@@ -329,7 +330,7 @@ impl TableBuilder {
         }
     }
 
-    /// Logs the states of all cells that differ from before, of moved and unmoved rows.
+    /// Logs the states of all cells that differ from the reading before, of moved and unmoved rows.
     fn compare_all_states(&mut self, reading: u32, (differs, same): (bool, bool), alignment: &Alignment) {
         if differs {
             if same {
@@ -344,7 +345,8 @@ impl TableBuilder {
         }
     }
 
-    /// Adds a reading whose changes are known, so that the time depends on the changes and not on all cells.
+    /// Adds a reading whose changes are known to the table, so that the time depends on the changes and not on all
+    /// cells.
     fn read_changes(
         &mut self,
         new: &RecordedTable,
@@ -463,7 +465,7 @@ impl TableBuilder {
         self.insert(run, before, reading)
     }
 
-    /// Inserts a node for a run after the node `before`, or as the first one.
+    /// Inserts a node for a run into the list of rows, after the node `before`, or as the first one.
     fn insert(&mut self, run: u32, before: u32, from: u32) -> u32 {
         let node = position(self.nodes.len());
         let next = match self.nodes.get_mut(index(before)) {
@@ -475,7 +477,7 @@ impl TableBuilder {
         node
     }
 
-    /// Logs the states that differ from before, if all rows are where they were.
+    /// Logs the cell states that differ from the reading before, if all rows are where they were.
     fn compare_states(&mut self, reading: u32) {
         let mut log = |(row, column): (u32, u32), state: u64| {
             let run = self
@@ -490,7 +492,7 @@ impl TableBuilder {
         each_difference(&self.numbers.now, &self.states, |(row, column)| (*row, *column), &mut log);
     }
 
-    /// Logs the states that differ from before, row by row, if rows have moved.
+    /// Logs the cell states that differ from the reading before, row by row, if rows have moved.
     fn compare_moved_states(&mut self, reading: u32, alignment: &Alignment) {
         let (now, before) = (&*self.numbers.now, &*self.states);
         if now.is_empty() && before.is_empty() {
@@ -581,7 +583,7 @@ impl TableBuilder {
     }
 }
 
-/// Finds the states of a row, beginning the search at the place where they probably are.
+/// Finds the cell states of a row, beginning the search at the place where they probably are.
 fn states_of<'a>(states: &'a [CellStateNumber], row: u32, from: &mut usize) -> &'a [CellStateNumber] {
     let is_there = |at: usize| {
         let before = at.checked_sub(1).and_then(|before| states.get(before));
@@ -596,7 +598,8 @@ fn states_of<'a>(states: &'a [CellStateNumber], row: u32, from: &mut usize) -> &
     rest.get(..count).unwrap_or_default()
 }
 
-/// Calls `each` with each cell whose state differs, and its new state number plus 1, or 0 for no state.
+/// Calls `each` with each cell whose state differs between two readings, and its new state number plus 1, or 0 for no
+/// state.
 fn each_difference(
     new: &[CellStateNumber],
     old: &[CellStateNumber],

@@ -19,7 +19,7 @@ use super::*;
 
 const MILLION: usize = 1_000_000;
 
-/// Payload of a tick: its clocks, its states, and tables in which each row has no name and no counter.
+/// Returns the payload of a tick: its clocks, its states, and tables in which each row has no name and no counter.
 fn tick_of(states: &[u8], tables: &[(usize, usize)], is_whole: bool) -> Vec<u8> {
     let mut out = vec![0; 4];
     out.extend_from_slice(states);
@@ -40,7 +40,7 @@ fn tick_of(states: &[u8], tables: &[(usize, usize)], is_whole: bool) -> Vec<u8> 
     out
 }
 
-/// Each table has as many rows as it can; together they have too many.
+/// Checks that a tick is refused if each table has as many rows as it can, and all tables together too many.
 #[test]
 fn rows_of_all_tables_of_a_tick_are_limited() {
     let tables: Vec<_> = (0..12).map(|number| (number, MILLION)).collect();
@@ -53,7 +53,7 @@ fn rows_of_all_tables_of_a_tick_are_limited() {
     assert!(key(&payload, 7, &|number| number < 2).is_ok());
 }
 
-/// Tables that come one in each tick are together as many as those of one tick.
+/// Checks that tables of several ticks are limited together, as those of one tick are.
 #[test]
 fn rows_of_all_tables_of_many_ticks_are_limited() {
     let mut state = key(&tick_of(&[0], &[], true), 7, &|_| true).unwrap();
@@ -64,7 +64,7 @@ fn rows_of_all_tables_of_many_ticks_are_limited() {
     assert_eq!(read.count(), 4);
 }
 
-/// Texts of states stay in memory from tick to tick.
+/// Checks that the texts of cell states are limited, which stay in memory from tick to tick.
 #[test]
 fn texts_of_states_are_limited() {
     let mut states = Vec::new();
@@ -78,7 +78,7 @@ fn texts_of_states_are_limited() {
     assert!(error.to_string().starts_with("too many states"), "{error}");
 }
 
-/// Runs and places of rows are counted before memory is taken for them.
+/// Checks that runs and placements of rows are counted before memory is taken for them.
 #[test]
 fn runs_that_do_not_fit_take_no_memory() {
     let mut many_runs = Vec::new();
@@ -103,7 +103,7 @@ fn row(id: u32) -> RowIdentity {
     RowIdentity { name: "row".into(), id, birth: 0, owner: None }
 }
 
-/// Ticks of one table.
+/// Returns ticks of a recording that has one table, from the table's contents.
 fn ticks_of(tables: impl Iterator<Item = RecordedTable>) -> Vec<TickState> {
     let ticks = (0..).zip(tables).map(|(sequence, table)| {
         let clocks = at(i64::try_from(sequence).unwrap());
@@ -113,7 +113,7 @@ fn ticks_of(tables: impl Iterator<Item = RecordedTable>) -> Vec<TickState> {
     ticks.collect()
 }
 
-/// Rows that live for one reading each: the cost of a reading is that of its rows, and not of all.
+/// Checks that a reading costs as much as its own rows, if each row is in one reading only.
 #[test]
 fn rows_of_other_readings_cost_nothing() {
     let rows_of_a_tick = 40;
@@ -133,7 +133,7 @@ fn rows_of_other_readings_cost_nothing() {
     assert!(time.as_secs() < 2, "{time:?}");
 }
 
-/// Values that grow at each tick take some bytes, and are very many changes: a reader gives up after so many steps.
+/// Checks that a reader ends after a number of steps if a few bytes are very many changes of values.
 #[test]
 fn changes_that_take_too_long_are_damage() {
     let rows = 50_u32;
@@ -171,7 +171,7 @@ fn changes_that_take_too_long_are_damage() {
     assert_eq!(cursor.seek(3).unwrap().tables, ticks[3].tables);
 }
 
-/// The steps through all segments of a directory are limited together: each of very many can take long.
+/// Checks that the steps through all segments of a directory are limited together, because very many can take long.
 #[test]
 fn steps_through_many_segments_are_limited() {
     let folder = TestFolder::new("many-steps");
@@ -196,7 +196,7 @@ fn steps_through_many_segments_are_limited() {
     assert!(damages.first().iter().all(|damage| damage.what.contains("in time")), "{damages:?}");
 }
 
-/// Bytes that count how often they are read.
+/// Bytes of a recording's file, with a count of the calls that read them.
 struct CountedReads(Vec<u8>, Arc<AtomicUsize>);
 
 impl ReadAt for CountedReads {
@@ -210,7 +210,7 @@ impl ReadAt for CountedReads {
     }
 }
 
-/// A malformed tick costs those after it, up to the next whole tick; they are not read up to it again and again.
+/// Checks that a malformed tick costs those after it up to the next whole tick, which are not read repeatedly.
 #[test]
 fn ticks_after_a_malformed_one_are_not_read() {
     let mut bytes = Vec::new();
@@ -247,7 +247,7 @@ fn ticks_after_a_malformed_one_are_not_read() {
     assert!(reads < 2_000, "{reads} reads");
 }
 
-/// Damage of a stream is at the offset at which that stream begins in its file.
+/// Checks that damage of a stream has the offset at which that stream begins in its file.
 #[test]
 fn damage_of_a_stream_has_its_place() {
     let folder = TestFolder::new("place-of-damage");

@@ -1,4 +1,4 @@
-//! Recordings of a machine that does what a test says, compared with what that machine delivered.
+//! Tests of recordings of a scripted machine, compared with the samples that this machine delivered.
 
 use std::collections::HashMap;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -30,7 +30,7 @@ mod series;
 /// Instance of a scripted machine: name, id, birth, owner, and cells with their states.
 type ScriptedRow = (String, u32, Option<NonZeroU64>, Owner, Vec<(u64, Option<CellState>)>);
 
-/// Response of a counterset in a collection.
+/// Response that the scripted machine gives for a counterset in a collection.
 #[derive(Clone, Debug)]
 pub(super) struct ScriptedSet {
     failure: Option<NoValue>,
@@ -38,7 +38,7 @@ pub(super) struct ScriptedSet {
     rows: Vec<ScriptedRow>,
 }
 
-/// Machine that delivers what it is told.
+/// Machine that delivers the clocks and countersets that a test sets.
 #[derive(Clone)]
 struct ScriptedMachine(Arc<Mutex<(ClockReading, Vec<ScriptedSet>)>>);
 
@@ -134,7 +134,7 @@ fn at(second: i64) -> ClockReading {
     }
 }
 
-/// All that a snapshot says, as text.
+/// Returns everything that a snapshot contains as text.
 fn said(snapshot: &Snapshot) -> String {
     let mut said = format!("{:?}\n", snapshot.clocks());
     let block = Block::parse(snapshot.block()).unwrap();
@@ -177,7 +177,7 @@ fn said(snapshot: &Snapshot) -> String {
     said
 }
 
-/// Directory that is removed in the end.
+/// Directory of a test, which is removed when it is dropped.
 pub(super) struct TestFolder(pub PathBuf);
 
 impl TestFolder {
@@ -202,7 +202,7 @@ fn about((boot, run): (&str, &str)) -> RecordingAbout {
         .with(RecordingAbout::INTERVAL_MS, "1000")
 }
 
-/// Records samples of a scripted machine, and returns what they said.
+/// Records samples of a scripted machine, and returns the text of each.
 pub(super) fn record(
     folder: &TestFolder,
     samples: &[(i64, Vec<ScriptedSet>)],
@@ -212,7 +212,7 @@ pub(super) fn record(
     record_run(folder, samples, (boot, "run"), ticks_per_file)
 }
 
-/// Records samples as a run of a recorder.
+/// Records samples of a scripted machine as one run of a recorder.
 fn record_run(
     folder: &TestFolder,
     samples: &[(i64, Vec<ScriptedSet>)],
@@ -253,7 +253,7 @@ fn record_run(
     said_all
 }
 
-/// Plays all samples of a recording.
+/// Plays all samples of a recording, and returns the text of each.
 fn play(recording: &Recording) -> Vec<String> {
     let mut source = recording.clone();
     let mut handle = source.open().unwrap();
@@ -267,7 +267,7 @@ fn play(recording: &Recording) -> Vec<String> {
     all
 }
 
-/// Writes samples, one of which is lost. Returns what the others said.
+/// Records samples, one of which is lost. Returns the texts of the others.
 fn record_with(
     writer: &mut RecordingWriter,
     samples: &[(i64, Vec<ScriptedSet>)],
@@ -297,7 +297,8 @@ fn record_with(
     said_all
 }
 
-/// A single file is sealed where it is, in segments that begin with whole ticks, and has its annotations.
+/// Checks that a recording of a single file is sealed in place, in segments that begin with whole ticks, and has its
+/// annotations.
 #[test]
 fn single_files_are_sealed() {
     let folder = TestFolder::new("single-file");
@@ -350,7 +351,7 @@ fn single_files_are_sealed() {
     assert_eq!(std::fs::read(folder.0.join("two.perfset.tmp")).unwrap(), b"mine");
 }
 
-/// A journal that has only an annotation keeps it if its first tick is lost.
+/// Checks that a journal that has only an annotation keeps the annotation if its first tick is lost.
 #[test]
 fn annotations_survive_a_lost_tick() {
     let folder = TestFolder::new("lost-after-mark");
@@ -371,7 +372,7 @@ fn annotations_survive_a_lost_tick() {
     }
 }
 
-/// Returns every series of the first counterset, as text.
+/// Returns every series of a recording's first counterset, as text.
 fn all_series(recording: &Recording) -> Vec<String> {
     let counterset = Guid::from_u128(1);
     let mut all = Vec::new();
@@ -391,13 +392,13 @@ fn all_series(recording: &Recording) -> Vec<String> {
     all
 }
 
-/// Time, name, id and counter of a value.
+/// Key of a value in a test: time, instance name, instance id and counter.
 type ValueKey = (i64, String, u32, u32);
 
-/// Value and mark of a query; `None` if two instances have the key.
+/// Value and mark that a query returned; `None` if two instances have the key.
 type MarkedValue = Option<(Result<f64, NoValue>, Option<Mark>)>;
 
-/// Returns a value without what a query of one instance cannot know: whether the sample before had other instances.
+/// Returns a value for comparison, without the reason "new instance", which a query of one instance cannot know.
 fn compared(value: Result<FormattedValue, NoValue>) -> Result<f64, NoValue> {
     value.map(|value| value.raw).map_err(|reason| match reason {
         NoValue::NewInstance => NoValue::NeedsTwoSamples,
@@ -486,7 +487,7 @@ proptest! {
     // Files are slow under Wine, where this ran a minute.
     #![proptest_config(ProptestConfig::with_cases(if cfg!(windows) { 8 } else { 64 }))]
 
-    /// Played samples equal the collected ones, in whatever files they are: in journals, sealed, or both.
+    /// Checks that played samples equal the collected ones, in whatever files they are: in journals, sealed, or both.
     #[test]
     fn played_samples_equal_collected_ones(
         samples in any_samples(), ticks_per_file in 1..5_u32, sealed in any::<[bool; 8]>()
@@ -525,7 +526,7 @@ proptest! {
     }
 }
 
-/// Some samples of instances that come and go.
+/// Returns some samples of instances that come and go.
 pub(super) fn some_samples() -> Vec<(i64, Vec<ScriptedSet>)> {
     let row = |name: &str, value: u64| {
         let cells = vec![(value, None), (value * 1_000, None), (0, Some(CellState::Missing(NoValue::Late)))];
@@ -542,7 +543,7 @@ pub(super) fn some_samples() -> Vec<(i64, Vec<ScriptedSet>)> {
         .collect()
 }
 
-/// Checks that a file plays collected samples only. Returns their number; 0 if the file is refused.
+/// Checks that a recording's file plays collected samples only. Returns their number; 0 if the file is refused.
 fn intact_samples(bytes: &[u8], want: &[String]) -> usize {
     let Ok(recording) = Recording::from_bytes(bytes) else { return 0 };
     if recording.countersets().len() < 2 {
@@ -564,7 +565,7 @@ fn intact_samples(bytes: &[u8], want: &[String]) -> usize {
     real.len()
 }
 
-/// Every cut and every changed byte of a journal and of its sealed copy: never a panic, never another value.
+/// Checks that no cut and no changed byte of a journal or its sealed copy causes a panic or another value.
 #[test]
 fn cut_and_changed_files() {
     let folder = TestFolder::new("damaged-recording");
@@ -588,8 +589,8 @@ fn cut_and_changed_files() {
     }
 }
 
-/// The journal of a recorder that is ended at any moment beside an earlier file: never damage, and after its first
-/// sample never fewer samples. Sealing removes a journal that was not begun.
+/// Checks that a journal cut at any byte, beside an earlier file, is never damage, and never has fewer samples after
+/// its first one. Sealing removes a journal that was not begun.
 #[test]
 fn journals_that_end_at_any_byte() {
     let folder = TestFolder::new("begun-recording");
@@ -618,7 +619,7 @@ fn journals_that_end_at_any_byte() {
     }
 }
 
-/// Samples of two times since the start of the machine, or of two recorders, are separated by one without values.
+/// Checks that samples of two boots, or of two recorders, are separated by a sample without values.
 #[test]
 fn samples_of_two_boots_are_separated() {
     for (boots, reason) in [(["one", "two"], "Restarted"), (["one", "one"], "nothing was recorded")] {

@@ -1,4 +1,4 @@
-//! Facts that a recording keeps about instances.
+//! Tests of the facts that a recording keeps about instances.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn until(second: i64) -> Window {
     Window { begin: None, end: Some(at(second).utc_100ns()) }
 }
 
-/// Births are times since the machine started: after the next start, the same name, id and birth are another process.
+/// Checks that facts are those of the boot, after which the same name, id and birth are another process.
 #[test]
 fn facts_are_those_of_the_boot() {
     let folder = TestFolder::new("notes");
@@ -48,7 +48,7 @@ fn facts_are_those_of_the_boot() {
     }
 }
 
-/// A part has the facts about its own instances, and no command lines unless they are asked for.
+/// Checks that a part of a recording has the facts about its instances, and command lines only if requested.
 #[test]
 fn facts_of_a_part() {
     let folder = TestFolder::new("notes-of-a-part");
@@ -69,7 +69,7 @@ fn facts_of_a_part() {
     }
 }
 
-/// A mark after the last tick of a file does not begin another one, which would have no tick.
+/// Checks that an annotation after the last tick of a file does not begin another file, which would have no tick.
 #[test]
 fn marks_after_a_full_file() {
     let folder = TestFolder::new("last-mark");

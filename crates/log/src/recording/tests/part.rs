@@ -1,4 +1,4 @@
-//! Parts of recordings, compared with what was collected, and with the recordings that they are of.
+//! Tests of parts of recordings, compared with the collected samples and with the whole recordings.
 
 use std::ops::RangeInclusive;
 
@@ -6,15 +6,15 @@ use perfset_engine::Window;
 
 use super::*;
 
-/// Samples of one recorder.
+/// Run of a recorder in a test, with its samples and options.
 #[derive(Clone, Debug)]
 pub(super) struct ScriptedRun {
     boot: u8,
     run: u8,
     samples: Vec<Vec<ScriptedSet>>,
-    /// `true` if its tables have other numbers.
+    /// `true` if the run's tables have other numbers in the recording.
     is_turned: bool,
-    /// Places of samples that are lost, as on a full disk.
+    /// Index of the sample that the recorder loses, as on a full disk.
     lost: Option<usize>,
     ticks_per_file: u32,
     is_sealed: bool,
@@ -31,7 +31,7 @@ pub(super) fn any_run() -> impl Strategy<Value = ScriptedRun> {
     )
 }
 
-/// Records runs into a directory, one after the other. Returns the time and the text of each sample.
+/// Records runs of recorders into a directory, one after the other. Returns the time and the text of each sample.
 pub(super) fn record_runs(folder: &TestFolder, runs: &[ScriptedRun]) -> Vec<(i64, String)> {
     let mut all = Vec::new();
     let mut second = 0;
@@ -88,7 +88,7 @@ pub(super) fn record_runs(folder: &TestFolder, runs: &[ScriptedRun]) -> Vec<(i64
     all
 }
 
-/// Returns the part of a recording as a recording, and what its writer says.
+/// Returns a part of a recording as a recording of its own, with the writer's summary.
 fn part_of(recording: &Recording, seconds: RangeInclusive<i64>) -> Option<(Recording, RecordingPart)> {
     let (begin, end) = (at(*seconds.start()).utc_100ns(), at(*seconds.end()).utc_100ns());
     let mut bytes = Vec::new();
@@ -101,8 +101,8 @@ fn part_of(recording: &Recording, seconds: RangeInclusive<i64>) -> Option<(Recor
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(windows) { 8 } else { 64 }))]
 
-    /// A part has the samples of its window: those that a query over the recording has, and nothing else. It is sound,
-    /// and its parts are as good.
+    /// Checks that a part of a recording has the samples of its window, as a query over the recording has them, and
+    /// no others. The part is sound, and its parts are as good.
     #[test]
     fn parts_equal_their_windows(
         runs in proptest::collection::vec(any_run(), 1..4), begin in 0..40_i64, length in 0..60_i64
@@ -159,7 +159,7 @@ proptest! {
     }
 }
 
-/// Runs of two boots: three samples each.
+/// Returns recorder runs of two boots, with three samples each.
 fn two_boots() -> Vec<ScriptedRun> {
     let samples: Vec<_> = some_samples().into_iter().map(|(_, sets)| sets).collect();
     let run = |boot, samples: &[Vec<ScriptedSet>]| ScriptedRun {
@@ -174,8 +174,8 @@ fn two_boots() -> Vec<ScriptedRun> {
     vec![run(0, &samples[..3]), run(1, &samples[3..])]
 }
 
-/// Every cut and every changed byte of a part with two boots: never a panic or another value, and no sample is compared
-/// with one of the other boot.
+/// Checks that no cut and no changed byte of a part causes a panic or another value. No sample is compared with one
+/// of the other boot.
 #[test]
 fn cut_and_changed_parts() {
     let folder = TestFolder::new("damaged-part");
@@ -219,12 +219,12 @@ fn cut_and_changed_parts() {
     }
 }
 
-/// Returns `true` for a sample in which every counterset has failed.
+/// Returns `true` for the text of a sample in which every counterset has failed.
 fn separates(said: &str) -> bool {
     !said.lines().any(|line| line.starts_with(' '))
 }
 
-/// If the block is lost that begins the second boot, its samples are there all the same, and are separate.
+/// Checks that the second boot's samples are played, and separate, even if the block that begins the boot is lost.
 #[test]
 fn samples_of_an_unknown_recorder_are_separate() {
     let folder = TestFolder::new("lost-about");
@@ -254,7 +254,7 @@ fn samples_of_an_unknown_recorder_are_separate() {
     assert_eq!(play(&part), played);
 }
 
-/// Two files in one are two recorders. Where they give a number to two tables, nothing says which it is.
+/// Checks a file made of two files, which has two recorders. If both define a table number, its contents are unknown.
 #[test]
 fn files_one_after_the_other() {
     for is_turned in [false, true] {
@@ -279,7 +279,8 @@ fn files_one_after_the_other() {
     }
 }
 
-/// Damage in the window is told, and everything else is in the part. Damage elsewhere does not matter.
+/// Checks that damage in the window is reported, and everything else is in the part. Damage elsewhere does not
+/// matter.
 #[test]
 fn damage_outside_a_part_does_not_matter() {
     let folder = TestFolder::new("damage-and-parts");

@@ -1,4 +1,4 @@
-//! Series whose segments are read directly, compared with those that a player plays.
+//! Tests of series whose segments are read directly, compared with those that a player plays.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::recording::files::RecordingFile;
 use crate::recording::segment::{Decompressor, InstanceTick, WantedInstance};
 use crate::recording::series::SeriesReader;
 
-/// Returns the samples of a counter of an instance, as text.
+/// Returns the samples of a recording's counter of an instance, as text.
 fn series(
     recording: &Recording,
     (counterset, counter): (u128, u32),
@@ -43,8 +43,8 @@ fn series(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(windows) { 4 } else { 24 }))]
 
-    /// Direct and played series have the same samples: with boots, gaps, marks, births, failures and clocks of the
-    /// counterset, in directories with journals and in one file of several recorders.
+    /// Checks that direct and played series have the same samples. The recordings have boots, gaps, marks, births,
+    /// failures and clocks of the counterset, in directories with journals and in one file of several recorders.
     #[test]
     fn direct_series_equal_played_ones(
         runs in proptest::collection::vec(any_run(), 1..4),
@@ -78,7 +78,7 @@ proptest! {
     }
 }
 
-/// The rows of one instance in a segment, without a player.
+/// Checks that the rows of one instance in a segment are read without a player.
 #[test]
 fn segments_are_read_directly() {
     let folder = TestFolder::new("direct-series");
@@ -103,7 +103,8 @@ fn segments_are_read_directly() {
     assert_eq!(read("", 7), [None; 6]);
 }
 
-/// The steps through all segments are limited together: each of very many can be large once it is decompressed.
+/// Checks that the steps of a series through all segments are limited together, because each can be large when
+/// decompressed.
 #[test]
 fn series_of_many_segments_are_limited() {
     let folder = TestFolder::new("long-series");

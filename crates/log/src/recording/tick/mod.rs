@@ -1,4 +1,4 @@
-//! Ticks: what was collected at one time, whole or as the difference from the tick before.
+//! Ticks: samples of all tables that were due at one time, stored whole or as the difference from the tick before.
 
 use std::collections::HashMap;
 
@@ -13,19 +13,19 @@ use super::table::{CellStateNumber, Content, RecordedTable, RowIdentity, StateLi
 pub(super) use read::{WantedTables, key};
 pub(super) use trace::{TableChanges, TickTrace};
 
-/// Contents of all tables after a tick.
+/// Contents of all tables of a recording after a tick.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct TickState {
     /// Sequence number of the tick, counted over all files of the directory.
     pub sequence: u64,
     pub clocks: ClockReading,
-    /// Tables by their number; a table that was never collected has no contents.
+    /// Contents of each table, by the table's number; a table that was never collected has no contents.
     pub tables: Vec<TickTable>,
-    /// States of cells of all tables.
+    /// List of the cell states that occur in all tables.
     pub states: StateList,
 }
 
-/// Contents of a table at its last collection.
+/// Contents of a recorded table at its last collection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct TickTable {
     /// Number of the tick in which the table was collected last; `None` before the first collection.
@@ -45,9 +45,9 @@ enum Form {
     Same,
     /// Difference from the rows before.
     Difference,
-    /// All rows, with all values.
+    /// All rows of the table, with all values.
     Whole,
-    /// No rows; the reason is stored instead.
+    /// No rows, because the collection failed; the reason is stored instead.
     Failed,
 }
 
@@ -183,7 +183,7 @@ fn put_form(out: &mut Vec<u8>, form: Form) {
     out.push(form.number());
 }
 
-/// Appends the counterset's own clocks as distances from those of the tick; 0 if it has none.
+/// Appends a counterset's own clocks to a tick as distances from those of the tick; 0 if it has none.
 fn put_own_clocks(out: &mut Vec<u8>, own: Option<Clocks>, at: &ClockReading) {
     let Some(own) = own else { return out.push(0) };
     let of_tick = Clocks::from(at);
@@ -219,14 +219,14 @@ pub(super) fn put_row_key(out: &mut Vec<u8>, key: &RowIdentity) {
     put_owner(out, key.owner);
 }
 
-/// Appends the name of an instance.
+/// Appends the name of an instance to the payload of a tick.
 pub(super) fn put_name(out: &mut Vec<u8>, name: &Utf16) {
     put_len(out, name.len());
     // Nearly all names are ASCII, of which each unit has one byte here.
     name.units().iter().for_each(|unit| put_uint(out, (*unit).into()));
 }
 
-/// Appends the owner of an instance: process and user, or the system.
+/// Appends the owner of an instance to the payload of a tick: process and user, or the system.
 pub(super) fn put_owner(out: &mut Vec<u8>, owner: Option<(u32, u32)>) {
     match owner {
         None => out.push(0),
@@ -238,9 +238,9 @@ pub(super) fn put_owner(out: &mut Vec<u8>, owner: Option<(u32, u32)>) {
     }
 }
 
-/// Longest name of an instance, in UTF-16 units.
+/// Maximum length of an instance name in a tick, in UTF-16 units.
 const LONGEST_NAME: usize = 1_024;
-/// Least size of an encoded row identity, in bytes.
+/// Minimum size in bytes of a row identity that is encoded in a tick.
 pub(super) const ROW_KEY: usize = 4;
 
 pub(super) fn row_key(from: &mut PayloadCursor<'_>) -> Result<RowIdentity, Malformed> {
@@ -250,7 +250,7 @@ pub(super) fn row_key(from: &mut PayloadCursor<'_>) -> Result<RowIdentity, Malfo
     Ok(RowIdentity { name, id, birth, owner: owner(from)? })
 }
 
-/// Reads the name of an instance.
+/// Reads the name of an instance from the payload of a tick.
 pub(super) fn name(from: &mut PayloadCursor<'_>) -> Result<Utf16, Malformed> {
     let len = from.count(1, "units of a name")?;
     if len > LONGEST_NAME {
@@ -263,7 +263,7 @@ pub(super) fn name(from: &mut PayloadCursor<'_>) -> Result<Utf16, Malformed> {
     Ok(Utf16::from(&*units))
 }
 
-/// Reads the owner of an instance.
+/// Reads the owner of an instance from the payload of a tick.
 pub(super) fn owner(from: &mut PayloadCursor<'_>) -> Result<Option<(u32, u32)>, Malformed> {
     match from.byte("owner of an instance")? {
         0 => Ok(None),
@@ -312,7 +312,7 @@ fn put_difference(out: &mut Vec<u8>, new: &RecordedTable, old: &RecordedTable) {
     }
 }
 
-/// Step from the old rows to the new ones: rows that stay, then rows that are gone, then new rows.
+/// Step from the old rows of a table to the new ones: rows that stay, then rows that are gone, then new rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RowStep {
     pub kept: usize,
@@ -320,16 +320,17 @@ pub(super) struct RowStep {
     pub inserted: usize,
 }
 
-/// Number of rows that are searched after a difference, before all rows are searched.
+/// Number of a table's rows that are searched after a difference, before all rows are searched.
 const NEAR: usize = 16;
 
-/// Returns `true` if two identities are equal. Numbers are compared first, because names take longest.
+/// Returns `true` if two identities of rows are equal. Numbers are compared first, because names take longest.
 #[inline]
 fn same(a: &RowIdentity, b: &RowIdentity) -> bool {
     (a.id, a.birth) == (b.id, b.birth) && a == b
 }
 
-/// Finds the steps from old rows to new ones; none if all rows stay. Rows after the last step stay.
+/// Finds the steps from the old rows of a table to its new ones; none if all rows stay. Rows after the last step
+/// stay.
 fn steps(new: &[RowIdentity], old: &[RowIdentity]) -> Vec<RowStep> {
     let mut steps = Vec::new();
     if new == old {
@@ -384,7 +385,7 @@ fn steps(new: &[RowIdentity], old: &[RowIdentity]) -> Vec<RowStep> {
     steps
 }
 
-/// Calls `each` with the new and the old index of every row that stays.
+/// Calls `each` with the new and the old index of every row that stays in the table.
 fn each_kept(steps: &[RowStep], len: usize, mut each: impl FnMut(usize, usize)) {
     let (mut at, mut before) = (0_usize, 0_usize);
     for step in steps {
@@ -401,7 +402,7 @@ fn each_kept(steps: &[RowStep], len: usize, mut each: impl FnMut(usize, usize)) 
     }
 }
 
-/// Appends the changed values of rows that stay: rows skipped, a bitmap of columns, and the differences.
+/// Appends the changed values of rows that stay in the table: rows skipped, a bitmap of columns, and the differences.
 fn put_changed(out: &mut Vec<u8>, new: &RecordedTable, old: &RecordedTable, steps: &[RowStep]) {
     let mut body = Vec::new();
     let (mut changed, mut next) = (0_usize, 0_usize);
@@ -426,7 +427,8 @@ fn put_changed(out: &mut Vec<u8>, new: &RecordedTable, old: &RecordedTable, step
     out.append(&mut body);
 }
 
-/// Returns the old states at the current places of their rows; states of rows that are gone are left out.
+/// Returns the old cell states of a table with the current indexes of their rows; states of rows that are gone are
+/// left out.
 fn moved(old: &RecordedTable, steps: &[RowStep], rows: usize) -> Vec<CellStateNumber> {
     let mut all = Vec::with_capacity(old.states.len());
     let mut states = old.states.iter().peekable();
@@ -440,8 +442,8 @@ fn moved(old: &RecordedTable, steps: &[RowStep], rows: usize) -> Vec<CellStateNu
     all
 }
 
-/// Appends the states that differ from `old`: for each the cells skipped, and the number of its state plus 1, or 0 if
-/// the cell has none any more.
+/// Appends the cell states of a table that differ from `old`. Each state has the cells skipped, and the number of its
+/// state plus 1, or 0 if the cell has none any more.
 fn put_states(out: &mut Vec<u8>, new: &RecordedTable, old: &[CellStateNumber]) {
     if new.states == old {
         return put_len(out, 0);

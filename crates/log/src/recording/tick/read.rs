@@ -26,7 +26,7 @@ fn whole(from: &mut PayloadCursor<'_>, known: &StateList) -> Result<RecordedTabl
     Ok(table)
 }
 
-/// Reads all values of a row, and appends the row to the table.
+/// Reads all values of a row from a tick, and appends the row to the table.
 fn insert(
     from: &mut PayloadCursor<'_>,
     table: &mut RecordedTable,
@@ -129,7 +129,7 @@ fn states(
     Ok(())
 }
 
-/// Tables that a reader wants, by number.
+/// Function that selects the tables that a reader wants, by number.
 pub(in super::super) type WantedTables<'a> = &'a dyn Fn(usize) -> bool;
 
 /// Reads the payload of a whole tick. Tables that are not wanted have no contents.
@@ -169,7 +169,8 @@ pub(in super::super) fn key(
 }
 
 impl TickState {
-    /// Applies the payload of the next tick. After an error the state has no meaning: a whole tick must follow.
+    /// Applies the payload of the next tick to the contents of the tables. After an error the state has no meaning: a
+    /// whole tick must follow.
     ///
     /// The same tables must be wanted from a whole tick on.
     pub fn apply(
@@ -264,7 +265,7 @@ fn content(
     Ok(content)
 }
 
-/// Applies the difference that [`put_difference`] writes.
+/// Applies to a table the difference that [`put_difference`] writes.
 fn difference(
     from: &mut PayloadCursor<'_>,
     table: &mut RecordedTable,

@@ -31,10 +31,10 @@ fn any_key() -> impl Strategy<Value = RowIdentity> {
         .prop_map(|(name, id, birth, owner)| RowIdentity { name: Utf16::from(&*name), id, birth, owner })
 }
 
-/// Contents of a table, with states as they are and not as numbers.
+/// Contents of a recorded table, with the cell states themselves and not their numbers.
 pub type ContentAndStates = (Content, Vec<((u32, u32), CellState)>);
 
-/// Any contents of a table of so many columns.
+/// Returns a strategy for any contents of a table with this number of columns.
 fn any_content(columns: usize) -> impl Strategy<Value = ContentAndStates> {
     let value = prop_oneof![3 => 0..4_u64, 1 => any::<u64>()];
     let cell = (value, proptest::option::weighted(0.2, any_state()));
@@ -56,7 +56,7 @@ fn any_content(columns: usize) -> impl Strategy<Value = ContentAndStates> {
     prop_oneof![6 => rows, 1 => failed]
 }
 
-/// Collection of a tick: contents of the tables that are due, and clocks.
+/// Collection that becomes a tick: contents of the tables that are due, and clocks.
 pub type CollectedTick = (ClockReading, Vec<Option<ContentAndStates>>);
 
 pub fn any_collected() -> impl Strategy<Value = CollectedTick> {
@@ -65,7 +65,7 @@ pub fn any_collected() -> impl Strategy<Value = CollectedTick> {
     (any_clocks(), tables)
 }
 
-/// Appends the difference of a state from the one before.
+/// Appends the payload of a tick as the difference from the tick before.
 pub fn put_next(out: &mut Vec<u8>, now: &TickState, before: &TickState) {
     let old = |number: usize| {
         let table = before.tables.get(number).filter(|table| table.collected.is_some());
@@ -74,7 +74,7 @@ pub fn put_next(out: &mut Vec<u8>, now: &TickState, before: &TickState) {
     put_tick(out, now, &before.clocks, &old, before.states.len());
 }
 
-/// Makes the next state of what was collected.
+/// Returns the contents of all tables after a further collection.
 pub fn next(before: &TickState, (clocks, tables): CollectedTick, sequence: u64) -> TickState {
     let mut now = TickState { sequence, clocks, ..before.clone() };
     now.tables.resize_with(now.tables.len().max(tables.len()), TickTable::default);
@@ -89,7 +89,7 @@ pub fn next(before: &TickState, (clocks, tables): CollectedTick, sequence: u64) 
 }
 
 proptest! {
-    /// A whole tick and the differences after it give what was collected, cell by cell.
+    /// Checks that a whole tick and the differences after it give the collected tables, cell by cell.
     #[test]
     fn ticks_round_trip(ticks in proptest::collection::vec(any_collected(), 1..6), first in 0..1_000_u64) {
         let mut now = TickState::default();
@@ -125,7 +125,7 @@ proptest! {
         }
     }
 
-    /// Damaged payloads are errors or other values, never a panic.
+    /// Checks that damaged payloads of ticks are errors or other values, never a panic.
     #[test]
     fn damaged_ticks(
         ticks in (any_collected(), any_collected()), at in any::<proptest::sample::Index>(), with in any::<u8>()
