@@ -62,7 +62,7 @@ impl Input {
     }
 }
 
-/// Reader that counts the bytes read.
+/// Reader of a log file that counts the bytes read.
 struct Counted {
     inner: File,
     read: Arc<AtomicU64>,
@@ -83,7 +83,7 @@ pub(super) struct LogEntry {
     pub what: LogEntryKind,
 }
 
-/// Counter path of a list. Texts common to many entries are stored once.
+/// Counter path of a log's counter list. Texts common to many entries are stored once.
 #[derive(Clone, Debug)]
 pub(super) struct ListedPath {
     pub machine: Option<Arc<str>>,
@@ -94,15 +94,15 @@ pub(super) struct ListedPath {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LogEntryKind {
-    /// Raw values of a counter, of one instance or of a varying number of instances.
+    /// Entry with raw values of a counter, of one instance or of a varying number of instances.
     Raw { counter_type: CounterType, time_base: i64, default_scale: i32, is_wild: bool },
-    /// Values of a counter of one instance, formatted by the log's writer, in every sample.
+    /// Entry with values of a counter of one instance, formatted by the log's writer, in every sample.
     Formatted,
-    /// Same as `Formatted`, in those samples in which the instance existed.
+    /// Entry like `Formatted`, with values only in those samples in which the instance existed.
     Recorded,
-    /// All counters of all instances of an object.
+    /// Entry for all counters of all instances of an object.
     Object,
-    /// Entry that cannot be read.
+    /// Entry of a kind that cannot be read.
     Unknown,
 }
 
@@ -123,7 +123,7 @@ impl fmt::Display for ListedPath {
     }
 }
 
-/// Texts of a list, stored once each.
+/// Texts of a counter list, stored once each.
 #[derive(Default)]
 struct Texts(HashSet<Arc<str>>);
 
@@ -156,7 +156,8 @@ pub(super) struct TextLists {
     records: Arc<Mutex<HashMap<usize, (Fingerprint, KnownRecords)>>>,
 }
 
-/// Identity of a log's contents, as far as it is known without reading them: length and time of the last change.
+/// Fingerprint that identifies the contents of a log, as far as it is known without reading them: length and time of
+/// the last change.
 type Fingerprint = (u64, Option<SystemTime>);
 
 /// Series of a record log, and the counter list made from them.
@@ -166,12 +167,12 @@ pub(super) struct KnownRecords {
     list: Arc<[LogEntry]>,
 }
 
-/// Hash of the paths of a header, and the counter list made from them.
+/// Hash of the counter paths of a log's header, and the counter list made from them.
 type KnownList = (u64, Arc<[LogEntry]>);
 
 impl TextLists {
-    /// Takes the paths of a log's header and returns their list. If the paths are unchanged, the stored list is
-    /// returned.
+    /// Moves the counter paths out of a log's header and returns their list. If the paths are unchanged, the stored
+    /// list is returned.
     fn take<R: Read>(&self, number: usize, log: &mut text::TextLogReader<R>) -> Arc<[LogEntry]> {
         // A panic elsewhere leaves a complete list here, so a poisoned lock is no reason to fail.
         let mut known = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -211,10 +212,10 @@ impl TextLists {
     }
 }
 
-/// Log reader that is one sample ahead.
+/// Reader of one log that is one sample ahead.
 pub(super) struct LogReader {
     log: Log<Box<dyn Read + Send>>,
-    /// Offset that turns local times of this log into UTC, in 100 ns.
+    /// Offset that turns local times of the read log into UTC, in 100 ns.
     offset: i64,
     /// `true` if `now` belongs to the current sample of the merged logs.
     pub is_fresh: bool,
@@ -222,23 +223,23 @@ pub(super) struct LogReader {
     next: LogSample,
     has_next: bool,
     list: Arc<[LogEntry]>,
-    /// Names of objects and counters, once requested.
+    /// Names of objects and counters by title index, once requested.
     title_names: Option<Arc<v1::TitleNames>>,
     damages: Damages,
 }
 
-/// Copy of a sample that outlives the reader's buffer.
+/// Copy of a sample of any log that outlives the reader's buffer.
 #[derive(Debug)]
 pub(super) struct LogSample {
     /// UTC time of the sample, in 100 ns since 1601.
     pub time: i64,
     /// Counter list in effect, with one entry for each block or column.
     pub list: Arc<[LogEntry]>,
-    /// Sample of a binary log. For a text log only the offset of its line is set.
+    /// Copied sample of a binary log. For a text log only the offset of its line is set.
     pub sample: blg::OwnedSample,
-    /// Values of a text log; empty for other logs.
+    /// Values of the sample in a text log; empty for other logs.
     values: Vec<Option<f64>>,
-    /// Values of a record log; empty for other logs.
+    /// Values of the sample in a record log; empty for other logs.
     records: SampleRecords,
     /// `true` if the damage list already mentions the missing end of this sample.
     is_cut: bool,
@@ -258,12 +259,14 @@ impl Default for LogSample {
 }
 
 impl LogSample {
-    /// Returns `true` if an entry has no record in this sample, because its instance did not exist.
+    /// Returns `true` if an entry of the counter list has no record in this sample, because its instance did not
+    /// exist.
     pub fn lacks(&self, entry: usize) -> bool {
         self.records.has_record.get(entry) == Some(&false)
     }
 
-    /// Returns the value of an entry that the writer of the log formatted, with its mark, or the reason for none.
+    /// Returns the sample's value of an entry, which the log's writer formatted, with its mark, or the reason for
+    /// none.
     pub fn formatted(&self, entry: usize) -> Result<(f64, Mark), NoValue> {
         let value = self.values.get(entry).or_else(|| self.records.values.get(entry)).copied().flatten();
         match (value, self.records.notes.get(&entry)) {
@@ -326,17 +329,17 @@ impl LogReader {
         Ok(reader)
     }
 
-    /// Returns the UTC time of the next sample; `None` at the end of the log.
+    /// Returns the UTC time of the log's next sample; `None` at the end of the log.
     pub fn next_time(&self) -> Option<i64> {
         self.has_next.then_some(self.next.time)
     }
 
-    /// Returns the counter list of the next sample, which has been read ahead.
+    /// Returns the counter list of the log's next sample, which has been read ahead.
     pub fn next_list(&self) -> &Arc<[LogEntry]> {
         &self.next.list
     }
 
-    /// Returns the next sample, which has been read ahead.
+    /// Returns the log's next sample, which has been read ahead.
     pub fn ahead(&mut self) -> &mut LogSample {
         &mut self.next
     }
@@ -346,8 +349,8 @@ impl LogReader {
         self.offset
     }
 
-    /// Returns the names of objects and counters: those in the log, else those that every Windows has. Title indexes
-    /// differ between Windows installations.
+    /// Returns the names of objects and counters by title index: those in the log, else those that every Windows has.
+    /// Title indexes differ between Windows installations.
     pub fn title_names(&mut self) -> Arc<v1::TitleNames> {
         let names = self.title_names.get_or_insert_with(|| match &self.log {
             Log::Blg(log) if *log.names() != blg::BlgNames::default() => {
@@ -358,12 +361,12 @@ impl LogReader {
         Arc::clone(names)
     }
 
-    /// Returns `true` if there was a sample before the next one.
+    /// Returns `true` if the log had a sample before the next one.
     pub fn has_begun(&self) -> bool {
         self.now.time != 0
     }
 
-    /// Makes the next sample, which has been read ahead, the current one.
+    /// Makes the log's next sample, which has been read ahead, the current one.
     pub fn advance(&mut self) -> Result<(), LogError> {
         std::mem::swap(&mut self.now, &mut self.next);
         self.read()
@@ -417,29 +420,29 @@ impl LogReader {
         Ok(())
     }
 
-    /// Returns `true` if the current sample is of a binary log and complete, as far as it was read.
+    /// Returns `true` if the log reader's current sample is of a binary log and complete, as far as it was read.
     pub fn has_bytes(&self) -> bool {
         self.is_fresh && !self.now.is_cut && matches!(self.log, Log::Blg(_))
     }
 
-    /// Returns the damage of the samples found so far.
+    /// Returns the damage found so far in the log's samples.
     pub fn own_damages(&mut self) -> &mut Damages {
         &mut self.damages
     }
 
-    /// Records once that the current sample ends too early, however many countersets detect it.
+    /// Records once as damage that the log's current sample ends too early, however many countersets detect it.
     pub fn cut(&mut self, error: &WireError) {
         if !std::mem::replace(&mut self.now.is_cut, true) {
             self.damaged(format!("the rest of a sample is left out: {error}"));
         }
     }
 
-    /// Records damage of the current sample.
+    /// Records damage of the log's current sample.
     pub fn damaged(&mut self, what: String) {
         self.damages.add(self.now.sample.offset, what);
     }
 
-    /// Returns the damage found so far.
+    /// Returns the damage of the log that was found so far.
     pub fn damages(&self) -> Damages {
         let mut all = self.damages.clone();
         all.take_over(match &self.log {
@@ -451,7 +454,7 @@ impl LogReader {
     }
 }
 
-/// Returns the names that every Windows has, built once.
+/// Returns the names of objects and counters that every Windows has, built once.
 fn built_in_names() -> Arc<v1::TitleNames> {
     static NAMES: PerProcess<Arc<v1::TitleNames>> = PerProcess::new();
     Arc::clone(NAMES.get(|| Arc::new(windows_names())))
@@ -489,7 +492,7 @@ fn listed_text(path: &str, texts: &mut Texts) -> LogEntry {
 
 #[cfg(test)]
 impl LogEntry {
-    /// Returns an entry with this path.
+    /// Returns an entry of a counter list with this path.
     pub fn new(path: &str, what: LogEntryKind) -> Self {
         Self { path: Texts::default().path(&path.parse().unwrap()), what }
     }

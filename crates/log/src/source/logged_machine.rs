@@ -13,7 +13,7 @@ use super::log_reader::{LogEntry, LogEntryKind, LogReader};
 use super::path_countersets::{PathCountersets, TooMany};
 use crate::blg::CounterBlock;
 
-/// Maximum number of objects that no sample has shown yet, far more than any machine has.
+/// Maximum number of a machine's listed objects that no sample has shown yet, far more than any machine has.
 const OBJECTS: usize = 4_096;
 
 /// Countersets of one machine in merged logs. The log readers belong to the merged logs, and serve all machines.
@@ -21,14 +21,15 @@ const OBJECTS: usize = 4_096;
 pub(super) struct LoggedMachine {
     name: Arc<str>,
     listed: PathCountersets,
-    /// Log readers with a counterset that another log contains as a whole object. Their values of that counterset are
-    /// not played.
+    /// Pairs of log reader and counterset that another log contains as a whole object. Their values of that
+    /// counterset are not played.
     hidden: HashSet<(usize, Guid)>,
-    /// Objects by log reader, because title indexes differ between logs. Log readers without objects have no entry.
+    /// Objects (countersets of whole blocks) by log reader, because title indexes differ between logs. Log readers
+    /// without objects have no entry.
     objects: BTreeMap<usize, ObjectSets>,
-    /// Locations of the blocks of an object's counterset: log reader and entry.
+    /// Locations of the blocks of each object's counterset: log reader and entry of its list.
     blocks: HashMap<Guid, Vec<(usize, usize)>>,
-    /// Entries of objects that no sample has shown yet: log reader and entry.
+    /// Listed objects that no sample has shown yet: log reader and entry of its list.
     unseen: Vec<(usize, usize)>,
     catalogue: Arc<Catalogue>,
     /// Index of each counterset in the catalogue.
@@ -36,7 +37,8 @@ pub(super) struct LoggedMachine {
 }
 
 impl LoggedMachine {
-    /// Creates a machine without entries. Countersets equal to those of `known` are stored once.
+    /// Creates a logged machine without any registered entries. Countersets equal to those of `known` are stored
+    /// once.
     pub fn new(name: Arc<str>, known: Arc<Catalogue>) -> Self {
         Self { name, catalogue: known, ..Self::default() }
     }
@@ -45,32 +47,32 @@ impl LoggedMachine {
         Arc::clone(&self.catalogue)
     }
 
-    /// Returns `true` if the instances of a counterset may differ between samples.
+    /// Returns `true` if the machine's instances of a counterset may differ between samples.
     pub fn comes_and_goes(&mut self, counterset: &Guid) -> bool {
         self.blocks.contains_key(counterset)
             || self.listed.get_mut(counterset).is_some_and(|set| set.comes_and_goes())
     }
 
-    /// Returns `true` if all samples have the same instances, according to the counter lists.
+    /// Returns `true` if all samples of the machine have the same instances, according to the counter lists.
     pub fn is_steady(&mut self) -> bool {
         let guids: Vec<Guid> = self.catalogue.countersets.iter().map(|set| set.guid).collect();
         // An object that no sample has shown yet may turn out to have instances.
         self.unseen.is_empty() && !guids.iter().any(|guid| self.comes_and_goes(guid))
     }
 
-    /// Returns `true` if a listed object has not appeared in any sample yet.
+    /// Returns `true` if a listed object of the machine has not appeared in any sample yet.
     pub fn is_any_unseen(&self) -> bool {
         !self.unseen.is_empty()
     }
 
-    /// Removes the registrations from a log reader's counter list, because another list follows.
+    /// Removes the machine's registrations that come from a log reader's counter list, because another list follows.
     pub fn forget(&mut self, reader_index: usize) {
         self.listed.forget(reader_index);
         self.unseen.retain(|(of, _)| *of != reader_index);
         self.blocks.values_mut().for_each(|places| places.retain(|(of, _)| *of != reader_index));
     }
 
-    /// Registers this machine's entries of a log reader's counter list, each with its number.
+    /// Registers the machine's entries of a log reader's counter list, each with its index in the list.
     pub fn register<'a>(
         &mut self,
         readers: &mut [LogReader],
@@ -104,8 +106,8 @@ impl LoggedMachine {
         }
     }
 
-    /// Registers objects that first appear in this sample: the sample ahead or the current sample. Returns `true` if
-    /// there were any.
+    /// Registers objects of the machine that first appear in a sample: the sample ahead or the current sample.
+    /// Returns `true` if there were any.
     pub fn learn(&mut self, readers: &mut [LogReader], is_ahead: bool) -> bool {
         let before = self.unseen.len();
         if before == 0 {
@@ -138,7 +140,7 @@ impl LoggedMachine {
         is_new
     }
 
-    /// Returns the block of an object in a sample; `None` if the sample lacks the object.
+    /// Returns the recorded block of an object in a sample; `None` if the sample lacks the object.
     fn recording(
         &mut self,
         readers: &mut [LogReader],
@@ -174,7 +176,7 @@ impl LoggedMachine {
         }
     }
 
-    /// Builds the catalogue of everything registered.
+    /// Builds the catalogue of the machine's registered countersets.
     pub fn publish(&mut self, readers: &mut [LogReader]) {
         let name: Text = self.name.to_string().into();
         let provider = ProviderIdentity { guid: Guid::NIL, name: name.clone() };
@@ -214,7 +216,7 @@ impl LoggedMachine {
         self.catalogue = Arc::new(Catalogue::new(name, countersets));
     }
 
-    /// Fills in the values of the current sample.
+    /// Fills in the machine's values of a counterset in the current sample.
     pub fn collect(
         &mut self,
         readers: &mut [LogReader],
@@ -231,7 +233,7 @@ impl LoggedMachine {
         })
     }
 
-    /// Fills in the instances of the current sample.
+    /// Fills in the machine's instances of a counterset in the current sample.
     pub fn instances(
         &mut self,
         readers: &mut [LogReader],

@@ -1,4 +1,4 @@
-//! Logs of any format as a source.
+//! Logs of any format as a source that runs queries.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -53,7 +53,7 @@ use crate::recording::{BlockHeader, Recording, is_recording};
 #[derive(Clone, Debug)]
 pub struct Logs(Kind);
 
-/// Kind of logs: each has its own reader.
+/// Kind of opened logs: a recording, or merged logs of other programs.
 #[derive(Clone, Debug)]
 enum Kind {
     Merged(MergedSource),
@@ -61,7 +61,7 @@ enum Kind {
 }
 
 impl Logs {
-    /// Maximum number of enumerated instances of a counterset.
+    /// Maximum number of instances of a counterset that logs enumerate.
     pub const INSTANCES: usize = INSTANCES;
 
     /// Opens several log files as one source, and reads a few samples of each. A recording is opened alone: its path is
@@ -76,7 +76,7 @@ impl Logs {
         Self::from_inputs(files.iter().map(|file| Input::File(file.as_ref().to_owned())).collect())
     }
 
-    /// Opens a log in memory.
+    /// Opens a log of any format from bytes in memory.
     ///
     /// # Errors
     /// If the bytes are not a log.
@@ -132,7 +132,7 @@ impl Logs {
         })
     }
 
-    /// Returns the recording, if the logs are one.
+    /// Returns the recording, if the logs are a recording.
     #[must_use]
     pub fn recording(&self) -> Option<&Recording> {
         match &self.0 {
@@ -158,7 +158,7 @@ impl Logs {
         }
     }
 
-    /// Returns the machine whose counters are played.
+    /// Returns the name of the machine whose counters are played.
     #[must_use]
     pub fn machine_name(&self) -> &str {
         match &self.0 {
@@ -187,8 +187,8 @@ impl Logs {
         }
     }
 
-    /// Returns the times of all samples, in 100 ns since 1601 UTC, in their order. Logs that are no recording are read
-    /// to their end.
+    /// Returns the times of all samples of the logs, in 100 ns since 1601 UTC, in their order. Logs that are no
+    /// recording are read to their end.
     ///
     /// # Errors
     /// If a log cannot be read.
@@ -215,8 +215,8 @@ impl Logs {
         }
     }
 
-    /// Returns `true` if all samples have the same instances. That requires a single log whose list names each
-    /// instance.
+    /// Returns `true` if all samples of the logs have the same instances. That requires a single log whose list names
+    /// each instance.
     #[must_use]
     pub fn is_steady(&self) -> bool {
         self.merged().is_some_and(MergedSource::is_steady)
@@ -263,7 +263,7 @@ impl Source for Logs {
         self.source().registration(counterset, request)
     }
 
-    /// Returns the instances of all samples.
+    /// Returns the instances that a counterset has in all samples of the logs.
     fn instances(&mut self, counterset: &Guid) -> Result<Vec<Instance>, SourceError> {
         self.source().instances(counterset)
     }

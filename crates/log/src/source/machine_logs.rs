@@ -37,7 +37,7 @@ pub struct MachineLogs {
     machines: Arc<[KnownMachine]>,
 }
 
-/// Machine as it is known before the first sample.
+/// Machine of the logs, as known before the first sample.
 struct KnownMachine {
     name: Arc<str>,
     catalogue: Arc<Catalogue>,
@@ -103,7 +103,7 @@ impl MachineLogs {
         &self.all
     }
 
-    /// Returns `true` if all samples have the same instances on each machine; see [`Logs::is_steady`].
+    /// Returns `true` if all samples of the logs have the same instances on each machine; see [`Logs::is_steady`].
     #[must_use]
     pub fn is_steady(&self) -> bool {
         self.all.merged().is_some_and(|logs| logs.selection.inputs.len() == 1)
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use crate::blg::building::{entry, one, several};
 
-    /// Returns a log of three samples with a column for each machine.
+    /// Returns a text log of three samples with a column for each machine.
     fn columns(machines: usize) -> String {
         let mut log = String::from("\"(PDH-CSV 4.0) (UTC)(0)\"");
         log.extend((0..machines).map(|n| format!(r#","\\m{n}\Set(p)\Counter""#)));
@@ -149,7 +149,7 @@ mod tests {
         log
     }
 
-    /// Returns the times and values of each machine, from queries that advance together.
+    /// Returns the times and values of each machine in the logs, from queries that advance together.
     fn together(logs: &MachineLogs) -> Vec<Vec<String>> {
         let mut queries: Vec<PathQuery> = (logs.iter().zip(logs.queries().unwrap()))
             .map(|(mut logs, query)| {
@@ -250,7 +250,7 @@ mod tests {
         assert!(logs.all().for_machines(&[""; 0]).unwrap().queries().unwrap().is_empty());
     }
 
-    /// Checks that a query that was not advanced with the others continues at the current sample.
+    /// Checks that a machine's query that was not advanced with the others continues at the current sample.
     #[test]
     fn queries_apart() {
         let logs = Logs::from_bytes(columns(2).as_bytes()).unwrap().for_machines(&["m0", "m1"]).unwrap();

@@ -16,7 +16,7 @@ use super::selection::Selection;
 use crate::damage::Damages;
 use crate::pick::Pick;
 
-/// Index of the machine, if the logs are played for one machine.
+/// Index of the machine in merged logs that are played for one machine only.
 pub(super) const ONLY: usize = 0;
 
 /// Merged logs, read sample by sample for one or several machines.
@@ -28,32 +28,32 @@ pub(super) struct MergedLogs {
     forms: Forms,
     /// Registered counter list of each log reader.
     lists: Vec<Arc<[LogEntry]>>,
-    /// Time at which the last played sample was due, and the number of samples skipped since.
+    /// Time at which the last played sample of the merged logs was due, and the number of samples skipped since.
     due: Option<(i64, u64)>,
     overlaps: Overlaps,
     machines: Vec<PlayedMachine>,
-    /// Index of each machine, by its name in lower case.
+    /// Index of each machine of the merged logs, by its name in lower case.
     by_name: HashMap<String, usize>,
     time: i64,
-    /// Number of samples played so far.
+    /// Number of samples of the merged logs that were played so far.
     steps: u64,
     /// Receiver of the damage found, filled when these merged logs are dropped.
     damages: Arc<Mutex<Vec<Damages>>>,
 }
 
-/// Returns the clocks of a sample.
+/// Returns the clocks of a log sample at a time.
 pub(super) fn clocks_at(time: i64) -> ClockReading {
     ClockReading::recorded(time)
 }
 
-/// Machine, and the last step in which it took part.
+/// Machine of merged logs, and the last step in which this machine took part.
 struct PlayedMachine {
     logged: LoggedMachine,
     step: u64,
 }
 
 impl MergedLogs {
-    /// Opens the logs and registers the counters of some machines, given by their names and known countersets.
+    /// Opens merged logs and registers the counters of some machines, given by their names and known countersets.
     pub fn open(
         selection: &Arc<Selection>,
         known: impl IntoIterator<Item = (Arc<str>, Arc<Catalogue>)>,
@@ -107,32 +107,32 @@ impl MergedLogs {
         self.machines.get(machine).map(|machine| machine.logged.catalogue()).unwrap_or_default()
     }
 
-    /// Returns the time of the current sample, in UTC.
+    /// Returns the UTC time of the merged logs' current sample.
     pub fn time(&self) -> i64 {
         self.time
     }
 
-    /// Returns the clocks of the current sample. Clocks recorded in the log are stored with its values.
+    /// Returns the clocks of the merged logs' current sample. Clocks recorded in the log are stored with its values.
     pub fn clocks(&self) -> ClockReading {
         clocks_at(self.time)
     }
 
-    /// Returns `true` if the instances of a counterset may differ between samples.
+    /// Returns `true` if a machine's instances of a counterset may differ between samples.
     pub fn comes_and_goes(&mut self, machine: usize, counterset: &Guid) -> bool {
         self.machines.get_mut(machine).is_some_and(|machine| machine.logged.comes_and_goes(counterset))
     }
 
-    /// Returns `true` if all samples have the same instances, according to the counter lists.
+    /// Returns `true` if all samples of a machine have the same instances, according to the counter lists.
     pub fn is_steady(&mut self, machine: usize) -> bool {
         self.machines.get_mut(machine).is_none_or(|machine| machine.logged.is_steady())
     }
 
-    /// Returns `true` if a listed object has not appeared in any sample yet.
+    /// Returns `true` if a listed object of a machine has not appeared in any sample yet.
     pub fn is_any_unseen(&self, machine: usize) -> bool {
         self.machines.get(machine).is_some_and(|machine| machine.logged.is_any_unseen())
     }
 
-    /// Advances a machine to the next sample in the window. Returns `false` at the end.
+    /// Advances a machine to the next sample in the played window. Returns `false` at the end.
     ///
     /// A machine that is behind the others continues at the current sample.
     pub fn step(&mut self, machine: usize) -> Result<bool, SourceError> {
@@ -149,7 +149,7 @@ impl MergedLogs {
         Ok(true)
     }
 
-    /// Advances to the next sample in the window. Returns `false` at the end.
+    /// Advances the merged logs to the next sample in the played window. Returns `false` at the end.
     fn advance_to_chosen(&mut self) -> Result<bool, SourceError> {
         loop {
             // The clock may have been set back: samples in the window may follow samples outside it.
@@ -217,7 +217,7 @@ impl MergedLogs {
         Ok(())
     }
 
-    /// Returns `true` if the sample at this time, within the window, is played.
+    /// Returns `true` if the log sample at this time, within the window, is selected for playing.
     fn is_chosen(&mut self, time: i64) -> bool {
         // The first sample in the window starts the grid.
         let Some((due, passed)) = self.due else {
@@ -298,7 +298,7 @@ impl MergedLogs {
         }
     }
 
-    /// Returns the form of the current sample, if it has one.
+    /// Returns the form of the merged logs' current sample, if it has one.
     ///
     /// Samples of several machines have none: each machine would compare the bytes of all of them, and meet the numbers
     /// that another one plays for a trial.
@@ -309,20 +309,20 @@ impl MergedLogs {
         }
     }
 
-    /// Plays the current sample with consecutive numbers, or with its own again; see
+    /// Plays the current log sample with consecutive numbers, or with its own numbers again; see
     /// [`Player::renumber`](perfset_engine::Player::renumber).
     pub fn renumber(&mut self, first: Option<u32>) -> bool {
         self.forms.renumber(&mut self.readers, first)
     }
 
-    /// Passes on the bytes of the current sample and its clocks, if it has the form with that number.
+    /// Passes on the bytes of the current log sample and the sample's clocks, if it has the form with that number.
     pub fn numbers(&mut self, form: u64, read: impl FnOnce(&[u8], &ClockReading)) {
         if let Some(bytes) = self.forms.bytes(&mut self.readers, form) {
             read(bytes, &clocks_at(self.time));
         }
     }
 
-    /// Fills in the values of a machine in the current sample.
+    /// Fills in a machine's values of a counterset in the current sample.
     pub fn collect(
         &mut self,
         machine: usize,
@@ -334,7 +334,7 @@ impl MergedLogs {
         machines.get_mut(machine).ok_or_else(unknown)?.logged.collect(readers, want, rows)
     }
 
-    /// Fills in the instances of a machine in the current sample.
+    /// Fills in a machine's instances of a counterset in the current sample.
     pub fn instances(
         &mut self,
         machine: usize,
@@ -347,7 +347,7 @@ impl MergedLogs {
     }
 }
 
-/// Stores the damage found, unless another reader of the same logs has found more.
+/// Stores the damage found in the logs, unless another reader of the same logs has found more.
 impl Drop for MergedLogs {
     fn drop(&mut self) {
         let mut known = self.damages.lock().unwrap_or_else(PoisonError::into_inner);

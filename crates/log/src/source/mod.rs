@@ -46,9 +46,9 @@ pub(crate) struct MergedSource {
     machines: Arc<BTreeSet<String>>,
     /// Offset that turns local times of the first log into UTC, in 100 ns.
     offset: i64,
-    /// Countersets of the machine before the first sample.
+    /// Countersets of the machine before the first sample of the logs.
     first: RestingMachine,
-    /// Machine for requests that do not depend on the sample.
+    /// Machine of the logs for requests that do not depend on the current sample.
     machine: Machine,
     damages: Arc<Mutex<Vec<Damages>>>,
 }
@@ -66,9 +66,9 @@ impl fmt::Debug for MergedSource {
 #[derive(Debug, thiserror::Error)]
 #[error("log {number}: {error}")]
 pub struct OpenError {
-    /// Index of the log, from 0.
+    /// Index among the named logs of the log that cannot be opened, from 0.
     pub number: usize,
-    /// Reason for the failure.
+    /// Reason for which the log cannot be opened.
     #[source]
     pub error: LogError,
 }
@@ -85,7 +85,7 @@ impl MergedSource {
     /// # Errors
     /// If a file is not a log or cannot be read.
     pub fn from_inputs(inputs: Vec<Input>) -> Result<Self, OpenError> {
-        /// Number of intervals between consecutive samples that are examined to find the shortest one.
+        /// Number of intervals between consecutive samples of a log that are examined to find the shortest one.
         const STEPS: usize = 16;
         let mut shortest = i64::MAX;
         let (mut machines, mut known) = (Vec::new(), HashSet::new());
@@ -171,7 +171,7 @@ impl MergedSource {
         &self.machines
     }
 
-    /// Returns the machine whose counters are played.
+    /// Returns the name of the machine whose counters are played.
     #[must_use]
     pub fn machine_name(&self) -> &str {
         &self.selection.machine_name
@@ -196,8 +196,8 @@ impl MergedSource {
         counterset_paths(&self.first.catalogue.countersets)
     }
 
-    /// Returns `true` if all samples have the same instances. That requires a single log whose list names each
-    /// instance.
+    /// Returns `true` if all samples of the logs have the same instances. That requires a single log whose list names
+    /// each instance.
     #[must_use]
     pub fn is_steady(&self) -> bool {
         self.selection.inputs.len() == 1 && self.first.is_steady
@@ -230,7 +230,7 @@ impl Source for MergedSource {
         self.machine.registration(counterset, request)
     }
 
-    /// Returns the instances of all samples.
+    /// Returns the instances that a counterset has in all samples of the logs.
     fn instances(&mut self, counterset: &Guid) -> Result<Vec<Instance>, SourceError> {
         self.machine.instances(counterset)
     }
@@ -266,8 +266,8 @@ fn counterset_paths(countersets: &[Arc<Counterset>]) -> Vec<CounterPath> {
     countersets.iter().map(path).collect()
 }
 
-/// Returns the countersets of a machine before the first sample, and `true` if all samples have the same instances.
-/// Damage found meanwhile is discarded.
+/// Returns the countersets of a machine before the logs' first sample, and `true` if all samples have the same
+/// instances. Damage found meanwhile is discarded.
 fn before_the_first(selection: &Arc<Selection>) -> Result<(Arc<Catalogue>, bool), OpenError> {
     // Opening the logs has counted this damage already.
     let mut deck = selection.merged(Arc::default(), Arc::default())?;
@@ -278,9 +278,9 @@ fn before_the_first(selection: &Arc<Selection>) -> Result<(Arc<Catalogue>, bool)
 #[derive(Clone)]
 struct RestingMachine {
     catalogue: Arc<Catalogue>,
-    /// `true` if all samples have the same instances.
+    /// `true` if all samples of the logs have the same instances.
     is_steady: bool,
-    /// Logs whose instances of all samples are enumerated.
+    /// Selection of the logs' samples whose instances are enumerated.
     all: Arc<Selection>,
 }
 

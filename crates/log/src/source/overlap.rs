@@ -19,11 +19,11 @@ struct CachedOverlap {
     is_any: bool,
 }
 
-/// Number of a log, and its counter list.
+/// Index of a log, and the log's counter list.
 pub(super) type Numbered<'a> = (usize, &'a Arc<[LogEntry]>);
 
 impl Overlaps {
-    /// Returns `true` if the two logs may have values of the same counter, on any machine.
+    /// Returns `true` if two logs may have values of the same counter, on any machine.
     pub fn is_any(&mut self, (a, of_a): Numbered<'_>, (b, of_b): Numbered<'_>) -> bool {
         // Lists can have 100,000 entries and rarely change, so the result is kept, by pointer.
         if let Some(CachedOverlap { lists: [x, y], is_any }) = self.pairs.get(&(a, b)) {
@@ -38,7 +38,7 @@ impl Overlaps {
     }
 }
 
-/// Counters and instances of a log by machine and counterset, with names in upper case.
+/// Counters and instances that a log lists, by machine and counterset, with names in upper case.
 #[derive(Default)]
 struct Contents {
     sets: HashMap<[Utf16; 2], CountersetContents>,

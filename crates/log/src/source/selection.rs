@@ -13,37 +13,37 @@ use super::merged::{MergedLogs, ONLY};
 use crate::damage::Damages;
 use crate::pick::Pick;
 
-/// Maximum number of enumerated instances of a counterset.
+/// Maximum number of instances of a counterset that logs enumerate.
 pub(super) const INSTANCES: usize = 1_000_000;
 
 /// Logs, machine and samples that are selected for playback.
 #[derive(Clone)]
 pub(super) struct Selection {
     pub inputs: Arc<[Input]>,
-    /// Number of bytes read from the logs.
+    /// Number of bytes read from the selected logs.
     pub read: Arc<AtomicU64>,
     pub lists: TextLists,
     /// Name of the machine whose counters are played.
     pub machine_name: Arc<str>,
     pub choice: SampleChoice,
-    /// Half of the shortest interval between samples. Samples of different counters that are no farther apart belong
-    /// to one time.
+    /// Half of the shortest interval between samples of a log. Samples of different counters that are no farther
+    /// apart belong to one time.
     pub tolerance: i64,
     /// Instances of all selected samples; `None` before the first request for them.
     union: Arc<Mutex<Option<Union>>>,
 }
 
-/// Criteria for the samples that are played.
+/// Criteria for the samples of logs that are played.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SampleChoice {
     pub window: Window,
     pub pick: Pick,
 }
 
-/// Instances of all samples, by counterset.
+/// Instances of all selected samples, by counterset.
 type Union = HashMap<Guid, Arc<[Instance]>>;
 
-/// Instances of a counterset in the samples that were read so far.
+/// Instances of a counterset in the log samples that were read so far.
 #[derive(Default)]
 struct SeenInstances {
     all: Vec<Instance>,
@@ -63,13 +63,13 @@ impl Selection {
         Arc::new(Self { inputs: inputs.into(), read, lists, machine_name, choice, tolerance, union })
     }
 
-    /// Returns the same selection for another machine.
+    /// Returns the same selection of log samples for another machine.
     pub fn for_machine(&self, machine_name: Arc<str>) -> Arc<Self> {
         // Instances belong to machine and samples, so a changed selection must not keep those of the old one.
         Arc::new(Self { machine_name, union: Arc::default(), ..self.clone() })
     }
 
-    /// Returns the same selection with other criteria for samples.
+    /// Returns the same selection of logs with other criteria for samples.
     pub fn choosing(&self, choice: SampleChoice) -> Arc<Self> {
         Arc::new(Self { choice, union: Arc::default(), ..self.clone() })
     }
@@ -84,7 +84,7 @@ impl Selection {
         MergedLogs::open(self, [(Arc::clone(&self.machine_name), known)], damages)
     }
 
-    /// Returns all instances of a counterset. The logs are read once for all countersets.
+    /// Returns all instances of a counterset in the selected samples. The logs are read once for all countersets.
     pub fn instances(self: &Arc<Self>, counterset: &Guid) -> Result<Arc<[Instance]>, SourceError> {
         let mut union = self.union.lock().unwrap_or_else(PoisonError::into_inner);
         if union.is_none() {

@@ -1,4 +1,4 @@
-//! Series: the samples of one counter of one instance.
+//! Series of merged logs: the samples of one counter of one instance.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -59,7 +59,8 @@ pub(super) fn series(
 #[derive(Default)]
 struct TemplateSlot<'a> {
     template: Option<SampleTemplate<'a>>,
-    /// Number of samples before the next attempt to make a template, and number of samples to wait after that attempt.
+    /// Number of log samples before the next attempt to make a template, and number of samples to wait after that
+    /// attempt.
     pause: (u32, u32),
 }
 
@@ -71,7 +72,7 @@ struct SampleTemplate<'a> {
     fields: [SampleField; FIELDS],
 }
 
-/// Number of fields of a sample: raw value, base and five clock values.
+/// Number of numeric fields of a sample: raw value, base and five clock values.
 const FIELDS: usize = 7;
 /// Index of the first clock value among the fields of a sample.
 const FIRST_CLOCK: usize = 2;
@@ -79,17 +80,17 @@ const FIRST_CLOCK: usize = 2;
 /// Origin of a number in a sample that is made from a template.
 #[derive(Clone, Debug)]
 enum SampleField {
-    /// Constant number: the same in all log samples of one form.
+    /// Constant number, which is the same in all log samples of one form.
     Constant(u64),
-    /// Number at this range of bytes in the log sample.
+    /// Number stored at this range of bytes in the log sample.
     Number(Range<usize>),
-    /// Clock value of the log sample itself.
+    /// Clock value that comes from the clocks of the log sample.
     Clock,
 }
 
 impl<'a> TemplateSlot<'a> {
-    /// Returns the current sample with its mark, made from the template; `None` if no template fits the form of the log
-    /// sample.
+    /// Returns the series' current sample with its mark, made from the template; `None` if no template fits the form
+    /// of the log sample.
     #[inline]
     fn sample(&mut self, deck: &mut MergedLogs) -> Option<(Result<Sample<'a>, NoValue>, Option<Mark>)> {
         let template = self.template.as_ref()?;
@@ -99,7 +100,7 @@ impl<'a> TemplateSlot<'a> {
         Some((sample, template.mark))
     }
 
-    /// Makes a template from the current sample, except during a pause between two attempts.
+    /// Makes a template from the series' current sample, except during a pause between two attempts.
     fn prepare(
         &mut self,
         deck: &mut MergedLogs,
@@ -107,7 +108,8 @@ impl<'a> TemplateSlot<'a> {
         read: &Result<Sample<'a>, NoValue>,
         mark: Option<Mark>,
     ) {
-        /// Maximum number of samples between two attempts; in many logs, no two samples have the same form.
+        /// Maximum number of samples between two attempts to make a template; in many logs, no two samples have the
+        /// same form.
         const LONGEST: u32 = 1 << 10;
         let (left, next) = &mut self.pause;
         if let Some(fewer) = left.checked_sub(1) {
@@ -121,7 +123,7 @@ impl<'a> TemplateSlot<'a> {
 }
 
 impl<'a> SampleTemplate<'a> {
-    /// Makes a template of the current sample by reading the sample two more times, with changed numbers.
+    /// Makes a template of the series' current sample by reading the sample two more times, with changed numbers.
     fn new(
         deck: &mut MergedLogs,
         sampler: &mut Sampler<'a>,

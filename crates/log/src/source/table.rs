@@ -13,7 +13,7 @@ use perfset_engine::InstanceFilters;
 /// Maximum number of UTF-16 units of an instance name.
 const NAME: usize = PERF_MAX_INSTANCE_NAME - 1;
 
-/// Value read for a cell, or the reason for a missing value.
+/// Value read from a log for a cell, or the reason for a missing value.
 #[derive(Clone, Debug)]
 pub(super) enum CellReading {
     Raw(RawCounter),
@@ -35,7 +35,7 @@ impl fmt::Display for CellReading {
 }
 
 impl CellReading {
-    /// Returns `true` if two readings have the same value, regardless of their times.
+    /// Returns `true` if two readings of a cell have the same value, regardless of their times.
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Raw(a), Self::Raw(b)) => {
@@ -57,52 +57,53 @@ pub(super) struct Contradiction {
     pub left_out: CellReading,
 }
 
-/// Rows of a sample while it is read; their names are kept from sample to sample.
+/// Rows of a path counterset in a sample that is being read; their names are kept from sample to sample.
 #[derive(Debug, Default)]
 pub(super) struct SampleTable {
     rows: Vec<TableRow>,
     /// Last row for each hash of a name and an occurrence number; each row contains the index of the previous row with
     /// that hash. Names are hashed in upper case, because PDH compares them without case.
     by_name: HashMap<u64, u32>,
-    /// Secret key of the hash function, so that no log can contain many names with the same hash.
+    /// Secret key of the hash function for names, so that no log can contain many names with the same hash.
     key: RandomState,
-    /// Number of rows that come from counter lists. These rows are the first ones, and are kept for all samples.
+    /// Number of rows for instances that counter lists name. These rows are the first ones, and are kept for all
+    /// samples.
     listed: usize,
     width: usize,
     /// Cells of the rows in use, `width` per row.
     cells: Vec<Option<CellReading>>,
-    /// Sequence number of the entry that is being read.
+    /// Sequence number of the counter list's entry that is being read.
     entry: u64,
     /// Index of the row in which the next name of the current entry is expected.
     expected: usize,
-    /// Number of rows with cells in this sample.
+    /// Number of rows that have cells in the current sample.
     used: usize,
-    /// Last entry that contains a name, and the next occurrence number of the name in that entry, by name in upper
-    /// case.
+    /// Last entry of the list that contains a name, and the next occurrence number of the name in that entry, by name
+    /// in upper case.
     next_of_name: HashMap<Utf16, (u64, u32)>,
 }
 
 #[derive(Debug)]
 struct TableRow {
     name: Utf16,
-    /// Occurrence of the name, from 0, among equal names of an entry.
+    /// Occurrence of the row's name, from 0, among equal names of a list entry.
     occurrence: u32,
-    /// Number of the last entry that filled the row.
+    /// Sequence number of the last list entry that filled the row.
     entry: u64,
-    /// Index among the rows with cells; `None` if the row has no cells in this sample.
+    /// Index of the row among the rows with cells; `None` if the row has no cells in this sample.
     slot: Option<u32>,
-    /// Index of the previous row with the same hash.
+    /// Index of the previous row whose name has the same hash.
     before: Option<u32>,
     is_wanted: bool,
 }
 
 #[cfg(test)]
 thread_local! {
-    /// Number of rows visited by all tables of this thread.
+    /// Number of sample rows visited by all tables of this thread.
     pub(super) static LOOKED_AT: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// Counts a visited row. A test checks that the count grows linearly with the rows.
+/// Counts a visited row of a sample table. A test checks that the count grows linearly with the rows.
 #[inline]
 fn count_row() {
     #[cfg(test)]
@@ -125,7 +126,7 @@ impl SampleTable {
         row
     }
 
-    /// Frees the memory that is reserved for more rows than exist.
+    /// Frees the table's memory that is reserved for more rows than exist.
     pub fn shrink(&mut self) {
         self.rows.shrink_to_fit();
     }
@@ -146,7 +147,7 @@ impl SampleTable {
         hasher.finish()
     }
 
-    /// Returns the row with this name and occurrence.
+    /// Returns the index of the table's row with this name and occurrence.
     fn find(&self, name: &[u16], occurrence: u32) -> Option<usize> {
         let mut next = self.by_name.get(&self.hash(name, occurrence)).copied();
         let capitals = |units: &[u16]| units.iter().map(|unit| upper(*unit)).collect::<Vec<_>>();
@@ -175,7 +176,7 @@ impl SampleTable {
         }
     }
 
-    /// Begins a new sample with `width` columns.
+    /// Begins to read a new sample with `width` columns into the table.
     pub fn begin(&mut self, width: usize, instances: &InstanceFilters) {
         // A log of a year may contain any number of processes: rows of processes that have exited are removed.
         let coming = self.rows.len().saturating_sub(self.listed);
@@ -200,7 +201,7 @@ impl SampleTable {
         self.rows.get(row).is_some_and(|row| row.is_wanted)
     }
 
-    /// Begins an entry with a varying number of names.
+    /// Begins to read a counter list's entry with a varying number of names.
     pub fn begin_entry(&mut self) {
         self.entry = self.entry.saturating_add(1);
         self.expected = 0;
@@ -247,8 +248,8 @@ impl SampleTable {
         row
     }
 
-    /// Fills a cell of a row. If several entries have a value for it, the first value is used. Returns both values if
-    /// they contradict each other.
+    /// Fills a cell of a row in the sample table. If several entries have a value for it, the first value is used.
+    /// Returns both values if they contradict each other.
     pub fn put(&mut self, row: usize, column: usize, got: CellReading) -> Option<Contradiction> {
         let start = self.use_row(row)?;
         let cell = self.cells.get_mut(start.saturating_add(column))?;
@@ -262,19 +263,19 @@ impl SampleTable {
         }
     }
 
-    /// Returns the name of a row.
+    /// Returns the name of the instance in a row.
     pub fn name(&self, row: usize) -> String {
         self.rows.get(row).map(|row| row.name.to_string()).unwrap_or_default()
     }
 
-    /// Assigns cells to all rows that come from counter lists.
+    /// Assigns cells to all rows of the table that come from counter lists.
     pub fn use_listed(&mut self) {
         for row in 0..self.listed {
             self.use_row(row);
         }
     }
 
-    /// Assigns cells to a row. Returns the index of the first cell.
+    /// Assigns cells of the sample table to a row. Returns the index of the first cell.
     fn use_row(&mut self, row: usize) -> Option<usize> {
         let Self { rows, cells, width, used, .. } = self;
         let row = rows.get_mut(row)?;
@@ -294,7 +295,7 @@ impl SampleTable {
         usize::try_from(slot).ok()?.checked_mul(*width)
     }
 
-    /// Returns the rows with cells in this sample: name, id and cells.
+    /// Returns the rows that have cells in the current sample: name, id and cells.
     pub fn used(&self) -> impl Iterator<Item = (&Utf16, InstanceId, &[Option<CellReading>])> {
         self.rows.iter().filter_map(|row| {
             let start = usize::try_from(row.slot?).ok()?.checked_mul(self.width)?;

@@ -1,4 +1,4 @@
-//! Logs played as a source: a real one beside an independent calculation, others built here.
+//! Tests of logs played as a source: a real log compared with an independent calculation, and built logs.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -18,12 +18,12 @@ use crate::blg::building::*;
 const LIST: u8 = 0x20;
 const SAMPLE: u8 = 0x22;
 const SECOND: i64 = 10_000_000;
-/// Local time of the first samples here.
+/// Local time of the first sample in the built test logs, in 100 ns since 1601.
 const START: i64 = 130_057_734_178_440_000;
-/// Hours that the zone of the real log, which all are built upon, is behind UTC.
+/// Time by which the real log's time zone is behind UTC, in 100 ns.
 const BEHIND: i64 = 8 * 3_600 * SECOND;
 
-/// What paths give, sample by sample: instance and value, or why there is none.
+/// Returns the values of paths for each sample: instance, and value or keyword of the reason for a missing one.
 fn played(logs: &mut Logs, paths: &[&str]) -> Vec<Vec<String>> {
     let mut query = PathQuery::open(logs).unwrap();
     for path in paths {
@@ -43,10 +43,10 @@ fn played(logs: &mut Logs, paths: &[&str]) -> Vec<Vec<String>> {
     all
 }
 
-/// The blocks of a sample, each kind and body.
+/// Blocks of a binary log's sample, each as kind and body.
 type Blocks = Vec<(u8, Vec<u8>)>;
 
-/// A log of these entries, with samples at these seconds after the start.
+/// Returns a binary log with these entries of the counter list, with samples at these seconds after the start.
 pub(super) fn built(list: &[Vec<u8>], samples: &[(i64, Blocks)]) -> Vec<u8> {
     let mut builder = Builder::new().record(LIST, &list_of(list));
     for (seconds, blocks) in samples {
@@ -56,7 +56,7 @@ pub(super) fn built(list: &[Vec<u8>], samples: &[(i64, Blocks)]) -> Vec<u8> {
     builder.finish()
 }
 
-/// The real log's raw values by the independent decoder's table: by path, those of each sample.
+/// Returns the real log's raw values from the independent decoder's table: by path, those of each sample.
 fn table() -> HashMap<String, (u32, Vec<(i64, i64)>)> {
     let mut text = String::new();
     let compressed = testdata("logs/BasicPerfCounters.raw.tsv.gz");
@@ -71,7 +71,7 @@ fn table() -> HashMap<String, (u32, Vec<(i64, i64)>)> {
     all
 }
 
-/// As the documents say it of these three types; written without looking at the formulas of this project.
+/// Returns a value by Microsoft's formulas for three counter types, written without the formulas of this project.
 fn by_hand(counter_type: u32, before: (i64, i64), now: (i64, i64)) -> Option<f64> {
     let (first, second) = ((now.0 - before.0) as f64, (now.1 - before.1) as f64);
     match counter_type {
@@ -147,7 +147,8 @@ fn logged_countersets_are_registered() {
     assert_eq!(instances, ["0", "1", "2", "3", "_Total"]);
 }
 
-/// One counter of each kind of second value: base, each clock, number of items, ticks of an average.
+/// Checks one counter for each kind of second value in a PDH raw value: base, each clock, number of items, ticks of
+/// an average.
 #[test]
 fn every_role_of_the_second_value() {
     for (counter_type, base, before, now, want) in [
@@ -180,7 +181,7 @@ fn every_role_of_the_second_value() {
     }
 }
 
-/// Counters that were recorded without a value say why; those beside them have theirs.
+/// Checks that counters recorded without a value have a reason, and the counters next to them their values.
 #[test]
 fn unrecorded_counters_have_reasons() {
     let raw = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
@@ -199,7 +200,7 @@ fn unrecorded_counters_have_reasons() {
     assert_eq!(logs.damages()[0].count(), 1, "{:?}", logs.damages());
 }
 
-/// An error names the log that it is of, also later on.
+/// Checks that an error names the log that it is about, also after the log was opened.
 #[cfg(unix)] // elsewhere a file that is open stays
 #[test]
 fn a_log_that_has_gone() {
@@ -214,7 +215,8 @@ fn a_log_that_has_gone() {
     assert!(why.starts_with("cannot read the log: No such file"), "{why}");
 }
 
-/// Only damage in the requested samples is reported, though the search for instances reads more of the log.
+/// Checks that only damage in the requested samples is reported, though the search for instances reads more of the
+/// log.
 #[test]
 fn only_what_was_played_tells_damage() {
     let raw = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
@@ -234,7 +236,7 @@ fn only_what_was_played_tells_damage() {
     assert_eq!(found(&logs), 1);
 }
 
-/// Instances that come and go, twice the same name, and beside them one that is listed by its name.
+/// Checks logs whose instances come and go, with equal names, and an instance that the list names.
 #[test]
 fn instances_come_and_go() {
     let raw = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
@@ -269,7 +271,7 @@ fn instances_come_and_go() {
     assert_eq!(names, ["b/0", "a/0", "b/1", "c/0"]);
 }
 
-/// A name that is longer than a row has room for is the same one in every sample.
+/// Checks that a name too long for a row belongs to the same row in every sample.
 #[test]
 fn long_names_keep_their_rows() {
     let rate = CounterType::PERF_COUNTER_BULK_COUNT;
@@ -284,7 +286,8 @@ fn long_names_keep_their_rows() {
     assert_eq!(all[1..], [want.clone(), want.clone(), want]);
 }
 
-/// A log of whole objects is read by the rules of V1 blocks, each object with the clocks of its own block.
+/// Checks that a log of whole objects is read by the rules of V1 blocks, each object with the clocks of its own
+/// block.
 #[test]
 fn objects_of_a_real_machine() {
     let objects = [2, 230];
@@ -370,7 +373,7 @@ fn windows_of_time() {
     assert_eq!(played(&mut logs, &[r"\Other\Rate"]).len(), 2, "the source itself is as it was");
 }
 
-/// Rates go from one sample that is played to the next.
+/// Checks that rates are computed from one played sample to the next, if only some are played.
 #[test]
 fn some_samples_only() {
     let rate = CounterType::PERF_COUNTER_BULK_COUNT;
@@ -390,7 +393,7 @@ fn some_samples_only() {
     }
 }
 
-/// Two logs of one time stand side by side; logs that follow one another are one.
+/// Checks that logs of the same time are merged side by side, and logs that follow one another become one.
 #[test]
 fn several_logs_as_one() {
     let rate = CounterType::PERF_COUNTER_BULK_COUNT;
@@ -424,7 +427,7 @@ fn several_logs_as_one() {
     assert_eq!(played(&mut twice, &both[..1]).len(), 3);
 }
 
-/// Logs with steps of other lengths are put together by their nearest samples.
+/// Checks that logs with different intervals are merged by their nearest samples.
 #[test]
 fn slow_and_fast_logs_as_one() {
     let csv = |counter: &str, seconds: &[i64]| {
@@ -452,7 +455,7 @@ fn slow_and_fast_logs_as_one() {
     assert_eq!(every(20), ["=0.000", "=2.000", "=4.000", "=6.000"]);
 }
 
-/// Names of objects and counters mean the same in capitals, and what is no path is of no machine.
+/// Checks that names in capitals mean the same, and that a text that is no path belongs to no machine.
 #[test]
 fn names_in_capitals_and_words_that_are_no_path() {
     let csv = "\"(PDH-CSV 4.0) (UTC)(0)\",\"Comment\",\"\\\\H\\Memory\\Pages/sec\",\"\\\\h\\memory\\pages/SEC\",\
@@ -477,7 +480,7 @@ fn machines_apart() {
     assert_eq!(played(&mut other, &[r"\Thing\Number"]), [["=2.000"]]);
 }
 
-/// A list that comes in the middle of a log, as in one that was appended to.
+/// Checks a counter list in the middle of a log, as in a log that was appended to.
 #[test]
 fn another_list_begins() {
     let raw = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
@@ -495,7 +498,7 @@ fn another_list_begins() {
     assert_eq!(played(&mut logs, &[r"\Thing\A"]), [["=1.000"], ["=3.000"]]);
 }
 
-/// A series has the samples that a query makes its values of.
+/// Checks that a series has the samples from which a query computes its values.
 #[test]
 fn series_and_steps_agree() {
     let mut logs = Logs::from_bytes(&basic()).unwrap();
@@ -542,7 +545,7 @@ fn series_and_steps_agree() {
     }
 }
 
-/// Whatever a log says, everything that can be asked of it is answered.
+/// Sends requests of every kind to a log with any contents, each of which must return.
 fn ask_everything(bytes: &[u8]) {
     let Ok(mut logs) = Logs::from_bytes(bytes) else { return };
     let machine = logs.machine().clone();
@@ -559,7 +562,7 @@ fn ask_everything(bytes: &[u8]) {
     }
 }
 
-/// A log of every kind of entry, with an object or without.
+/// Returns a small binary log with every kind of list entry, with an object or without.
 fn small(object: Option<Vec<u8>>) -> Vec<u8> {
     let raw = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
     let blocks = |n: i64| {
@@ -577,7 +580,7 @@ fn small(object: Option<Vec<u8>>) -> Vec<u8> {
     )
 }
 
-/// Fuzzing begins with a log of every kind of entry. `UPDATE_SNAPSHOTS=1` writes it.
+/// Checks that the fuzzing corpus has a log of every kind of entry. `UPDATE_SNAPSHOTS=1` writes it.
 #[test]
 fn the_corpus_has_a_log_of_every_kind() {
     let log = small(Some(testdata("v1/windows-vista/object2-sample0.bin")));
@@ -628,11 +631,11 @@ proptest! {
     }
 }
 
-/// A log of many columns, as esxtop writes them, costs as much a column as one of few: rows that are looked at,
-/// allocations and memory.
+/// Checks that a log of many columns costs as much per column as one of few: visited rows, allocations and memory.
 #[test]
 fn columns_cost_the_same_however_many_there_are() {
-    /// In bytes for each column, which is 100 MB for 100,000 of them; and how full the tables are is the same.
+    /// Maximum memory in bytes for each column of a log, which is 100 MB for 100,000 columns; how full the tables are
+    /// is the same.
     const MOST: u64 = 1_000;
     const COLUMNS: u64 = 6_250;
     let cost = |columns: u64, counters: u64, samples: u64, pattern: &str| {

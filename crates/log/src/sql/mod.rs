@@ -80,7 +80,7 @@ mod tests;
 
 pub use writer::SqlWriter;
 
-/// Statements that create missing tables and indexes.
+/// SQL statements that create the missing tables and indexes of a SQL log.
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS CounterDetails (
     CounterID INTEGER PRIMARY KEY,
@@ -122,13 +122,13 @@ CREATE TABLE IF NOT EXISTS DisplayToID (
 );
 ";
 
-/// Identity of a log in a database: a row of `DisplayToID`.
+/// Log set: identity of a log in a database, stored as a row of `DisplayToID`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogSet {
     /// Unique id of the log set.
     #[doc(alias = "GUID")]
     pub guid: Guid,
-    /// Display name, unique within a database.
+    /// Display name of the log set, unique within a database.
     #[doc(alias = "DisplayString")]
     pub name: String,
     /// Time zone in which the log was recorded. Times in the database are UTC.
@@ -148,27 +148,27 @@ impl LogSet {
     }
 }
 
-/// Counter of a machine: a row of `CounterDetails`.
+/// Description of a counter of a machine: a row of `CounterDetails`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Detail<'a> {
-    /// Name of the machine, with its leading backslashes.
+    /// Name of the counter's machine, with its leading backslashes.
     #[doc(alias = "MachineName")]
     pub machine: &'a str,
-    /// Name of the counterset.
+    /// Name of the counter's object (counterset).
     #[doc(alias = "ObjectName")]
     pub object: &'a str,
     /// Name of the counter.
     #[doc(alias = "CounterName")]
     pub counter: &'a str,
-    /// Type of the counter.
+    /// Counter type of the described counter.
     #[doc(alias = "CounterType")]
     pub counter_type: CounterType,
     /// Power of ten by which values are multiplied for a chart.
     #[doc(alias = "DefaultScale")]
     pub default_scale: i32,
-    /// Instance of the counterset; `None` if the counterset has no instances.
+    /// Instance whose counter is described; `None` if the counterset has no instances.
     pub instance: Option<InstanceRow<'a>>,
-    /// Name of the parent instance.
+    /// Name of the parent of the counter's instance.
     #[doc(alias = "ParentName")]
     pub parent: Option<&'a str>,
     /// Ticks per second of the clock by which the counter type divides.
@@ -176,13 +176,13 @@ pub struct Detail<'a> {
     pub time_base: i64,
 }
 
-/// Instance of a counterset.
+/// Instance of a counterset, as a row of `CounterDetails` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstanceRow<'a> {
     /// Name of the instance.
     #[doc(alias = "InstanceName")]
     pub name: &'a str,
-    /// Index among instances of the same name, from 0.
+    /// Index of the instance among instances of the same name, from 0.
     #[doc(alias = "InstanceIndex")]
     pub index: u32,
 }
@@ -198,32 +198,32 @@ pub enum SqlError {
     /// The file already exists, and [`Existing::Refuse`] was requested.
     #[error("{}: the file already exists", path.display())]
     Exists {
-        /// Path of the file.
+        /// Path of the file that already exists.
         path: PathBuf,
     },
     /// The database already contains a log set with the same name or GUID.
     #[error("{}: the database already has a log set {name:?}", path.display())]
     Taken {
-        /// Path of the file.
+        /// Path of the SQLite file that contains the log set.
         path: PathBuf,
-        /// Name of the log set.
+        /// Name of the log set that the database already contains.
         name: String,
     },
-    /// The file system or SQLite failed.
+    /// An operation of the file system or of SQLite failed.
     #[error("{}: cannot {doing}", path.display())]
     Failed {
-        /// Path of the file.
+        /// Path of the SQLite file whose writing failed.
         path: PathBuf,
-        /// Description of the failed operation.
+        /// Description of the operation on the SQLite file that failed.
         doing: &'static str,
-        /// Reason for the failure.
+        /// Error that the file system or SQLite returned.
         #[source]
         error: Box<dyn Error + Send + Sync>,
     },
     /// An earlier error occurred, and the log was discarded.
     #[error("{}: the log was given up after an earlier error", path.display())]
     GivenUp {
-        /// Path of the file.
+        /// Path of the SQLite file whose log was discarded.
         path: PathBuf,
     },
 }

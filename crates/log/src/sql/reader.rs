@@ -14,9 +14,11 @@ use crate::records::{RecordedValue, SERIES_LIMIT, number, time};
 
 /// Number of rows of `CounterData` that are read at once.
 const BATCH: u32 = 1_024;
-/// Maximum number of bytes of a name. Names of perfset and of Windows are shorter; a file could have 1 GB.
+/// Maximum number of bytes of a name that is read from a SQL log. Names of perfset and of Windows are shorter; a file
+/// could have 1 GB.
 const NAME_MAX: usize = 65_536;
-/// Maximum number of bytes of a value and of a row. SQLite allows 1 GB, which one row would take in memory.
+/// Maximum number of bytes of a value and of a row that are read from a SQL log. SQLite allows 1 GB, which one row
+/// would take in memory.
 const ROW_MAX: i32 = 1 << 20;
 
 /// Rows of `CounterData`, in the order of log sets, records and counters.
@@ -28,15 +30,15 @@ pub(crate) struct SqlRows {
     connection: Connection,
     /// GUIDs of the log sets that are not completely read yet, in the order of their start times.
     sets: VecDeque<String>,
-    /// Record number and counter id of the last row that was read.
+    /// Record number and counter id of the last row of `CounterData` that was read.
     last: (i64, i64),
-    /// Number of the first record of the log set.
+    /// Number of the first record of the current log set.
     first_record: Option<i64>,
     counters: HashMap<i64, SqlCounter>,
     batch: VecDeque<Result<RecordedValue, String>>,
 }
 
-/// Path of a counter in the database, and its need for two samples.
+/// Path of a counter in the database of a SQL log, and the counter's need for two samples.
 struct SqlCounter {
     path: CounterPath,
     needs_two_samples: bool,
@@ -49,7 +51,7 @@ impl fmt::Debug for SqlRows {
 }
 
 impl SqlRows {
-    /// Opens a file, and reads its log sets and counters.
+    /// Opens the SQLite file of a SQL log, and reads the file's log sets and counters.
     pub fn open(file: &Path) -> rusqlite::Result<Self> {
         // A relative path might equal a special name of SQLite, such as ":memory:".
         let file = std::path::absolute(file).map_err(|_| rusqlite::Error::InvalidPath(file.to_owned()))?;
@@ -136,7 +138,8 @@ impl SqlRows {
         Ok(())
     }
 
-    /// Returns the next row: a value, or the reason why the row cannot be used; `None` after the last row.
+    /// Returns the next row of `CounterData`: a value, or the reason why the row cannot be used; `None` after the
+    /// last row.
     pub fn next(&mut self) -> rusqlite::Result<Option<Result<RecordedValue, String>>> {
         loop {
             if let Some(row) = self.batch.pop_front() {
@@ -203,7 +206,8 @@ impl SqlRows {
     }
 }
 
-/// Returns the text in a column of a row; `None` for other types, and for text that is too long or not UTF-8.
+/// Returns the text in a column of a database row; `None` for other types, and for text that is too long or not
+/// UTF-8.
 fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
     Ok(match row.get_ref(column)? {
         ValueRef::Text(bytes) if bytes.len() <= NAME_MAX => String::from_utf8(bytes.to_vec()).ok(),

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::*;
 
-/// Directory of one test.
+/// Directory of one test of SQL logs.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -37,7 +37,7 @@ impl Drop for Folder {
     }
 }
 
-/// All rows, each as a text that tells NULL, numbers and texts apart.
+/// Returns all rows of a query, each as a text that distinguishes NULL, numbers and texts.
 fn rows(path: &Path, sql: &str) -> Vec<String> {
     let file = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
     let mut query = file.prepare(sql).unwrap();
@@ -70,11 +70,11 @@ fn raw(first: i64, second: i64, multi_count: u32) -> RawCounter {
     RawCounter { c_status: PdhStatus::PDH_CSTATUS_NEW_DATA, time: 1, first, second, multi_count }
 }
 
-/// 2017-10-29 01:59:44.562 UTC.
+/// Time of the test records, 2017-10-29 01:59:44.562 UTC, in 100 ns since 1601.
 const TIME: i64 = 131_537_159_845_620_000;
 const SECOND: i64 = 10_000_000;
 
-/// A log set of one record that has one value.
+/// Writes a log set of one record that has one value.
 fn small(path: &Path, name: &str, existing: Existing, value: f64) -> Result<(), SqlError> {
     let mut log = SqlWriter::create(path, LogSet::new(name, Zone::utc()), existing)?;
     let id = log.counter(&MEMORY)?;
@@ -319,18 +319,18 @@ fn a_failure_gives_up() {
     assert!(matches!(log.finish(), Err(SqlError::GivenUp { .. })));
 }
 
-/// The 64 bits that two halves are of.
+/// Returns the 64-bit number that is stored as a low and a high half.
 fn whole(low: Option<i32>, high: Option<i32>) -> Option<i64> {
     Some(i64::from(high?) << 32 | i64::from(low? as u32))
 }
 
-/// Record, instance, bits of the value, raw numbers.
+/// Row that a test finds in a SQL log: record, instance, bits of the value, raw numbers.
 type Found = (i64, String, Option<u64>, Option<(i64, i64)>);
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// What is written reads back: any names, any numbers, any status.
+    /// Checks that a SQL log is read as it was written: any names, any numbers, any status.
     #[test]
     fn anything_reads_back(
         name in any::<String>(),
@@ -386,10 +386,10 @@ proptest! {
     }
 }
 
-/// Time and values of each sample.
+/// Samples of a SQL log as texts: time and values of each.
 type Samples = Vec<(String, String)>;
 
-/// Contents of a SQL log as a log: times for people and values by path.
+/// Reads a SQL log, and returns its samples with readable times and values by path, and its damage.
 fn read(path: &Path) -> Result<(Samples, Vec<String>), String> {
     let text = |error: crate::LogError| {
         let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |&error| error.source());
@@ -409,7 +409,7 @@ fn read(path: &Path) -> Result<(Samples, Vec<String>), String> {
     Ok((samples, log.damages().first().iter().map(ToString::to_string).collect()))
 }
 
-/// Two log sets with instances, a parent, and a value that is missing.
+/// Writes two log sets with instances, a parent, and a value that is missing.
 fn two_sets(path: &Path) {
     let worker = |index| Detail {
         object: "Thread",
@@ -515,7 +515,7 @@ fn hostile_databases_are_refused_or_reported() {
     }
 }
 
-/// A cut or changed file is an error, damage or a log, and ends soon.
+/// Checks that a cut or changed SQL log is an error, damage or a log, and that reading ends soon.
 #[test]
 fn every_cut_and_every_changed_byte_ends_soon() {
     let folder = Folder::new("sweep");

@@ -25,14 +25,14 @@ pub struct SqlWriter {
     existing: Existing,
     log_set: LogSet,
     guid: String,
-    /// Database connection; `None` after an error.
+    /// Connection to the database of the SQL log; `None` after an error.
     connection: Option<Connection>,
-    /// Path of a new file before it is moved to its final path; `None` if the writer does not move it.
+    /// Temporary path of a new SQL log before it is moved to its final path; `None` if the writer does not move it.
     part: Option<PathBuf>,
     /// `true` for a new file that is not visible before it is complete; no rollback is needed.
     is_new: bool,
     record_count: i64,
-    /// Times of the first and the last record, in 100 ns since 1601 UTC.
+    /// Times of the first and the last record of the log set, in 100 ns since 1601 UTC.
     span: Option<(i64, i64)>,
 }
 
@@ -157,9 +157,9 @@ impl SqlWriter {
         Ok(CounterId(id))
     }
 
-    /// Writes a record: a sample at a time in 100 ns since 1601 UTC. Each counter occurs at most once, with its
-    /// formatted value and the raw numbers from which it was computed. A value that is not finite is stored as
-    /// missing. So are raw numbers whose status means that there is no value.
+    /// Writes a record of the log set: a sample at a time in 100 ns since 1601 UTC. Each counter occurs at most once,
+    /// with its formatted value and the raw numbers from which it was computed. A value that is not finite is stored
+    /// as missing. So are raw numbers whose status means that there is no value.
     ///
     /// # Errors
     /// If a counter occurs twice, or if the file system or SQLite fails. The log is discarded.
@@ -198,7 +198,7 @@ impl SqlWriter {
         })
     }
 
-    /// Ends the log set and makes it visible to other processes.
+    /// Ends the log set and makes the log set visible to other processes.
     ///
     /// # Errors
     /// - A file that must not be changed was created at the path meanwhile.
@@ -235,7 +235,8 @@ impl SqlWriter {
         Ok(())
     }
 
-    /// Runs `work` in the database. If it fails, the log is discarded, because SQLite cannot roll back a new file.
+    /// Runs `work` in the database of the SQL log. If it fails, the log is discarded, because SQLite cannot roll back
+    /// a new file.
     fn run<T>(
         &mut self,
         doing: &'static str,
@@ -265,10 +266,11 @@ impl Drop for SqlWriter {
     }
 }
 
-/// Memory for SQLite's page cache in KiB.
+/// Memory in KiB for SQLite's page cache while a SQL log is written.
 const CACHE_KIB: u32 = 8_192;
 
-/// Creates an empty temporary file in the directory of a path, and returns the path of the new file.
+/// Creates an empty temporary file for a new SQL log in the directory of a path, and returns the path of the new
+/// file.
 fn create_part(path: &Path) -> io::Result<PathBuf> {
     /// Maximum number at the end of the temporary file's name. Each crashed writer may have left a file, and other
     /// writers may be running.
@@ -294,7 +296,7 @@ fn text(time: i64) -> String {
     SystemTime::from_100ns(time).to_string()
 }
 
-/// Returns the low and the high 32 bits of a number.
+/// Returns the low and the high 32 bits of a number, which a SQL log stores in two columns.
 fn halves(number: i64) -> [i32; 2] {
     let [a, b, c, d, e, f, g, h] = number.to_le_bytes();
     [i32::from_le_bytes([a, b, c, d]), i32::from_le_bytes([e, f, g, h])]

@@ -1,4 +1,4 @@
-//! Fields of a line.
+//! Fields of a line of a text log, separated by commas or tabs.
 
 use memchr::memchr;
 
@@ -7,24 +7,24 @@ use memchr::memchr;
 pub struct Field<'a> {
     /// Text of the field without the enclosing quotes. Doubled quotes are not replaced.
     pub text: &'a [u8],
-    /// Byte offset in the line at which the field begins; an opening quote is part of the field.
+    /// Byte offset of the field in its line; an opening quote is part of the field.
     pub offset: usize,
-    /// Quoting of the field.
+    /// Form of the quotes around the field.
     pub form: Quoting,
 }
 
-/// Quoting of a field.
+/// Form of the quotes around a field of a text log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quoting {
-    /// No quotes; enclosing blanks are not part of the field.
+    /// Field without quotes; enclosing blanks are not part of the field.
     Bare,
-    /// A quote before and after the field.
+    /// Field with a quote before and after it.
     Quoted,
-    /// An opening quote, without a closing quote before the end of the line.
+    /// Field with an opening quote, without a closing quote before the end of the line.
     Open,
 }
 
-/// Iterator over the fields of a line.
+/// Iterator over the fields of a line of a text log.
 ///
 /// A quote ends a field only before a separator or the end of the line. All other quotes, doubled ones included, are
 /// text, because no document defines a rule for quotes in names.
@@ -32,23 +32,23 @@ pub enum Quoting {
 pub struct Fields<'a> {
     line: &'a [u8],
     separator: u8,
-    /// Offset of the next field; `None` after the last one.
+    /// Offset in the line of the next field; `None` after the last one.
     next_offset: Option<usize>,
 }
 
 impl<'a> Fields<'a> {
-    /// Creates an iterator over the fields of a line. Every line has at least one field.
+    /// Creates an iterator over the fields of a text log's line. Every line has at least one field.
     pub fn new(line: &'a [u8], separator: u8) -> Self {
         Self { line, separator, next_offset: Some(0) }
     }
 
-    /// Returns `true` if there are no more fields.
+    /// Returns `true` if the line has no more fields.
     pub fn is_at_end(&self) -> bool {
         self.next_offset.is_none()
     }
 
-    /// Parses the text after an opening quote. Returns the field, the number of bytes including the closing quote,
-    /// and the quoting.
+    /// Parses the text of a field after its opening quote. Returns the field, the number of bytes including the
+    /// closing quote, and the quoting.
     fn quoted(&self, rest: &'a [u8]) -> (&'a [u8], usize, Quoting) {
         let mut from = 0_usize;
         while let Some(found) = rest.get(from..).and_then(|rest| memchr(b'"', rest)) {

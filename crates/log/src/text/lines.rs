@@ -1,4 +1,4 @@
-//! Lines of a file in any supported encoding, with their offsets.
+//! Lines of a text log in any supported encoding, with their offsets.
 
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 
@@ -16,7 +16,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// Detects the encoding by the byte order mark. Returns the encoding and the length of the mark.
+    /// Detects the encoding of a text log by the byte order mark. Returns the encoding and the length of the mark.
     pub fn detect(first_bytes: &[u8]) -> (Self, usize) {
         match first_bytes {
             [0xEF, 0xBB, 0xBF, ..] => (Self::Narrow, 3),
@@ -26,7 +26,8 @@ impl Encoding {
         }
     }
 
-    /// Returns one byte for each code unit of the text: the exact byte for an ASCII character, any byte for others.
+    /// Returns one byte for each code unit of a text in this encoding: the exact byte for an ASCII character, any
+    /// byte for others.
     pub fn ascii(self, text: &[u8]) -> impl Iterator<Item = u8> {
         // Only ASCII decides whether a file is a log, so other characters need no decoding.
         let step = if self == Self::Narrow { 1 } else { 2 };
@@ -45,21 +46,21 @@ impl Encoding {
     }
 }
 
-/// Iterator over the lines of an input. Only one line is in memory.
+/// Iterator over the lines of a text log. Only one line is in memory.
 #[derive(Debug)]
 pub struct Lines<R> {
     input: BufReader<Chain<Cursor<Vec<u8>>, R>>,
     encoding: Encoding,
     /// Number of bytes read from the input so far.
     offset: u64,
-    /// Maximum number of bytes of a line.
+    /// Maximum number of bytes of a line in the text log.
     limit: usize,
     bytes: Vec<u8>,
-    /// Current line, if it had to be converted to UTF-8.
+    /// Text of the current line, if the line had to be converted to UTF-8.
     text: String,
 }
 
-/// Line without its line ending, and without blanks or a byte order mark before it.
+/// Line of a text log without its line ending, and without blanks or a byte order mark before it.
 #[derive(Clone, Copy, Debug)]
 pub struct RawLine<'a> {
     /// Text of the line; UTF-16 is converted to UTF-8.
@@ -72,13 +73,13 @@ pub struct RawLine<'a> {
     pub is_cut: bool,
     /// `true` if half a UTF-16 unit remains at the end of the file.
     pub is_halved: bool,
-    /// `true` if the line exceeds the limit; its text is then empty.
+    /// `true` if the line exceeds the limit of bytes; its text is then empty.
     pub is_too_long: bool,
     encoding: Encoding,
 }
 
 impl<R: Read> Lines<R> {
-    /// Creates the iterator and reads the byte order mark of the input.
+    /// Creates an iterator over the lines of a text log, and reads the byte order mark of the input.
     pub fn new(mut input: R, limit: usize) -> io::Result<Self> {
         let mut first = Vec::new();
         // The longest mark, that of UTF-8, has three bytes.
@@ -96,12 +97,12 @@ impl<R: Read> Lines<R> {
         })
     }
 
-    /// Returns the number of bytes read so far.
+    /// Returns the number of bytes of the text log read so far.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Returns the next line; `None` at the end of the file.
+    /// Returns the next line of the text log; `None` at the end of the file.
     pub fn next(&mut self) -> io::Result<Option<RawLine<'_>>> {
         self.bytes.clear();
         let offset = self.offset;
@@ -188,7 +189,7 @@ fn end_of_wide(encoding: Encoding, chunk: &[u8], half: &mut Option<u8>) -> Optio
 /// Converter from positions in a line to file offsets. Positions must ascend.
 #[derive(Debug)]
 pub struct LineOffsets<'a> {
-    /// Part of the line after the last position.
+    /// Part of the line after the last converted position.
     rest: &'a [u8],
     passed: usize,
     offset: u64,
@@ -196,7 +197,7 @@ pub struct LineOffsets<'a> {
 }
 
 impl<'a> LineOffsets<'a> {
-    /// Creates a converter for a line.
+    /// Creates a converter of positions in a line to file offsets.
     pub fn new(line: &RawLine<'a>) -> Self {
         Self { rest: line.text, passed: 0, offset: line.offset, encoding: line.encoding }
     }

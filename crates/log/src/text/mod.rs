@@ -31,13 +31,13 @@ mod tests;
 pub use reader::TextLogReader;
 pub use writer::{TextLogWriter, TextNumber};
 
-/// Maximum number of bytes of a line; a longer line is omitted.
+/// Maximum number of bytes of a line in a text log; a longer line is omitted.
 pub const LINE_LIMIT: usize = 64 << 20;
 
-/// Maximum number of paths read from a header; values of further paths are omitted.
+/// Maximum number of counter paths read from a text log's header; values of further paths are omitted.
 pub const PATH_LIMIT: usize = 1 << 20;
 
-/// Separator between two fields, which distinguishes the formats PDH-CSV and PDH-TSV.
+/// Separator between two fields of a text log, which distinguishes the formats PDH-CSV and PDH-TSV.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Separator {
     /// A comma, as in PDH-CSV.
@@ -78,10 +78,11 @@ impl Separator {
     }
 }
 
-/// Time zone of the times in a log.
+/// Time zone of the times in a text log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zone {
-    /// Display name in the language of the recorded machine. If the name contradicts the minutes, trust the minutes.
+    /// Display name of the time zone in the language of the recorded machine. If the name contradicts the minutes,
+    /// trust the minutes.
     pub name: String,
     /// Minutes added to a time of the log to get UTC: 300 is US Eastern standard time, -60 an hour east of UTC.
     ///
@@ -120,12 +121,12 @@ impl Zone {
     }
 }
 
-/// Header: the first line of a log.
+/// Header: the first line of a text log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Separator of the log, which identifies its format.
     pub separator: Separator,
-    /// Time zone of the log. `None` for typeperf's standard output, whose time zone is unknown.
+    /// Time zone of the text log. `None` for typeperf's standard output, whose time zone is unknown.
     pub zone: Option<Zone>,
     /// Unchanged counter paths with their machine, in the order of the values.
     pub paths: Vec<String>,
@@ -144,9 +145,9 @@ impl Header {
 /// Sample of a text log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line<'a> {
-    /// Time in 100 ns since 1601, in the zone of the log.
+    /// Time of the sample in 100 ns since 1601, in the zone of the log.
     pub time: i64,
-    /// Values in the order of the header's paths, one per path; never NaN or infinite.
+    /// Values of the sample in the order of the header's paths, one per path; never NaN or infinite.
     pub values: &'a [Option<f64>],
 }
 
@@ -154,28 +155,28 @@ pub struct Line<'a> {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextLogError {
-    /// The first nonempty line is not a header.
+    /// The first nonempty line of the file is not the header of a text log.
     #[error("at byte {offset}: expected \"(PDH-CSV 4.0)\" or \"(PDH-TSV 4.0)\", found {found:?}")]
     NoHeader {
-        /// Offset of the first nonempty line.
+        /// Offset in the file of the first nonempty line.
         offset: u64,
-        /// Beginning of the first nonempty line; empty if there is none.
+        /// Beginning of the file's first nonempty line; empty if there is none.
         found: String,
     },
-    /// The header is longer than the limit for lines.
+    /// The header of the text log is longer than the limit for lines.
     #[error("at byte {offset}: the header is longer than {limit} bytes")]
     LongHeader {
-        /// Offset of the header.
+        /// Offset of the header in the file of the text log.
         offset: u64,
-        /// Maximum number of bytes of a line.
+        /// Maximum number of bytes that a line of a text log may have.
         limit: usize,
     },
-    /// Reading the input failed.
+    /// Reading the input of the text log failed.
     #[error("cannot read the log from byte {offset} on")]
     Io {
-        /// Offset of the first byte that could not be read.
+        /// Offset of the first byte of the text log that could not be read.
         offset: u64,
-        /// Reason for the failure.
+        /// Error of the system that reading the text log returned.
         #[source]
         error: io::Error,
     },
@@ -186,7 +187,7 @@ pub enum TextLogError {
 /// A few hundred bytes are enough: only the beginning of the first nonempty line is checked.
 #[must_use]
 pub fn is_one(first_bytes: &[u8]) -> bool {
-    /// Length of an opening quote and a format mark such as `(PDH-CSV 4.0)`.
+    /// Length in bytes of an opening quote and a format mark such as `(PDH-CSV 4.0)`.
     const HEADER_LEN: usize = 14;
     let (encoding, mark_len) = lines::Encoding::detect(first_bytes);
     let text = first_bytes.get(mark_len..).unwrap_or_default();

@@ -29,29 +29,29 @@ pub struct TextLogReader<R> {
     head: Head,
     values: Vec<Option<f64>>,
     damages: Damages,
-    /// Offset of the last line that was read.
+    /// Offset in the text log of the last line that was read.
     line_offset: u64,
     is_over: bool,
 }
 
-/// Header and the facts from it that are needed to read lines.
+/// Header of a text log, and the facts from it that are needed to read lines.
 #[derive(Debug)]
 struct Head {
     header: Header,
-    /// `true` if a comment may follow the values of a line.
+    /// `true` if a comment may follow the values of a line in the log.
     has_comments: bool,
     /// `true` for typeperf's standard output, which has messages between the lines.
     talks: bool,
-    /// Index of the first path that might in fact be two paths, because its quotes are unclear.
+    /// Index of the first counter path of the header that might in fact be two paths, because its quotes are unclear.
     doubtful: usize,
-    /// Number of paths in the header, which is still known after `take_paths` has taken the paths.
+    /// Number of counter paths in the header, which is still known after `take_paths` has taken the paths.
     path_count: usize,
-    /// Hash of the paths, to recognize the same header again.
+    /// Hash of the header's counter paths, to recognize the same header again.
     path_hash: u64,
 }
 
 impl<R: Read> TextLogReader<R> {
-    /// Creates a reader and reads the header.
+    /// Creates a reader of a text log, and reads the log's header.
     ///
     /// # Errors
     /// If there is no header, or reading the input fails.
@@ -80,35 +80,35 @@ impl<R: Read> TextLogReader<R> {
         Ok(Self { lines, head, values: Vec::new(), damages, line_offset: 0, is_over: false })
     }
 
-    /// Returns the header of the log.
+    /// Returns the header of the text log.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.head.header
     }
 
-    /// Returns the damage found so far.
+    /// Returns the damage of the text log that was found so far.
     #[must_use]
     pub fn damages(&self) -> &Damages {
         &self.damages
     }
 
-    /// Returns the offset of the last line read.
+    /// Returns the offset in the text log of the last line read.
     pub(crate) fn line_offset(&self) -> u64 {
         self.line_offset
     }
 
-    /// Takes the paths out of the header, and returns them with their hash. There may be many paths, and the caller
-    /// stores them in another form.
+    /// Moves the counter paths out of the header, and returns them with their hash. There may be many paths, and the
+    /// caller stores them in another form.
     pub(crate) fn take_paths(&mut self) -> (Vec<String>, u64) {
         (std::mem::take(&mut self.head.header.paths), self.head.path_hash)
     }
 
-    /// Takes the values of the last line read, and keeps the memory of `values` for the next line.
+    /// Moves out the values of the last line read, and keeps the memory of `values` for the next line.
     pub(crate) fn take_values(&mut self, values: &mut Vec<Option<f64>>) {
         std::mem::swap(&mut self.values, values);
     }
 
-    /// Returns the next line; `None` at the end of the log.
+    /// Returns the next line of the text log; `None` at the end of the log.
     ///
     /// # Errors
     /// If reading the input fails. Then the log is at its end.
@@ -128,7 +128,7 @@ impl<R: Read> TextLogReader<R> {
         Ok(None)
     }
 
-    /// Reads a line of the log. For a line of values, stores them in `values` and returns the line's time.
+    /// Reads a line of the text log. For a line of values, stores them in `values` and returns the line's time.
     fn read(&mut self) -> io::Result<Option<i64>> {
         let Self { lines, head, values, damages, line_offset, is_over } = self;
         let Some(line) = lines.next()? else {
@@ -159,7 +159,7 @@ impl<R: Read> TextLogReader<R> {
 }
 
 impl Head {
-    /// Parses a header line. Returns `None` if the line is not a header.
+    /// Parses the header line of a text log. Returns `None` if the line is not a header.
     fn parse(line: &RawLine<'_>, damages: &mut Damages) -> Option<Self> {
         let separator = Separator::from_header(line.text)?;
         let mut places = LineOffsets::new(line);
@@ -226,7 +226,8 @@ impl Head {
             && (*path_count, *path_hash) == (other.path_count, other.path_hash)
     }
 
-    /// Parses a line: stores one value per path and returns its time. Returns `None` for a line without a time.
+    /// Parses a line of the text log: stores one value per path and returns its time. Returns `None` for a line
+    /// without a time.
     fn values(
         &self,
         line: &RawLine<'_>,
@@ -303,12 +304,13 @@ impl Head {
     }
 }
 
-/// Returns `true` if the file ends in this field, which may therefore be incomplete.
+/// Returns `true` if the text log ends in this field, which may therefore be incomplete.
 fn is_cut(line: &RawLine<'_>, field: &Field<'_>, behind: &Fields<'_>) -> bool {
     line.is_cut && field.form != Quoting::Quoted && behind.is_at_end()
 }
 
-/// Returns the hash of paths. The key is secret to this process, so no file can have other paths with the same hash.
+/// Returns the hash of a header's counter paths. The key is secret to this process, so no file can have other paths
+/// with the same hash.
 fn hash_of(paths: &[String]) -> u64 {
     static KEY: PerProcess<RandomState> = PerProcess::new();
     KEY.get(RandomState::new).hash_one(paths)
@@ -320,19 +322,19 @@ fn halved(line: &RawLine<'_>, damages: &mut Damages) {
     }
 }
 
-/// Decodes a name and replaces doubled quotes.
+/// Decodes a name in a text log's header, and replaces doubled quotes.
 fn decoded(text: &[u8]) -> String {
     let text = std::str::from_utf8(text)
         .map_or_else(|_| WINDOWS_1252.decode_without_bom_handling(text).0.into_owned(), str::to_owned);
     if text.contains("\"\"") { text.replace("\"\"", "\"") } else { text }
 }
 
-/// Returns `true` if the text contains a quote that is not doubled.
+/// Returns `true` if the text of a field contains a quote that is not doubled.
 fn is_lone_quote_in(text: &[u8]) -> bool {
     text.split(|byte| *byte != b'"').any(|quotes| quotes.len() % 2 == 1)
 }
 
-/// Parses a field: `Some(None)` if the field is blank, `None` if it is not a number.
+/// Parses a field as a number: `Some(None)` if the field is blank, `None` if it is not a number.
 fn number(text: &[u8]) -> Option<Option<f64>> {
     let text = text.trim_ascii();
     if text.is_empty() {
@@ -348,7 +350,7 @@ fn number(text: &[u8]) -> Option<Option<f64>> {
     number.is_finite().then_some(Some(number))
 }
 
-/// Parses `MM/dd/yyyy HH:mm:ss` with an optional fraction to 100 ns since 1601.
+/// Parses the time of a line, `MM/dd/yyyy HH:mm:ss` with an optional fraction to 100 ns since 1601.
 fn time(text: &[u8]) -> Option<i64> {
     let text = text.trim_ascii();
     let (date, clock) = text.split_at_checked(text.iter().position(|byte| *byte == b' ')?)?;

@@ -1,4 +1,4 @@
-//! Logs of all writers, and what is left of broken ones.
+//! Tests of text logs of all writers, and of the values that are left of damaged logs.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The paths of a log, its lines with a time for people, and its damage.
+/// Contents of a text log: header, lines with a readable time, and damage.
 #[derive(Debug, PartialEq)]
 struct Log {
     header: Header,
@@ -33,7 +33,7 @@ fn read(log: &[u8]) -> Log {
     fast
 }
 
-/// One byte at a time.
+/// Reader that returns its bytes one at a time.
 #[derive(Debug)]
 struct Slow<'a>(&'a [u8]);
 
@@ -226,7 +226,7 @@ fn text_without_pdh_header_is_rejected() {
     assert_eq!(error.to_string(), want);
 }
 
-/// A header of three paths, and these lines.
+/// Reads a text log that has a header of three paths, and these lines.
 fn three(lines: &str) -> Log {
     read(format!("\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\H\\A\",\"\\\\H\\B\",\"\\\\H\\C\"\n{lines}").as_bytes())
 }
@@ -429,13 +429,13 @@ fn logs_one_behind_the_other() {
     }
 }
 
-/// `text` as UTF-16 with its mark.
+/// Returns `text` as UTF-16 with its byte order mark.
 fn wide(text: &[u8], unit: fn(u16) -> [u8; 2]) -> Vec<u8> {
     let text = std::str::from_utf8(text).unwrap();
     std::iter::once(0xFEFF).chain(text.encode_utf16()).flat_map(unit).collect()
 }
 
-/// Two lines that cannot be mistaken for each other, in all encodings.
+/// Returns text logs of two lines that differ in every value, in all encodings.
 fn small_logs() -> Vec<(&'static str, Vec<u8>)> {
     let header = Header {
         separator: Separator::Comma,
@@ -502,7 +502,8 @@ fn cut_at_every_byte() {
     }
 }
 
-/// A flipped bit loses a value or changes it; it never shifts one to another counter, and is never much work.
+/// Checks that a flipped bit loses or changes a value, never moves a value to another counter, and is never much
+/// work.
 #[test]
 fn every_byte_flipped() {
     for (name, log) in small_logs() {
@@ -559,7 +560,7 @@ fn a_failing_input_is_an_error() {
     assert!(reader.next_line().unwrap().is_none());
 }
 
-/// A line that is like the last one takes no new memory.
+/// Checks that a line like the last one allocates no memory.
 #[test]
 fn a_warm_line_allocates_nothing() {
     let line = "\"01/02/2003 04:05:06.007\",\"2.5\",\" \",\"-5e-3\"\r\n";
@@ -613,7 +614,7 @@ fn any_header() -> impl Strategy<Value = Header> {
 }
 
 proptest! {
-    /// What is written reads back, each value to its last bit.
+    /// Checks that a written text log is read with each value to its last bit.
     #[test]
     fn written_and_read(
         header in any_header(),
@@ -650,7 +651,7 @@ proptest! {
         }
     }
 
-    /// Any bytes at all, behind a header or not.
+    /// Checks that any bytes, after a header or not, are read without a panic.
     #[test]
     fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..300), has_header in any::<bool>()) {
         let header = if has_header { &b"(PDH-CSV 4.0) (UTC)(0),\\a,\\b\n"[..] } else { &[] };

@@ -27,13 +27,13 @@ pub struct TextLogWriter<W> {
     separator: Separator,
     path_count: usize,
     line: String,
-    /// Number of decimals to which values are rounded; `None` for all digits.
+    /// Number of decimals to which the writer's values are rounded; `None` for all digits.
     decimals: Option<usize>,
 }
 
 impl<W: Write> TextLogWriter<W> {
-    /// Creates a writer and writes the header of the log. Quotes (`"`) and control characters in names become `_`,
-    /// because no rule defines how to write them.
+    /// Creates a writer of a text log, and writes the log's header. Quotes (`"`) and control characters in names
+    /// become `_`, because no rule defines how to write them.
     ///
     /// # Errors
     /// If writing to the output fails.
@@ -60,14 +60,14 @@ impl<W: Write> TextLogWriter<W> {
         Ok(writer)
     }
 
-    /// Rounds values to this many decimals, as typeperf does on standard output.
+    /// Sets the number of decimals to which values are rounded, as typeperf does on standard output.
     #[must_use]
     pub fn decimals(self, decimals: Option<usize>) -> Self {
         Self { decimals, ..self }
     }
 
-    /// Writes a line: a time in 100 ns since 1601 in the zone of the log, and a value for each path. The time is
-    /// truncated to milliseconds. Values missing at the end are written as blanks.
+    /// Writes a line of a text log: a time and a value for each path. The time is in 100 ns since 1601, in the zone
+    /// of the log. The time is truncated to milliseconds. Values missing at the end are written as blanks.
     ///
     /// # Errors
     /// If there are more values than paths, in which case nothing is written. If writing to the output fails.
@@ -121,10 +121,10 @@ impl<W: Write> TextLogWriter<W> {
 /// Number that is written to a text log as a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TextNumber {
-    /// Real number, written with the fewest digits from which it can be restored. NaN and infinite numbers are
-    /// written as blanks.
+    /// Real number as a value, written with the fewest digits from which it can be restored. NaN and infinite numbers
+    /// are written as blanks.
     Real(f64),
-    /// Count, written with all digits, even those that a double cannot store.
+    /// Count as a value, written with all digits, even those that a double cannot store.
     Count(u64),
 }
 
@@ -140,7 +140,7 @@ impl From<u64> for TextNumber {
     }
 }
 
-/// Appends a time in quotes, as `"10/29/2017 01:59:44.562"`.
+/// Appends the time of a text log's line in quotes, as `"10/29/2017 01:59:44.562"`.
 fn push_time(line: &mut String, time: &SystemTime) {
     let SystemTime { year, month, day, hour, minute, second, millisecond, .. } = *time;
     // Without the machinery of `write!`, which takes as long as the numbers of a line.
@@ -168,7 +168,7 @@ fn push_padded(line: &mut String, number: u16, width: usize) {
 /// Appends a finite number with the fewest digits from which it can be restored, and never with an exponent. The text
 /// is the same as that of `{real}`, except that it is made faster.
 fn push_real(line: &mut String, real: f64) {
-    /// Minimum length of a text with 16 digits.
+    /// Minimum length of a number's text that has 16 digits.
     const LONG: usize = 17;
     /// Factor 2^24, by which numbers with at most 24 binary places after the point become integers.
     const FRACTIONS: f64 = 16_777_216.0;
@@ -202,7 +202,7 @@ mod tests {
         text
     }
 
-    /// Checks numbers at the bounds of the fast notation against the text of the standard library.
+    /// Checks real numbers at the bounds of the fast notation against the text of the standard library.
     #[test]
     fn numbers_have_the_text_of_the_standard_library() {
         let whole = (0..400).map(|power| 10_f64.powi(power - 330));

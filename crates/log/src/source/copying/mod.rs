@@ -9,10 +9,10 @@ use super::log_reader::{LogEntry, LogReader};
 use crate::blg::SampleBytes;
 use crate::damage::Damages;
 
-/// Form of the samples of one log, and what is needed to play a sample with other numbers.
+/// Forms of the samples of one log, and the data needed to play a sample with other numbers.
 #[derive(Default)]
 pub(super) struct Forms {
-    /// Number of forms so far.
+    /// Number of forms of samples found in the log so far.
     count: u64,
     last: Option<LogForm>,
     /// Original bytes of the current sample and the damage found before, while the sample is played with other numbers.
@@ -34,7 +34,7 @@ impl LogForm {
     }
 }
 
-/// Returns the only log reader; the samples of several have no common form.
+/// Returns the log reader if there is only one; samples of several log readers have no common form.
 fn only(readers: &mut [LogReader]) -> Option<&mut LogReader> {
     match readers {
         [reader] => Some(reader),
@@ -43,7 +43,7 @@ fn only(readers: &mut [LogReader]) -> Option<&mut LogReader> {
 }
 
 impl Forms {
-    /// Returns the form of the current sample, if it has one.
+    /// Returns the form of the log's current sample, if it has one.
     pub fn form(&mut self, readers: &mut [LogReader]) -> Option<SampleForm> {
         let reader = only(readers).filter(|reader| reader.has_bytes())?;
         let form = match self.last.take().filter(|form| form.is_of(reader)) {
@@ -59,7 +59,7 @@ impl Forms {
         Some(SampleForm { number: *number, places: Arc::clone(places) })
     }
 
-    /// Plays the current sample with consecutive numbers, or with its own again; see
+    /// Plays the current log sample with consecutive numbers, or with its own numbers again; see
     /// [`Player::renumber`](perfset_engine::Player::renumber).
     pub fn renumber(&mut self, readers: &mut [LogReader], first: Option<u32>) -> bool {
         let Some(reader) = only(readers) else { return false };
@@ -81,7 +81,7 @@ impl Forms {
         }
     }
 
-    /// Returns the bytes of the current sample, if it has the form with that number.
+    /// Returns the bytes of the current log sample, if it has the form with that number.
     pub fn bytes<'a>(&self, readers: &'a mut [LogReader], form: u64) -> Option<&'a [u8]> {
         let form = self.last.as_ref().filter(|last| last.number == form && self.own.is_none())?;
         only(readers).filter(|reader| form.is_of(reader)).map(|reader| reader.now.sample.bytes())

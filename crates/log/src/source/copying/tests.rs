@@ -1,4 +1,4 @@
-//! Samples whose numbers are copied, beside the same samples collected one by one.
+//! Tests of log samples whose numbers are copied, compared with the same samples collected one by one.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use crate::source::series::series;
 use crate::source::tests::built;
 use crate::source::{LogPlayer, Logs};
 
-/// A player of the same log whose samples have no form.
+/// Player of a log that reports no form of its samples, so that no numbers are copied.
 #[derive(Clone)]
 struct Formless(LogPlayer);
 
@@ -47,7 +47,7 @@ impl Provider for Formless {
     }
 }
 
-/// All that two snapshots tell of a log: blocks, metadata, and formatted values.
+/// Returns everything that a played log's snapshots contain: blocks, metadata, and formatted values.
 fn played(logs: &Logs, player: impl Player, paths: &[usize]) -> Vec<String> {
     let mut query = perfset_engine::path::PathQuery::from_handle(Box::new(Replay::new(player)));
     let mut source = logs.clone();
@@ -93,7 +93,7 @@ const PATHS: [&str; 7] = [
     r"\Thing(*)\Same",
 ];
 
-/// Blocks of a sample, apart from their numbers.
+/// Description of a test sample's blocks, without their numbers.
 #[derive(Clone, Debug)]
 struct BlocksForm {
     names: Vec<String>,
@@ -119,7 +119,8 @@ fn forms() -> impl Strategy<Value = Vec<(Option<BlocksForm>, i64)>> {
     prop::collection::vec((prop_oneof![3 => Just(None), 1 => form.prop_map(Some)], -3..100_i64), 1..40)
 }
 
-/// First numbers of logs: ordinary ones, and those at which clocks or halves of a number wrap.
+/// Returns a strategy for the first numbers of test logs: ordinary ones, and those at which clocks or halves of a
+/// number wrap.
 fn firsts() -> impl Strategy<Value = i64> {
     prop_oneof![Just(1 << 40), Just(0), Just(-50), Just(i64::MAX - 50), Just((1 << 32) - 50), any::<i64>()]
 }
@@ -128,7 +129,7 @@ fn log(samples: &[(Option<BlocksForm>, i64)], contradicts: bool) -> Vec<u8> {
     log_from(1 << 40, 10_000_000, samples, contradicts)
 }
 
-/// A log whose numbers begin at `first`, with a time base of one counter.
+/// Returns a binary log whose numbers begin at `first`, with a time base of one counter.
 fn log_from(first: i64, time_base: i64, samples: &[(Option<BlocksForm>, i64)], contradicts: bool) -> Vec<u8> {
     let list = [
         entry(0, CounterType::PERF_AVERAGE_BULK, 7, r"\\HOST\Thing(a)\Mean"),
@@ -183,8 +184,8 @@ fn log_from(first: i64, time_base: i64, samples: &[(Option<BlocksForm>, i64)], c
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Samples whose forms change, with instances that come and go, equal names, missing and contradicting values, and
-    /// samples that end early: copied numbers give what collections give, and the same damage is found.
+    /// Checks that copied numbers give the same samples and damage as collections. Forms change, instances come and
+    /// go, names are equal, values are missing or contradict, and samples end early.
     #[test]
     fn copies_are_collections(
         first in firsts(),
@@ -206,7 +207,7 @@ proptest! {
     }
 }
 
-/// Samples of each counter of two instances: read as a series, or each by itself.
+/// Returns the samples of each counter of two instances, read as a series or one by one.
 fn series_of(logs: &Logs, is_series: bool) -> Vec<String> {
     let mut all = Vec::new();
     let sets: Vec<_> = logs.merged().unwrap().first.catalogue.countersets.clone();
@@ -240,7 +241,7 @@ fn series_of(logs: &Logs, is_series: bool) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// A series has the samples that are read one by one, and finds the same damage.
+    /// Checks that a series has the samples that are read one by one, and finds the same damage.
     #[test]
     fn series_are_samples(
         first in firsts(),
@@ -254,8 +255,8 @@ proptest! {
     }
 }
 
-/// Plays logs in turn, each by a query of its own, into the snapshot that `next` selects for a step; a snapshot with
-/// a second number is first replaced by a clone of the one with that number.
+/// Plays logs in turn into the snapshot that `next` selects for a step. Each log has a query of its own; a snapshot
+/// with a second number is first replaced by a clone of the one with that number.
 fn into_snapshots<P: Player>(
     mut queries: Vec<Replay<P>>,
     entry: &Entry,
@@ -284,8 +285,8 @@ fn into_snapshots<P: Player>(
     all
 }
 
-/// Snapshots that another query filled meanwhile, or that were cloned: only the numbers of a sample of this
-/// query is ever replaced.
+/// Checks that snapshots that another query filled, or that were cloned, are collected again. Only numbers of this
+/// query's samples are replaced.
 #[test]
 fn snapshots_of_others_are_not_taken_for_own() {
     let missing = BlocksForm {
@@ -331,7 +332,7 @@ fn snapshots_of_others_are_not_taken_for_own() {
     assert_eq!(into_snapshots(copies(one), &entry, cloned), into_snapshots(collections(one), &entry, cloned));
 }
 
-/// Copying begins after a few collections of samples with one form.
+/// Checks that copying of numbers begins after a few collections of samples with one form.
 #[test]
 fn numbers_are_copied() {
     let samples: Vec<_> = (0..100).map(|step| (None, step)).collect();
@@ -352,7 +353,7 @@ fn numbers_are_copied() {
     assert_eq!(*collections.lock().unwrap(), 5);
 }
 
-/// Counts collections.
+/// Player of a log that counts the collections.
 #[derive(Clone)]
 struct CountingPlayer(LogPlayer, Arc<Mutex<u32>>);
 

@@ -26,7 +26,7 @@ mod wanted;
 
 /// Maximum number of countersets, and of counters of one counterset; far more than any machine has.
 const MOST: usize = 4_096;
-/// First counter id for counters that are unknown to the catalogue, in a counterset that is known.
+/// First of the counter ids for counters that are unknown to the catalogue, in a counterset that is known.
 const UNKNOWN_IDS: u32 = 0x1_0000;
 
 /// Counterset made from the entries of counter lists.
@@ -59,14 +59,14 @@ struct PathCounterLocation {
     reader_index: u32,
     list_index: u32,
     counter: u32,
-    /// Row of the instance; `None` if the entry has a varying number of instances.
+    /// Index of the instance's row; `None` if the entry has a varying number of instances.
     row: Option<u32>,
-    /// Counter type of this entry.
+    /// Counter type that this entry of a counter list states.
     counter_type: CounterType,
     is_formatted: bool,
-    /// `true` for an entry of a record log: a sample lacks it if its instance did not exist.
+    /// `true` for an entry of a record log, which a sample lacks if the entry's instance did not exist.
     is_recorded: bool,
-    /// `true` if the damage list already mentions the omitted values.
+    /// `true` if the damage of the log already mentions the omitted values of this entry.
     is_left_out: bool,
 }
 
@@ -76,7 +76,8 @@ impl PathCounterLocation {
     }
 }
 
-/// Converts a number within a list to 32 bits, because a list with 100,000 entries then needs half the memory.
+/// Converts an index within a counter list to 32 bits, because a list with 100,000 entries then needs half the
+/// memory.
 fn narrow(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -85,7 +86,7 @@ fn wide(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// Error for an entry that exceeds a limit.
+/// Error for a counter list's entry that exceeds a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooMany(pub &'static str);
 
@@ -98,7 +99,7 @@ pub(super) struct PathCountersets {
 }
 
 impl PathCountersets {
-    /// Adds an entry of a log reader's list.
+    /// Adds an entry of a log reader's counter list.
     pub fn add(&mut self, reader_index: usize, list_index: usize, listed: &LogEntry) -> Result<(), TooMany> {
         let path = &listed.path;
         let folded = Utf16::from(&*path.counterset).capitals();
@@ -116,7 +117,8 @@ impl PathCountersets {
         self.sets.get_mut(set).map_or(Ok(()), |set| set.add(reader_index, list_index, listed))
     }
 
-    /// Frees the memory that the current entries do not need. There can be many machines of one entry each.
+    /// Frees the memory that the current entries of counter lists do not need. There can be many machines of one
+    /// entry each.
     pub fn shrink(&mut self) {
         self.sets.shrink_to_fit();
         for PathCounterset { counters, entries, rows, .. } in &mut self.sets {
@@ -141,12 +143,12 @@ impl PathCountersets {
         set.into_iter().flat_map(|set| &set.entries).map(PathCounterLocation::reader_index).collect()
     }
 
-    /// Returns the counterset with this GUID.
+    /// Returns the path counterset with this GUID.
     pub fn get_mut(&mut self, guid: &Guid) -> Option<&mut PathCounterset> {
         self.sets.get_mut(*self.by_guid.get(guid)?)
     }
 
-    /// Returns the registrations of all countersets.
+    /// Returns the registrations of all path countersets.
     pub fn countersets<'a>(
         &'a self,
         provider: &'a ProviderIdentity,
@@ -255,7 +257,7 @@ impl PathCounterset {
         .v1_index(self.catalogue_set.and_then(|set| set.v1_index))
     }
 
-    /// Fills in the values of the current sample.
+    /// Fills in the path counterset's values in the current sample.
     pub fn collect(
         &mut self,
         readers: &mut [LogReader],
@@ -270,7 +272,7 @@ impl PathCounterset {
         Ok(())
     }
 
-    /// Returns `true` if an entry has a varying number of instances.
+    /// Returns `true` if an entry of the path counterset has a varying number of instances.
     pub fn comes_and_goes(&self) -> bool {
         self.entries.iter().any(|entry| entry.row.is_none() || entry.is_recorded)
     }
@@ -285,7 +287,7 @@ impl PathCounterset {
         Ok(())
     }
 
-    /// Reads the requested values of the current sample.
+    /// Reads the requested values of the path counterset in the current sample.
     fn read(&mut self, readers: &mut [LogReader], instances: &InstanceFilters) -> Result<(), SourceError> {
         let Self { entries, rows: table, wanted, .. } = self;
         table.begin(wanted.counters.len(), instances);
@@ -360,7 +362,7 @@ impl PathCounterset {
         }
     }
 
-    /// Copies the rows with cells to `rows`.
+    /// Copies the rows with cells of the current sample to `rows`.
     fn fill(&self, rows: &mut Rows) {
         let Self { wanted, counters, .. } = self;
         for (name, id, cells) in self.rows.used() {

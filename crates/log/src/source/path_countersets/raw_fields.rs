@@ -11,20 +11,20 @@ use super::PathCounter;
 const PART_IDS: u32 = 0x4000_0000;
 const PARTS: u32 = 4;
 
-/// Fields of a PDH raw value.
+/// Field of a PDH raw value that is a counter of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RawField {
     First,
-    /// Second number of the raw value: the base, or the time of the clock by which the counter type divides.
+    /// Second number of the PDH raw value: the base, or the time of the clock by which the counter type divides.
     Second,
-    /// Number of counted items, by which some counter types also divide.
+    /// Number of counted items in the PDH raw value, by which some counter types also divide.
     Items,
     /// Ticks per second of the clock in `Second`.
     TimeBase,
 }
 
 impl RawField {
-    /// Returns the id of the counter that contains this field.
+    /// Returns the id of the counter that contains this field of a PDH raw value.
     pub fn id(self, counter: &PathCounter, at: usize) -> CounterId {
         let of = |n: u32| {
             let at = u32::try_from(at).unwrap_or(0); // there are few

@@ -1,4 +1,4 @@
-//! Requested counters of a counterset, and their columns.
+//! Requested counters of a path counterset, and their columns.
 
 use std::collections::HashMap;
 
@@ -7,13 +7,13 @@ use perfset_core::{CounterId, CounterType};
 use super::PathCounter;
 use super::raw_fields::RawField;
 
-/// Requested counters of a counterset, and their columns.
+/// Requested counters of a path counterset, and their columns.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
     pub of: Vec<CounterId>,
-    /// Counter and field for each id in `of`; `None` for an id that the counterset lacks.
+    /// Counter and PDH field for each requested id in `of`; `None` for an id that the counterset lacks.
     pub parts: Vec<Option<(usize, RawField)>>,
-    /// Requested counters: the index of each one in the counterset, and its type.
+    /// Requested counters without duplicates: the index of each one in the counterset, and its type.
     pub counters: Vec<(usize, CounterType)>,
     /// Index in `counters` for each counter of the counterset; `None` for a counter that is not requested.
     pub columns: Vec<Option<usize>>,
@@ -48,7 +48,7 @@ impl Wanted {
         wanted
     }
 
-    /// Creates a request for the instances of a counterset, without values.
+    /// Creates a request for the instances of a path counterset, without values.
     pub fn names(all: &[PathCounter]) -> Self {
         let counters: Vec<_> = all.iter().map(|counter| counter.counter_type).enumerate().collect();
         let columns = (0..all.len()).map(Some).collect();
