@@ -11,7 +11,7 @@ const REFILL: u32 = 50;
 pub(crate) struct Allowance {
     most: Duration,
     left: Duration,
-    /// Time that was spent beyond the stock, at most as much as the whole stock.
+    /// Time that was spent beyond the allowance's stock, at most as much as the whole stock.
     debt: Duration,
     refilled: Instant,
 }
@@ -22,8 +22,8 @@ impl Allowance {
         Self { most, left: most, debt: Duration::ZERO, refilled: Instant::now() }
     }
 
-    /// Returns the time that may be spent now, or zero if only a small rest is left. The rest is saved, so that each
-    /// use gets something done.
+    /// Returns the time that may be spent of the stock now, or zero if only a small rest is left. The rest is saved,
+    /// so that each use gets something done.
     pub fn left(&mut self) -> Duration {
         self.refill(Instant::now());
         self.usable()
@@ -45,7 +45,7 @@ impl Allowance {
         self.left = self.left.saturating_add(earned.saturating_sub(paid)).min(self.most);
     }
 
-    /// Takes time from the stock.
+    /// Takes used time from the allowance's stock.
     pub fn spend(&mut self, used: Duration) {
         let beyond = used.saturating_sub(self.left);
         self.left = self.left.saturating_sub(used);

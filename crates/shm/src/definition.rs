@@ -10,40 +10,41 @@ use perfset_core::{Counter, CounterId, Counterset, Guid, Name};
 use thiserror::Error;
 use zerocopy::little_endian::U32;
 
-/// Numbers of the parts of a definition.
+/// Numbers of the parts of an encoded counterset definition.
 pub mod part {
-    /// PERF_COUNTERSET_REG_INFO and one PERF_COUNTER_REG_INFO per counter, in the order of the values of an instance.
+    /// Part with PERF_COUNTERSET_REG_INFO and one PERF_COUNTER_REG_INFO per counter, in the order of the values of an
+    /// instance.
     pub const STRUCT: u32 = 1;
-    /// Name of the counterset.
+    /// Part with the name of the counterset.
     pub const NAME: u32 = 3;
-    /// Help text of the counterset.
+    /// Part with the help text of the counterset.
     pub const HELP: u32 = 4;
-    /// Names of the counters.
+    /// Part with the names of the counters.
     pub const COUNTER_NAMES: u32 = 5;
-    /// Help texts of the counters.
+    /// Part with the help texts of the counters.
     pub const COUNTER_HELPS: u32 = 6;
-    /// Name of the provider.
+    /// Part with the name of the provider.
     pub const PROVIDER_NAME: u32 = 7;
-    /// GUID of the provider.
+    /// Part with the GUID of the provider.
     pub const PROVIDER_GUID: u32 = 8;
-    /// Units of the counters, in the same form as help texts: PerfLib has no units.
+    /// Part with the units of the counters, in the same form as help texts: PerfLib has no units.
     pub const COUNTER_UNITS: u32 = 0x8000_0000;
 }
 
-/// Maximum size of a definition in bytes.
+/// Maximum size in bytes of an encoded counterset definition.
 pub const MAX_LEN: usize = 16 << 20;
 
-/// Reason why a definition cannot be used.
+/// Reason why an encoded counterset definition cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DefinitionError {
-    /// A part does not have the form that its number requires.
+    /// A part of the definition does not have the form that its number requires.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// The description of the counters is missing.
+    /// The definition has no description of the counters.
     #[error("the definition has no part 1, PERF_COUNTERSET_REG_INFO")]
     NoStruct,
-    /// Invalid counters: none at all, too many, or two with the same id.
+    /// The definition has invalid counters: none at all, too many, or two with the same id.
     #[error("{0}")]
     Counters(&'static str),
 }
@@ -127,7 +128,7 @@ pub fn decode(bytes: &[u8]) -> Result<Counterset, DefinitionError> {
     Ok(set)
 }
 
-/// Converts a registration description to a counterset without texts.
+/// Converts the description part of a definition to a counterset without texts.
 fn described(info: &RegistrationInfo<'_>) -> Result<Counterset, DefinitionError> {
     let mut counters = Vec::new();
     for counter in info.counters() {
@@ -157,7 +158,7 @@ fn described(info: &RegistrationInfo<'_>) -> Result<Counterset, DefinitionError>
     Ok(Counterset::unnamed(info.guid(), info.instance_type()).counters(counters))
 }
 
-/// Calls `set` for each counter that has a text in `body`.
+/// Calls `set` for each counter that has a text in a definition's part `body`.
 fn texts(
     counters: &mut [Counter],
     body: &[u8],
@@ -183,7 +184,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the counterset with only the properties that a definition contains.
+    /// Returns a counterset with only the properties that an encoded definition contains.
     fn carried(set: &Counterset) -> Counterset {
         let counter = |counter: &Counter| {
             let Counter { wraps, caps, cost_class, source, availability, v1_index, .. } =

@@ -27,7 +27,7 @@ static GENERATION: AtomicU64 = AtomicU64::new(0);
 struct ForkSlot {
     next: *const Self,
     start: AtomicPtr<c_void>,
-    /// Length of the mapping; 0 if the slot has none.
+    /// Length in bytes of the slot's mapping; 0 if the slot has none.
     len: AtomicUsize,
     /// File descriptor that holds a lock; negative if the slot has none.
     lock: AtomicI32,
@@ -46,7 +46,7 @@ pub(crate) fn replace_in_child(start: *mut c_void, len: usize) {
     }
 }
 
-/// Unregisters a mapping: it is private to the process now, so a child may keep its copy.
+/// Unregisters a mapping from replacement in a child: it is private to the process now, so a child may keep its copy.
 pub(crate) fn keep_in_child(start: *const c_void) {
     if let Some(held) = all().find(|held| std::ptr::eq(held.start.load(Relaxed), start)) {
         // The start first: between the two stores, a child must find no mapping rather than one of length 0.
@@ -63,7 +63,7 @@ pub(crate) fn close_in_child(lock: BorrowedFd<'_>) {
     }
 }
 
-/// Unregisters a file descriptor that is about to be closed, because its number may be reused soon.
+/// Unregisters the file descriptor of a lock that is about to be closed, because its number may be reused soon.
 pub(crate) fn is_closed(lock: BorrowedFd<'_>) {
     if let Some(held) = all().find(|held| held.lock.load(Relaxed) == lock.as_raw_fd()) {
         held.lock.store(-1, Release);
@@ -104,7 +104,8 @@ fn all() -> impl Iterator<Item = &'static ForkSlot> {
     std::iter::successors(follow(FIRST.load(Acquire)), move |held| follow(held.next))
 }
 
-/// Runs in the child after a fork. Makes only system calls: nothing else is allowed here.
+/// Replaces mappings and closes locks in the child after a fork. Makes only system calls: nothing else is allowed
+/// here.
 extern "C" fn child() {
     // First, so that nothing below can use the parent's store. The child has only this thread, so no order is
     // needed.

@@ -1,4 +1,4 @@
-//! Loads from memory that other processes can take away.
+//! Loads from mapped files, whose memory other processes can take away, in a child process.
 //!
 //! Any process with write permission can truncate a file. A load from a mapping beyond the end raises SIGBUS, which
 //! ends the process. No owner can be trusted because of its user ID: root in a container owns files as root does. So
@@ -40,22 +40,22 @@ use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, m
 #[derive(Debug)]
 pub(crate) struct Inside(());
 
-/// Outcome of work done in a child.
+/// Outcome of work done in a child process that loads from mapped files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ran {
-    /// The work is complete.
+    /// The work in the child is complete.
     Whole,
-    /// The mapped memory was gone. Work before that load was done.
+    /// The mapped memory that the child loaded was gone. Work before that load was done.
     Gone,
-    /// The child could not be started here, or was ended from outside.
+    /// The child process could not be started here, or was ended from outside.
     Refused,
 }
 
-/// Exit status of the child if mapped memory was gone. No other exit has this status.
+/// Exit status of the loading child process if mapped memory was gone. No other exit has this status.
 const GONE: c_int = 77;
 
-/// Runs `work` in a child that shares this process's memory. The work must not allocate, free, lock or panic: the
-/// child can be ended at any point.
+/// Runs `work` in a child process that shares this process's memory. The work must not allocate, free, lock or panic:
+/// the child can be ended at any point.
 pub(crate) fn run(work: &mut dyn FnMut(&Inside)) -> Ran {
     thread_local! {
         static STACK: RefCell<Option<Stack>> = const { RefCell::new(None) };
@@ -81,7 +81,7 @@ thread_local! {
     static REFUSES: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Runs `work` in this thread as if no child could be started.
+/// Runs `work` in this thread as if no child process could be started.
 #[cfg(test)]
 pub(crate) fn refuse_children<T>(work: impl FnOnce() -> T) -> T {
     REFUSES.set(true);
@@ -166,7 +166,7 @@ extern "C" fn gone(_: c_int) {
     unsafe { libc::_exit(GONE) }
 }
 
-/// Stack on which the child runs.
+/// Stack on which the loading child process runs.
 struct Stack(NonNull<c_void>);
 
 impl Stack {
@@ -251,7 +251,7 @@ mod tests {
         }
     }
 
-    /// Several threads load values at the same time, each in a child process of its own.
+    /// Checks that several threads load values at the same time, each in a child process of its own.
     #[test]
     fn children_of_many_threads() {
         let place = Place::new("guard-threads");
@@ -273,7 +273,7 @@ mod tests {
         });
     }
 
-    /// Running work in a child leaves the program's own SIGBUS handler unchanged.
+    /// Checks that running work in a child process leaves the program's own SIGBUS handler unchanged.
     #[test]
     fn the_programs_own_handlers_stay() {
         let current = || {

@@ -1,4 +1,4 @@
-//! Constants of the file layout, as documented in `docs/shm-layout.md`.
+//! Constants of the layout of publishers' files, as documented in `docs/shm-layout.md`.
 //!
 //! All data are words of 8 bytes in the machine's byte order, aligned to 8. Offsets in a file or a segment are
 //! counted in words here.
@@ -7,71 +7,72 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-/// Size of a word in bytes.
+/// Size in bytes of a word of a publisher's file.
 pub const WORD: usize = 8;
-/// First word of a file: "PERFSET" and the version of the layout.
+/// First word of a publisher's file: "PERFSET" and the version of the layout.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PERFSET\x01");
 
-/// Word offsets in the header of a file.
+/// Word offsets in the header of a publisher's file.
 pub mod header {
-    /// [`MAGIC`](super::MAGIC), which identifies the layout.
+    /// Offset of [`MAGIC`](super::MAGIC), which identifies the layout.
     pub const MAGIC: usize = 0;
-    /// Size of the header in bytes: [`BYTES`].
+    /// Offset of the size of the header in bytes: [`BYTES`].
     pub const LEN: usize = 1;
-    /// Flag bits of the file: [`HAS_SOCKET`].
+    /// Offset of the flag bits of the file: [`HAS_SOCKET`].
     pub const FLAGS: usize = 2;
-    /// File ID: 16 random bytes, by which two samples recognise the same file.
+    /// Offset of the file ID: 16 random bytes, by which two samples recognise the same file.
     pub const FILE_ID: usize = 3;
-    /// Process ID of the publisher.
+    /// Offset of the process ID of the publisher.
     pub const PID: usize = 5;
-    /// Inode of the PID namespace of [`PID`]; 0 = unknown.
+    /// Offset of the inode of the PID namespace of [`PID`]; 0 = unknown.
     pub const PID_NAMESPACE: usize = 6;
-    /// Start time of the publisher: field 22 of `/proc/PID/stat`; 0 = unknown.
+    /// Offset of the start time of the publisher: field 22 of `/proc/PID/stat`; 0 = unknown.
     pub const START_TIME: usize = 7;
-    /// Boot ID of the kernel, 16 bytes: a file of an earlier boot is dead.
+    /// Offset of the boot ID of the kernel, 16 bytes: a file of an earlier boot is dead.
     pub const BOOT_ID: usize = 8;
-    /// Creation time of the file: CLOCK_MONOTONIC in ns.
+    /// Offset of the creation time of the file: CLOCK_MONOTONIC in ns.
     pub const CREATED: usize = 10;
-    /// Number of existing instances that found no space in the file.
+    /// Offset of the number of existing instances that found no space in the file.
     pub const UNPUBLISHED: usize = 11;
-    /// Inode of the time namespace of [`START_TIME`] and [`CREATED`]; 0 = unknown.
+    /// Offset of the inode of the time namespace of [`START_TIME`] and [`CREATED`]; 0 = unknown.
     pub const TIME_NAMESPACE: usize = 12;
-    /// Change counter: odd while instances or segments change; different after each change.
+    /// Offset of the change counter: odd while instances or segments change; different after each change.
     pub const CHANGE: usize = 16;
-    /// Number of bytes of the file in use; it only grows.
+    /// Offset of the number of bytes of the file in use, which only grows.
     pub const COMMITTED: usize = 24;
-    /// Number of filled entries of the segment table; it only grows.
+    /// Offset of the number of filled entries of the segment table, which only grows.
     pub const SEGMENTS: usize = 25;
-    /// Length of the program's name in bytes.
+    /// Offset of the length of the publishing program's name in bytes.
     pub const PROGRAM_LEN: usize = 32;
-    /// Name of the program, UTF-8.
+    /// Offset of the name of the publishing program, UTF-8.
     pub const PROGRAM: usize = 33;
-    /// Maximum length of the program's name in bytes.
+    /// Maximum length of the publishing program's name in bytes.
     // 31 words: the name ends with word 64, 512 bytes from the start.
     pub const PROGRAM_MAX: usize = 248;
-    /// Start of the segment table, with [`ENTRY`](super::entry::WORDS) words per entry.
+    /// Offset of the segment table, with [`ENTRY`](super::entry::WORDS) words per entry.
     pub const TABLE: usize = 512;
     /// Maximum number of entries of the segment table.
     // 128 entries of 32 bytes fill the second page of the header.
     pub const TABLE_MAX: usize = 128;
-    /// Size of the whole header in bytes.
+    /// Size in bytes of the whole header of a publisher's file.
     pub const BYTES: usize = 8192;
 
-    /// Flag: the program listens on a socket beside the file, with the same name except for the extension `.sock`.
+    /// Flag in the file header: the program listens on a socket beside the file, with the same name except for the
+    /// extension `.sock`.
     pub const HAS_SOCKET: u64 = 1;
 }
 
 /// Word offsets in an entry of the segment table.
 pub mod entry {
-    /// Offset of the segment in the file, in bytes; a multiple of 4096.
+    /// Offset of the word with the segment's position in the file, in bytes; a multiple of 4096.
     pub const AT: usize = 0;
-    /// Length of the segment in bytes; a multiple of 4096.
+    /// Offset of the word with the segment's length in bytes; a multiple of 4096.
     pub const LEN: usize = 1;
-    /// Kind of the segment: [`DEFINITION`] or [`INSTANCES`].
+    /// Offset of the word with the kind of the segment: [`DEFINITION`] or [`INSTANCES`].
     pub const KIND: usize = 2;
-    /// For instances: index of the table entry that defines their counterset.
+    /// Offset of the word with the index of the table entry that defines the counterset, for a segment of instances.
     pub const COUNTERSET: usize = 3;
-    /// Number of words of an entry.
+    /// Number of words of an entry of the segment table.
     pub const WORDS: usize = 4;
 
     /// Segment kind: definition of a counterset.
@@ -80,13 +81,13 @@ pub mod entry {
     pub const INSTANCES: u64 = 2;
 }
 
-/// Alignment of the start and end of segments, in bytes.
+/// Alignment in bytes of the start and end of segments in a publisher's file.
 pub const PAGE: usize = 4096;
-/// Alignment of blocks in bytes: instances share no cache line.
+/// Alignment in bytes of instance blocks: instances share no cache line.
 pub const LINE: usize = 64;
-/// Maximum number of counters of a counterset.
+/// Maximum number of counters of a published counterset.
 pub const MAX_COUNTERS: usize = 65_536;
-/// Maximum number of rows of an instance that threads add to.
+/// Maximum number of rows (stripes) of a published instance that threads add to.
 pub const MAX_STRIPES: usize = 64;
 /// Size of an instance block before its values (PERF_COUNTERSET_INSTANCE), in bytes.
 pub const INSTANCE_HEADER: usize = 32;
@@ -94,36 +95,36 @@ pub const INSTANCE_HEADER: usize = 32;
 /// Layout of an instances segment: all offsets follow from these five numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentLayout {
-    /// Number of instances that the segment has room for.
+    /// Number of slots in the segment: instances that it has room for.
     pub slots: usize,
-    /// Number of counters of each instance.
+    /// Number of counters of each instance in the segment.
     pub counters: usize,
-    /// Number of words from one block to the next.
+    /// Number of words from one instance block of the segment to the next.
     pub stride: usize,
-    /// Number of words from one row to the next.
+    /// Number of words from one row (stripe) of an instance to the next.
     pub row: usize,
-    /// Number of rows of each instance.
+    /// Number of rows (stripes) of each instance in the segment.
     pub stripes: usize,
 }
 
-/// Error: the head of a segment contains an impossible number.
+/// Error for the head of a segment that contains an impossible number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{what} is {value}, {why}")]
 pub struct LayoutError {
-    /// Name of the number that is wrong.
+    /// Name of the number in the segment's head that is wrong.
     pub what: &'static str,
-    /// The wrong value itself, as found.
+    /// Value of the wrong number, as found in the segment's head.
     pub value: u64,
-    /// Reason why the value is wrong.
+    /// Reason why the value of the number is wrong.
     pub why: &'static str,
 }
 
 impl SegmentLayout {
-    /// Number of words of a segment's head.
+    /// Number of words of the head of a segment of instances.
     pub const HEAD: usize = 8;
 
-    /// Creates the layout for instances with `counters` counters, names of up to `name_units` UTF-16 units, and
-    /// `stripes` rows. It has no slots yet.
+    /// Creates the layout of a segment for instances with `counters` counters, names of up to `name_units` UTF-16
+    /// units, and `stripes` rows. It has no slots yet.
     #[must_use]
     pub fn new(counters: usize, name_units: usize, stripes: usize) -> Self {
         let values = WORD.saturating_mul(counters);
@@ -133,7 +134,7 @@ impl SegmentLayout {
         Self { slots: 0, counters, stride: words(block.next_multiple_of(LINE)), row: words(row), stripes }
     }
 
-    /// Sets the number of slots to the number that fits into `bytes`.
+    /// Sets the number of the segment's slots to the number that fits into `bytes`.
     #[must_use]
     pub fn filling(self, bytes: usize) -> Self {
         let an_instance = self.stride.saturating_add(self.row.saturating_mul(self.stripes)).saturating_add(1);
@@ -142,7 +143,7 @@ impl SegmentLayout {
         Self { slots: room.checked_div(an_instance).unwrap_or(0), ..self }
     }
 
-    /// Returns the minimum number of bytes of a segment with one slot.
+    /// Returns the minimum number of bytes of a segment of this layout with one slot.
     #[must_use]
     pub fn one(self) -> usize {
         let an_instance = self.stride.saturating_add(self.row.saturating_mul(self.stripes)).saturating_add(1);
@@ -183,7 +184,7 @@ impl SegmentLayout {
         Ok(shape)
     }
 
-    /// Encodes the layout as the head of a segment.
+    /// Encodes the segment layout as the head of a segment.
     #[must_use]
     pub fn head(&self) -> [u64; Self::HEAD] {
         let number = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
@@ -210,21 +211,21 @@ impl SegmentLayout {
         self.sequence(self.slots).next_multiple_of(LINE / WORD)
     }
 
-    /// Returns the word range of a slot's block.
+    /// Returns the word range of the instance block in a slot.
     #[must_use]
     pub fn block(&self, slot: usize) -> Range<usize> {
         let at = self.blocks().saturating_add(slot.saturating_mul(self.stride));
         at..at.saturating_add(self.stride)
     }
 
-    /// Returns the word range of the values in a slot's block.
+    /// Returns the word range of the values in the instance block of a slot.
     #[must_use]
     pub fn values(&self, slot: usize) -> Range<usize> {
         let at = self.block(slot).start.saturating_add(words(INSTANCE_HEADER));
         at..at.saturating_add(self.counters)
     }
 
-    /// Returns the word range of a slot's rows, which follow each other.
+    /// Returns the word range of the rows (stripes) of a slot, which follow each other.
     #[must_use]
     pub fn rows(&self, slot: usize) -> Range<usize> {
         let of_one = self.row.saturating_mul(self.stripes);
@@ -233,14 +234,14 @@ impl SegmentLayout {
         at..at.saturating_add(of_one)
     }
 
-    /// Returns the number of words of the segment, up to the end of the last row.
+    /// Returns the number of words of a segment of this layout, up to the end of the last row.
     #[must_use]
     pub fn words(&self) -> usize {
         self.rows(self.slots).start
     }
 }
 
-/// Converts bytes to words, rounded down.
+/// Converts a number of bytes to a number of words, rounded down.
 #[must_use]
 pub fn words(bytes: usize) -> usize {
     bytes / WORD

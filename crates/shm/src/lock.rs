@@ -10,7 +10,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Takes the write lock without waiting.
+/// Takes the write lock of a publisher's file without waiting.
 ///
 /// # Errors
 /// `EAGAIN` if another open file description holds it.
@@ -18,12 +18,13 @@ pub(crate) fn take(file: BorrowedFd<'_>) -> io::Result<()> {
     ask(file, libc::F_OFD_SETLK, libc::F_WRLCK).map(|_| ())
 }
 
-/// Returns `true` if another open file description holds a write lock.
+/// Returns `true` if another open file description holds the write lock of a publisher's file.
 pub(crate) fn is_held(file: BorrowedFd<'_>) -> io::Result<bool> {
     ask(file, libc::F_OFD_GETLK, libc::F_RDLCK).map(|lock| lock != libc::F_UNLCK)
 }
 
-/// Runs a lock command with `fcntl`. Returns the kind of the lock that is set afterwards, or that would conflict.
+/// Runs a lock command on a file with `fcntl`. Returns the kind of the lock that is set afterwards, or that would
+/// conflict.
 fn ask(file: BorrowedFd<'_>, command: libc::c_int, kind: libc::c_int) -> io::Result<libc::c_int> {
     let kind = libc::c_short::try_from(kind).unwrap_or_default();
     let whence = libc::c_short::try_from(libc::SEEK_SET).unwrap_or_default();

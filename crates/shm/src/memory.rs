@@ -24,8 +24,8 @@ use crate::layout::{WORD, words};
 pub(crate) struct SharedMemory(&'static [AtomicU64]);
 
 impl SharedMemory {
-    /// Maps a range of a file, which must be allocated already and never removed. `at` and `len` are multiples of a
-    /// page.
+    /// Maps a range of a publisher's file, which must be allocated already and never removed. `at` and `len` are
+    /// multiples of a page.
     pub fn map(file: impl AsFd, at: u64, len: usize, populate: bool) -> io::Result<Self> {
         let flags = if populate { MapFlags::SHARED | MapFlags::POPULATE } else { MapFlags::SHARED };
         // SAFETY: a new mapping at an address chosen by the kernel touches no existing memory.
@@ -34,7 +34,7 @@ impl SharedMemory {
         Self::mapped(start, len)
     }
 
-    /// Maps memory of this process alone, all zero.
+    /// Maps private memory of this process, all zero.
     pub fn own(len: usize) -> io::Result<Self> {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: as above.
@@ -52,7 +52,7 @@ impl SharedMemory {
         Ok(Self(unsafe { std::slice::from_raw_parts(start.cast().as_ptr(), words(len)) }))
     }
 
-    /// Returns the words of the memory.
+    /// Returns the words of the publisher's memory.
     pub fn words(self) -> &'static [AtomicU64] {
         self.0
     }
@@ -88,7 +88,7 @@ unsafe impl Send for MappedView {}
 unsafe impl Sync for MappedView {}
 
 impl MappedView {
-    /// Maps `len` bytes of a file from offset `at` on; both are multiples of a page.
+    /// Maps `len` bytes of a publisher's file for reading, from offset `at` on; both are multiples of a page.
     pub fn map(file: impl AsFd, at: u64, len: usize) -> io::Result<Self> {
         // SAFETY: a new mapping at an address chosen by the kernel touches no existing memory.
         let start = unsafe { mmap(std::ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, file, at) }?;
@@ -96,7 +96,7 @@ impl MappedView {
         Ok(Self { start, words: words(len) })
     }
 
-    /// Returns the words of the mapping, which may only be loaded: a store ends the child.
+    /// Returns the words of the mapped range, which may only be loaded: a store ends the child.
     pub fn words(&self, _: &Inside) -> &[AtomicU64] {
         // SAFETY: the mapping has that many words, begins on a page, and exists as long as `self`.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }
@@ -110,7 +110,7 @@ impl Drop for MappedView {
     }
 }
 
-/// Writes bytes to consecutive words; the last word is padded with zeros.
+/// Writes bytes to consecutive words of shared memory; the last word is padded with zeros.
 pub(crate) fn store_bytes(to: &[AtomicU64], bytes: impl IntoIterator<Item = u8>) {
     let mut bytes = bytes.into_iter().peekable();
     for word in to {
@@ -122,7 +122,7 @@ pub(crate) fn store_bytes(to: &[AtomicU64], bytes: impl IntoIterator<Item = u8>)
     }
 }
 
-/// Appends a copy of the words' bytes.
+/// Appends a copy of the bytes of shared words.
 #[cfg(test)]
 pub(crate) fn load_bytes(from: &[AtomicU64], to: &mut Vec<u8>) {
     to.extend(from.iter().flat_map(|word| word.load(Relaxed).to_ne_bytes()));

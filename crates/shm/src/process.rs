@@ -17,9 +17,9 @@ pub(crate) struct ProcessIdentity {
     /// Inode of the time namespace of `start_time`: in another time namespace, the same process has another start
     /// time.
     pub time_namespace: u64,
-    /// Boot ID of the kernel that ran the process.
+    /// Boot ID of the kernel on which the process runs.
     pub boot_id: [u8; 16],
-    /// Name of the program.
+    /// Name of the program that the process runs.
     pub program: String,
 }
 
@@ -39,8 +39,8 @@ impl ProcessIdentity {
         }
     }
 
-    /// Returns `true` if no process has this pid any more. `namespace` is the caller's PID namespace; pids of other
-    /// namespaces are unknown there.
+    /// Returns `true` if no process has the identity's pid any more. `namespace` is the caller's PID namespace; pids
+    /// of other namespaces are unknown there.
     pub fn is_gone(&self, namespace: u64) -> bool {
         if self.namespace != namespace || namespace == 0 {
             return false;
@@ -62,7 +62,7 @@ impl ProcessIdentity {
         time == own_time || time == 0 || own_time == 0
     }
 
-    /// Returns `true` if another process has this pid now, as far as can be determined. More expensive than
+    /// Returns `true` if another process has the identity's pid now, as far as can be determined. More expensive than
     /// [`is_gone`](Self::is_gone). The arguments are the caller's PID and time namespaces.
     pub fn is_another(&self, namespace: u64, own_time: u64) -> bool {
         if self.namespace != namespace || namespace == 0 || self.start_time == 0 {
@@ -85,7 +85,7 @@ pub(crate) fn time_namespace(pid: &str) -> u64 {
     fs::metadata(format!("/proc/{pid}/ns/time")).map_or(0, |namespace| namespace.ino())
 }
 
-/// Returns the boot ID of the kernel.
+/// Returns the boot ID of the running kernel.
 pub(crate) fn boot_id() -> [u8; 16] {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let id: Option<perfset_core::Guid> = text.trim().parse().ok();
@@ -118,7 +118,8 @@ mod tests {
         assert!(!younger.is_another(own.namespace + 1, own.time_namespace), "its pid says nothing there");
     }
 
-    /// A start time of another time namespace is not compared, because the same process has another start time there.
+    /// Checks that a start time of another time namespace is not compared, because the same process has another start
+    /// time there.
     #[test]
     fn start_times_of_other_time_namespaces() {
         let own = ProcessIdentity::own();

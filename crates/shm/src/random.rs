@@ -1,4 +1,4 @@
-//! Random numbers for names of files and directories.
+//! Random numbers for names of publishers' files and directories.
 
 use std::io;
 

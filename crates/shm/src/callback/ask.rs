@@ -17,7 +17,7 @@ use thiserror::Error;
 
 use super::{CallbackReply, MOST_PACKET, MessageError, RequestMessage, user_at_the_other_end};
 
-/// Reason why a publisher gave no usable response.
+/// Reason why a publisher gave no usable response to a request.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum AskError {
@@ -43,11 +43,12 @@ pub(crate) struct Conversation {
     answer: CallbackReply,
 }
 
-/// Maximum number of packets received per call: a peer that never stops sending must not delay other publishers.
+/// Maximum number of response packets received per call: a publisher that never stops sending must not delay other
+/// publishers.
 const PACKETS: usize = 4;
 
 impl Conversation {
-    /// Sends a request to the publisher that listens on the socket, if that process runs as user `owner`.
+    /// Sends a request to the publisher that listens on a socket, if that process runs as user `owner`.
     ///
     /// # Errors
     /// If the publisher cannot be reached, or belongs to another user. If its queue of connections is full, the error
@@ -70,8 +71,8 @@ impl Conversation {
         Ok(Self { connection, answer: CallbackReply::from(Status::ERROR_SUCCESS) })
     }
 
-    /// Receives some of the packets that have arrived, and returns the response once it is complete. `buffer` must
-    /// have room for one packet.
+    /// Receives some of the response packets that have arrived, and returns the response once it is complete.
+    /// `buffer` must have room for one packet.
     ///
     /// # Errors
     /// If the connection was closed, or a received packet is not a valid response.
@@ -100,12 +101,12 @@ impl Conversation {
         Ok(None)
     }
 
-    /// Returns the connection on which response packets arrive.
+    /// Returns the connection to the publisher, on which response packets arrive.
     pub(crate) fn connection(&self) -> &OwnedFd {
         &self.connection
     }
 
-    /// Returns the number of values received so far.
+    /// Returns the number of values received so far in the response.
     pub(crate) fn values(&self) -> usize {
         self.answer.values.len()
     }
@@ -139,7 +140,7 @@ fn address_in(descriptors: &Path, socket: BorrowedFd<'_>) -> io::Result<SocketAd
     Ok(SocketAddrUnix::new(descriptors.join(socket.as_raw_fd().to_string()))?)
 }
 
-/// Sends a request to the publisher that listens on the socket, if it runs as user `owner`, and waits for the
+/// Sends a request to the publisher that listens on a socket, if that process runs as user `owner`, and waits for the
 /// response.
 ///
 /// # Errors
@@ -166,7 +167,7 @@ pub fn ask(
     }
 }
 
-/// Waits until the file descriptor is ready, and returns `true` if it is; `false` after the deadline. Without a
+/// Waits until a file descriptor is ready, and returns `true` if it is; `false` after the deadline. Without a
 /// deadline, waits as long as necessary.
 pub(super) fn wait(fd: BorrowedFd<'_>, what: PollFlags, until: Option<Instant>) -> io::Result<bool> {
     loop {

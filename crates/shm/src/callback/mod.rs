@@ -52,13 +52,13 @@ pub(crate) use ask::Conversation;
 pub use ask::{AskError, ask};
 pub use serve::Server;
 
-/// File extension of sockets, in place of `pfs`.
+/// File extension of publishers' sockets, in place of `pfs`.
 pub(crate) const EXTENSION: &str = "sock";
-/// Maximum size of a request in bytes: two names of 1,024 UTF-16 units fit.
+/// Maximum size in bytes of a request to a publisher: two names of 1,024 UTF-16 units fit.
 pub const MOST_REQUEST: usize = 8192;
-/// Maximum size of a response packet in bytes.
+/// Maximum size in bytes of a packet of a publisher's response.
 pub const MOST_PACKET: usize = 65_536;
-/// Maximum number of values in a response.
+/// Maximum number of values in a publisher's response.
 pub const MOST_VALUES: usize = 1 << 20;
 
 /// Code of a request to a publisher. Codes up to 6 are those of a control callback.
@@ -94,7 +94,7 @@ impl RequestCode {
         (0x100, Self::Values),
     ];
 
-    /// Converts the number in a request; `None` if it is not defined.
+    /// Converts the number in a request to its request code; `None` if it is not defined.
     #[must_use]
     pub fn from_wire(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|(known, _)| *known == number).map(|(_, what)| what)
@@ -112,22 +112,22 @@ impl RequestCode {
     }
 }
 
-/// Reason why a received message is invalid.
+/// Reason why a received request or response is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MessageError {
     /// The message is truncated, or a structure in it is damaged.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// The request code is not defined.
+    /// The number in the request is not a defined request code.
     #[error("the request code {0} is not defined")]
     What(u32),
-    /// Any other error, described by the text.
+    /// Any other error in the message, described by the text.
     #[error("{0}")]
     Other(&'static str),
 }
 
-/// Request to a publisher, already validated.
+/// Request to a publisher, encoded in a packet and already validated.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestMessage<'a> {
     what: RequestCode,
@@ -205,9 +205,9 @@ impl<'a> RequestMessage<'a> {
     }
 }
 
-/// Size in bytes of the packet header, in both directions.
+/// Size in bytes of the header of each request or response packet.
 const HEADER: usize = 8;
-/// Size in bytes of a value in a response.
+/// Size in bytes of a value in a publisher's response.
 const VALUE: usize = 24;
 
 /// Response of a publisher to a request.
@@ -215,18 +215,18 @@ const VALUE: usize = 24;
 pub struct CallbackReply {
     /// Return value of the publisher's control callback.
     pub status: Status,
-    /// Values that counters refer to.
+    /// Values that counters by reference have, if the request was for values.
     pub values: Vec<ReferencedValue>,
 }
 
 /// Value that a counter of an instance refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReferencedValue {
-    /// Sequence word of the instance.
+    /// Sequence word of the instance that has the value.
     pub sequence: u64,
-    /// Identifier of the counter.
+    /// Identifier of the counter that has the value.
     pub counter: CounterId,
-    /// The value; `None` if the publisher has no address for it.
+    /// Raw value that the counter refers to; `None` if the publisher has no address for it.
     pub value: Option<RawValue>,
 }
 
@@ -268,7 +268,7 @@ impl CallbackReply {
         })
     }
 
-    /// Decodes the next packet. Returns `true` if another packet follows.
+    /// Decodes the next packet of the response. Returns `true` if another packet follows.
     ///
     /// # Errors
     /// If the packet is not part of a valid response.
@@ -297,8 +297,8 @@ impl CallbackReply {
     }
 }
 
-/// Returns the address of a socket, and the directory that must stay open while the address is used. A socket path
-/// must be short, so longer ones are reached through their directory.
+/// Returns the address of a publisher's socket, and the directory that must stay open while the address is used. A
+/// socket path must be short, so longer ones are reached through their directory.
 fn address(path: &Path) -> io::Result<(SocketAddrUnix, Option<OwnedFd>)> {
     match SocketAddrUnix::new(path) {
         Err(Errno::NAMETOOLONG) => {

@@ -22,12 +22,14 @@ use super::ask::{left, wait};
 use super::{CallbackReply, MOST_REQUEST, RequestMessage, address, user_at_the_other_end};
 use crate::fork;
 
-/// Maximum time that a client may be connected without a request, and maximum time to receive the response.
+/// Maximum time that a client of the publisher's socket may be connected without a request, and maximum time to
+/// receive the response.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Maximum number of simultaneous connections; further clients wait.
+/// Maximum number of simultaneous connections to the publisher's socket; further clients wait.
 const MOST_PEERS: usize = 64;
 
-/// Responds to readers until it is dropped. Dropping waits for a response that is being prepared.
+/// Server of a publisher's socket, which responds to readers until it is dropped. Dropping waits for a response that
+/// is being prepared.
 #[derive(Debug)]
 pub struct Server {
     running: ManuallyDrop<Running>,
@@ -49,7 +51,7 @@ impl fmt::Debug for Running {
 }
 
 impl Server {
-    /// Starts to listen on a new socket. `ended` is called when the server stops.
+    /// Starts a server that listens on a new socket. `ended` is called when the server stops.
     pub(crate) fn start(
         path: PathBuf,
         answer: impl FnMut(RequestMessage<'_>) -> CallbackReply + Send + 'static,
@@ -172,14 +174,14 @@ fn serve(listener: &OwnedFd, generation: u64, mut answer: impl FnMut(RequestMess
     }
 }
 
-/// Returns `true` if the process at the other end of the connection runs as this user or as root.
+/// Returns `true` if the process at the other end of a client's connection runs as this user or as root.
 fn is_trusted(connection: &OwnedFd) -> bool {
     let own = rustix::process::geteuid().as_raw();
     user_at_the_other_end(connection.as_fd()).is_ok_and(|user| user == own || user == 0)
 }
 
-/// Reads one request and responds to it. The request is handled even if the client no longer waits for the response:
-/// a client that adds an entry removes it later, and a publisher may count both.
+/// Reads one request of a client and responds to it. The request is handled even if the client no longer waits for
+/// the response: a client that adds an entry removes it later, and a publisher may count both.
 fn respond(
     connection: &OwnedFd,
     answer: &mut impl FnMut(RequestMessage<'_>) -> CallbackReply,

@@ -1,4 +1,4 @@
-//! Both sides, each beside one that behaves and one that does not.
+//! Tests of both sides of a publisher's socket, each with a correct and with a misbehaving other side.
 
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
@@ -108,7 +108,7 @@ fn invalid_requests_are_rejected() {
     assert!(RequestMessage::decode(&longest).is_ok());
 }
 
-/// Returns this number of values, of all kinds.
+/// Returns this number of referenced values, of all kinds.
 fn values(count: usize) -> Vec<ReferencedValue> {
     let value = |n: usize| match n % 3 {
         0 => None,
@@ -250,7 +250,7 @@ fn a_path_may_be_longer_than_an_address() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// A connection as a client has it that does what it likes.
+/// Connects to a publisher's socket as a client that may misbehave.
 fn connection(socket: &Path) -> OwnedFd {
     let connection =
         socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
@@ -354,7 +354,7 @@ fn an_answer_may_end_its_own_server() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// What a client finds where a server does that with its connection.
+/// Returns a client's result if `serve` handles its connection in place of a publisher.
 fn asked_of(name: &str, serve: impl FnOnce(OwnedFd) + Send) -> Result<CallbackReply, AskError> {
     let folder = scratch(name);
     let socket = folder.join("7-0123456789abcdef.sock");
@@ -424,7 +424,7 @@ fn servers_that_misbehave_are_left() {
     std::fs::remove_dir_all(nobody).unwrap();
 }
 
-/// Neither a link in place of the socket nor a socket of another user is connected to.
+/// Checks that no connection is made to a link in place of the socket, or to a socket of another user.
 #[test]
 fn only_a_socket_of_the_owner_is_connected_to() {
     let folder = scratch("link");
@@ -462,7 +462,7 @@ fn only_a_socket_of_the_owner_is_connected_to() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Reads what there is until the other side ends.
+/// Reads from a connection until its other side ends.
 fn wait_for_end(connection: &OwnedFd) {
     let mut buffer = [0; 16_384];
     while rustix::net::recv(connection, &mut buffer, rustix::net::RecvFlags::empty())

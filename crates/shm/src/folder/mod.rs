@@ -1,4 +1,4 @@
-//! Directories that publishers write to and readers search.
+//! Directories in which publishers create their files, and which readers search.
 
 use std::collections::HashSet;
 use std::io;
@@ -16,7 +16,7 @@ mod search;
 
 pub(crate) use search::{MOST_SPARES, Search, SearchScope};
 
-/// Maximum number of session directories that are searched. Only root creates these.
+/// Maximum number of session directories that are searched for publishers. Only root creates these.
 const MOST_SESSIONS: usize = 4096;
 /// Resolution of directory times on some kernels: a directory that changed just before it was listed may have changed
 /// again since.
@@ -25,7 +25,7 @@ const STEP: Duration = Duration::from_millis(20);
 /// Directories in which publishers create their files, and which readers search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folders {
-    /// The only directory to use, if one was specified.
+    /// Path of the only directory to use for publishers' files, if one was specified.
     only: Option<PathBuf>,
     /// Session directory of the user, created at login.
     session: Option<PathBuf>,
@@ -39,20 +39,20 @@ struct ParentDirs {
     /// Directory shared by all users of the machine: a file system of its own with limits. Every user may create
     /// files in it; no user may remove those of others. `packaging/systemd` contains the unit that mounts it.
     machine: PathBuf,
-    /// Parent of the session directories, each named by its user's ID. Only root creates them.
+    /// Parent directory of the session directories, each named by its user's ID. Only root creates them.
     sessions: PathBuf,
-    /// Directory for temporary files, in which every user may create anything.
+    /// Directory for temporary files (`/tmp`), in which every user may create anything.
     temporary: PathBuf,
 }
 
-/// Directory that a reader searches.
+/// Directory that a reader searches for publishers' files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SearchDir {
     pub path: PathBuf,
-    /// `true` if a symbolic link in its place is followed. `false` where any user can create one.
+    /// `true` if a symbolic link in place of the directory is followed; `false` where any user can create one.
     pub may_be_link: bool,
-    /// `true` if a user other than root and this process's user can create any number of files in it, with no other
-    /// user beside them: the time for such directories is limited.
+    /// `true` if a user other than root and this process's user can create any number of files in the directory, and
+    /// no other user can. The time for such directories is limited.
     pub is_of_other: bool,
 }
 
@@ -75,7 +75,8 @@ impl DirStamp {
         }
     }
 
-    /// Returns `true` if the directory changed so recently that a further change may leave the stamp the same.
+    /// Returns `true` if the stamped directory changed so recently that a further change may leave the stamp the
+    /// same.
     pub fn is_recent(&self) -> bool {
         let now = clock_gettime(ClockId::Realtime);
         [self.modified, self.changed].into_iter().any(|(seconds, ns)| {
@@ -87,8 +88,8 @@ impl DirStamp {
     }
 }
 
-/// Result of a search: directories that readers search, and paths that cannot serve as the directory of the user in
-/// their name.
+/// Result of a search for publishers' directories: directories that readers search, and paths that cannot serve as
+/// the directory of the user in their name.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     paths: HashSet<PathBuf>,
@@ -106,10 +107,10 @@ impl Found {
 }
 
 impl Folders {
-    /// Returns the directories of this user: only `PERFSET_RUNTIME_DIR` if that is set, else `/run/perfset`,
-    /// `$XDG_RUNTIME_DIR/perfset`, and `/tmp/perfset-UID`. Readers also search `/run/user/UID/perfset`, because
-    /// programs of `cron`, `su` and `docker exec` do not have that variable. The variables are ignored in a program
-    /// with [elevated privileges](has_more_rights).
+    /// Returns the publishers' directories of this user: only `PERFSET_RUNTIME_DIR` if that is set, else
+    /// `/run/perfset`, `$XDG_RUNTIME_DIR/perfset`, and `/tmp/perfset-UID`. Readers also search
+    /// `/run/user/UID/perfset`, because programs of `cron`, `su` and `docker exec` do not have that variable. The
+    /// variables are ignored in a program with [elevated privileges](has_more_rights).
     #[must_use]
     pub fn from_env() -> Self {
         if has_more_rights() {
@@ -119,13 +120,13 @@ impl Folders {
         Self { only: variable("PERFSET_RUNTIME_DIR"), ..Self::for_session(variable("XDG_RUNTIME_DIR")) }
     }
 
-    /// Returns the directories of this user, ignoring the environment.
+    /// Returns the publishers' directories of this user, ignoring the environment.
     #[must_use]
     pub fn without_env() -> Self {
         Self::for_session(None)
     }
 
-    /// Uses a single directory and no other.
+    /// Returns a set of publishers' directories that consists of a single directory.
     #[must_use]
     pub fn only(folder: impl Into<PathBuf>) -> Self {
         Self { only: Some(folder.into()), ..Self::for_session(None) }
@@ -143,7 +144,7 @@ impl Folders {
         Self { only: None, session, user: rustix::process::geteuid().as_raw(), parents }
     }
 
-    /// Returns the directories of another user, in a tree with the same structure as the machine's.
+    /// Returns the publishers' directories of another user, in a tree with the same structure as the machine's.
     #[cfg(test)]
     pub(crate) fn below(root: &Path, user: u32) -> Self {
         let parents = ParentDirs {
@@ -154,7 +155,7 @@ impl Folders {
         Self { only: None, session: None, user, parents }
     }
 
-    /// Returns the environment variable that readers need to find files of a directory, if they need one.
+    /// Returns the name of the environment variable that readers need to find files of a directory, if they need one.
     pub(crate) fn variable_for(&self, folder: &Path) -> Option<&'static str> {
         let is_session = self.session.as_deref() == Some(folder);
         match &self.only {
@@ -164,7 +165,7 @@ impl Folders {
         }
     }
 
-    /// Returns `true` if the directory is the one that all users of the machine share.
+    /// Returns `true` if a directory is the publishers' directory that all users of the machine share.
     pub(crate) fn is_of_machine(&self, folder: &Path) -> bool {
         self.only.is_none() && self.parents.machine == *folder
     }
@@ -173,7 +174,7 @@ impl Folders {
         self.parents.sessions.join(user.to_string()).join("perfset")
     }
 
-    /// Returns the directory of this user below `/tmp`.
+    /// Returns the publishers' directory of this user below `/tmp`.
     pub(crate) fn temporary_of_user(&self) -> PathBuf {
         self.temporary(self.user)
     }
@@ -182,7 +183,8 @@ impl Folders {
         self.parents.temporary.join(format!("perfset-{user}"))
     }
 
-    /// Returns the users of the session directories. Only root creates directories there, so their names are trusted.
+    /// Returns the ids of the users who have session directories. Only root creates directories there, so their names
+    /// are trusted.
     fn users_of_sessions(&self) -> impl Iterator<Item = u32> {
         let users = std::fs::read_dir(&self.parents.sessions).into_iter().flatten().flatten();
         users.take(MOST_SESSIONS).filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -224,8 +226,8 @@ impl Folders {
         format!("{why}: programs of user {user} publish in {spare} instead; {what_to_do}")
     }
 
-    /// Returns the directories to write to, the preferred one first. Each is created when the iterator reaches it, if
-    /// necessary; an item is an error if the directory cannot be used.
+    /// Returns the directories for a publisher's file, the preferred one first. Each is created when the iterator
+    /// reaches it, if necessary; an item is an error if the directory cannot be used.
     pub(crate) fn to_write(&self) -> impl Iterator<Item = Result<PathBuf, (PathBuf, io::Error)>> {
         type Usable = fn(&Path, u32) -> io::Result<()>;
         // A directory that the user named may be one that several users share; the others must be the user's
@@ -253,8 +255,8 @@ impl Folders {
         folders.into_iter().map(usable).chain(std::iter::once_with(spare).flatten())
     }
 
-    /// Returns a substitute for the user's temporary directory if another user has taken its name. It is an earlier
-    /// substitute, or a new one with a random name that other users cannot guess.
+    /// Returns a substitute for the user's publishers' directory in `/tmp` if another user has taken its name. It is
+    /// an earlier substitute, or a new one with a random name that other users cannot guess.
     fn spare(&self) -> Result<PathBuf, (PathBuf, io::Error)> {
         let mut search = Search::new(self, SearchScope::Own);
         let _ = search.look();
@@ -271,7 +273,8 @@ impl Folders {
     }
 }
 
-/// Returns the user whose temporary directory has that name: `perfset-UID`, or `perfset-UID.RANDOM`.
+/// Returns the id of the user whose publishers' directory in `/tmp` has that name: `perfset-UID`, or
+/// `perfset-UID.RANDOM`.
 fn user_of(name: &str) -> Option<u32> {
     let name = name.strip_prefix("perfset-")?;
     let (user, random) = name.split_once('.').map_or((name, None), |(user, random)| (user, Some(random)));
@@ -281,7 +284,7 @@ fn user_of(name: &str) -> Option<u32> {
     user.parse().ok().filter(|_| is_number && random.is_none_or(is_random))
 }
 
-/// Returns `true` if another user occupies the path of a directory of this user.
+/// Returns `true` if another user occupies the path of a publishers' directory of this user.
 fn is_taken(folder: &Path, user: u32) -> bool {
     why_not_own(folder, user).is_some()
 }
@@ -308,7 +311,7 @@ pub fn has_more_rights() -> bool {
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// Checks that the directory exists and that this process may create files in it.
+/// Checks that a publishers' directory exists and that this process may create files in it.
 fn writable(folder: &Path) -> io::Result<()> {
     // `access` uses the real user; a program with another effective user fails here, or at the creation of
     // the file.
@@ -316,7 +319,8 @@ fn writable(folder: &Path) -> io::Result<()> {
     if folder.is_dir() { Ok(()) } else { Err(io::ErrorKind::NotADirectory.into()) }
 }
 
-/// Creates a directory that only this user may write to, or checks that an existing one is such a directory.
+/// Creates a publishers' directory that only this user may write to, or checks that an existing one is such a
+/// directory.
 fn own_folder(folder: &Path, user: u32) -> io::Result<()> {
     // Created first and checked afterwards: a check before could be outdated at once.
     match std::fs::DirBuilder::new().mode(0o700).create(folder) {
@@ -398,8 +402,8 @@ mod tests {
         }
     }
 
-    /// A program without `XDG_RUNTIME_DIR`, such as one started by cron, searches the session directory of its user,
-    /// too.
+    /// Checks that a program without `XDG_RUNTIME_DIR`, such as one started by cron, searches the session directory
+    /// of its user, too.
     #[test]
     fn the_session_is_found_without_its_variable() {
         let folders = Folders::below(Path::new("/nowhere"), 7);
@@ -424,7 +428,7 @@ mod tests {
         }
     }
 
-    /// A file of another user at the path of the user's own directory hides no counters and is reported.
+    /// Checks that a file of another user at the path of the user's own directory hides no counters and is reported.
     #[test]
     fn a_name_that_is_taken_is_not_needed() {
         let scratch = scratch("taken");
@@ -456,7 +460,8 @@ mod tests {
         std::fs::remove_dir_all(scratch).unwrap();
     }
 
-    /// The list of unreadable directories contains exactly those directories of other users that cannot be read.
+    /// Checks that the list of unreadable directories contains exactly those directories of other users that cannot
+    /// be read.
     #[test]
     fn private_directories_of_others() {
         let scratch = scratch("private");
@@ -487,7 +492,8 @@ mod tests {
         std::fs::remove_dir_all(scratch).unwrap();
     }
 
-    /// The message about a directory with a wrong mode tells its owner to run chmod, which needs no root rights.
+    /// Checks that the message about a directory with a wrong mode tells its owner to run chmod, which needs no root
+    /// rights.
     #[test]
     fn the_owner_can_mend_a_directory() {
         let scratch = scratch("mended");
@@ -501,7 +507,7 @@ mod tests {
         std::fs::remove_dir_all(scratch).unwrap();
     }
 
-    /// A directory named after a user counts as that user's only if the user owns it.
+    /// Checks that a directory named after a user counts as that user's only if the user owns it.
     #[test]
     fn a_folder_belongs_to_the_user_in_its_name() {
         let scratch = scratch("named");

@@ -1,4 +1,4 @@
-//! Search for directories of users in `/tmp`, where any user can create any number of any names.
+//! Search for publishers' directories of users in `/tmp`, where any user can create any number of any names.
 //!
 //! Directories of root and of the reader's own user are all kept. Other users have limits, and the time for listing
 //! has one: a listing that takes longer is continued by later calls. As long as it is incomplete, the running
@@ -22,11 +22,11 @@ const MOST_OF_OTHERS: usize = 4096;
 const MOST_PROBLEMS: usize = 16;
 /// Maximum number of file descriptors of one process that are examined.
 const MOST_DESCRIPTORS: usize = 1024;
-/// Shortest and longest interval between the beginnings of two listings. The longest applies if the directory's times
-/// do not change: a change of an entry's mode or owner does not change them.
+/// Shortest and longest interval between the beginnings of two listings of `/tmp`. The longest applies if the
+/// directory's times do not change: a change of an entry's mode or owner does not change them.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
-/// Users whose directories are searched for.
+/// Users whose publishers' directories are searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SearchScope {
     Own,
@@ -35,10 +35,11 @@ pub(crate) enum SearchScope {
     Others,
 }
 
-/// Limits of one call: the times that it may take, and the number of entries that it examines in any case.
+/// Limits of one call that continues the search: the times that it may take, and the number of entries that it
+/// examines in any case.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
-    /// Number of entries that are examined at the beginning of a listing, however long that takes.
+    /// Number of directory entries that are examined at the beginning of a listing, however long that takes.
     at_once: usize,
     listing: Duration,
     processes: Duration,
@@ -47,23 +48,23 @@ struct Limits {
 const LIMITS: Limits =
     Limits { at_once: 8192, listing: Duration::from_millis(30), processes: Duration::from_millis(20) };
 
-/// State of a search that is continued from call to call.
+/// State of a search for publishers' directories that is continued from call to call.
 #[derive(Debug)]
 pub(crate) struct Search {
     folders: Folders,
     wanted: SearchScope,
     at_once: usize,
-    /// Time at which the last listing began, with the change stamps of the directories; without stamps if a directory
-    /// had just changed.
+    /// Time at which the last listing of directories began, with the change stamps of the directories; without stamps
+    /// if a directory had just changed.
     last_listing: Option<(Instant, Option<Stamps>)>,
     listing: Option<Dir>,
-    /// `true` once a listing was complete.
+    /// `true` once a listing of the directories was complete.
     is_complete: bool,
-    /// Processes that are not examined yet.
+    /// Ids of processes whose open directories are not examined yet.
     processes: VecDeque<u32>,
     for_listing: Allowance,
     for_processes: Allowance,
-    /// Directories that were found, with their owners.
+    /// Publishers' directories that were found, each with its owner.
     owners: BTreeMap<PathBuf, u32>,
     of_others: OfOthers,
     /// Paths that cannot serve as the directory of the user in their name: as of the last complete listing, and of the
@@ -74,12 +75,12 @@ pub(crate) struct Search {
 /// Change stamps ([`DirStamp`]) of the directory for temporary files and of the parent of the session directories.
 type Stamps = [Option<DirStamp>; 2];
 
-/// Numbers of found directories of other users.
+/// Numbers of found publishers' directories of other users.
 #[derive(Debug, Default)]
 struct OfOthers {
     usual: usize,
     spares: usize,
-    /// Number of directories with random names of each user, and `true` if more than the kept ones exist.
+    /// Number of directories with random names that each user has, and `true` if more than the kept ones exist.
     of_user: HashMap<u32, (usize, bool)>,
 }
 
@@ -105,7 +106,8 @@ impl Search {
         }
     }
 
-    /// Continues the search, or begins it again if that is due. Returns `None` if nothing was to be done.
+    /// Continues the search for directories, or begins a new one if that is due. Returns `None` if nothing was to be
+    /// done.
     pub fn look(&mut self) -> Option<Found> {
         if self.folders.only.is_some() {
             self.last_listing = match self.last_listing {
@@ -129,12 +131,12 @@ impl Search {
         (begins || has_looked).then(|| self.found())
     }
 
-    /// Returns this user's directories with random names.
+    /// Returns this user's publishers' directories with random names.
     pub fn spares_of_own(&self) -> impl Iterator<Item = &Path> {
         self.owners.iter().filter(|(_, user)| **user == self.folders.user).map(|(path, _)| &**path)
     }
 
-    /// Returns the found directories of users other than this process's user.
+    /// Returns the found publishers' directories of users other than this process's user.
     pub fn of_others(&self) -> impl Iterator<Item = &Path> {
         self.owners.iter().filter(|(_, user)| **user != self.folders.user).map(|(path, _)| &**path)
     }
@@ -188,7 +190,7 @@ impl Search {
     /// Examines directory entries while there is time, and at least `at_least` of them. Returns `true` if it examined
     /// any.
     fn list(&mut self, at_least: usize) -> bool {
-        /// Number of entries between looks at the clock.
+        /// Number of directory entries that are examined between two readings of the clock.
         const STEP: usize = 64;
         let Some(mut listing) = self.listing.take() else { return false };
         let (from, most) = (Instant::now(), self.for_listing.left());
@@ -218,7 +220,7 @@ impl Search {
         }
     }
 
-    /// Keeps a directory if it belongs to the user in its name, within the limits of other users.
+    /// Keeps a found directory if it belongs to the user in its name, within the limits of other users.
     fn consider(&mut self, path: PathBuf, user: u32) {
         if self.owners.contains_key(&path) {
             return;
@@ -296,7 +298,7 @@ impl Search {
         self.processes.len() < before
     }
 
-    /// Returns all directories to read, whether they exist or not: those of root and of this user first.
+    /// Returns all publishers' directories to read, whether they exist or not: those of root and of this user first.
     fn found(&self) -> Found {
         let mut found = Found::default();
         let folders = &self.folders;
@@ -355,7 +357,7 @@ impl Search {
     }
 }
 
-/// Returns `true` if the path is a directory that `user` owns and only `user` may write to.
+/// Returns `true` if a path is a directory that `user` owns and only `user` may write to.
 fn is_own(path: &Path, user: u32) -> bool {
     lstat(path).is_ok_and(|stat| {
         let is_private = stat.st_mode & 0o022 == 0;
@@ -391,7 +393,8 @@ mod tests {
         search.found().to_read.iter().any(|folder| folder.path == path)
     }
 
-    /// The open files of a running publisher show its directory, even if there is no time to list directories.
+    /// Checks that the open files of a running publisher reveal its directory, even if there is no time to list
+    /// directories.
     #[test]
     fn processes_show_their_directories() {
         let (_place, folders, spare) = tree("by-process");
@@ -403,7 +406,7 @@ mod tests {
         assert!(publisher.path().is_some() && is_found());
     }
 
-    /// A listing that takes too long continues in later calls, and is reported as incomplete until then.
+    /// Checks that a listing that takes too long continues in later calls, and is reported as incomplete until then.
     #[test]
     fn a_long_listing_is_continued() {
         let (place, folders, spare) = tree("continued");
@@ -425,7 +428,8 @@ mod tests {
         assert!(search.look().is_none(), "no reason to list it again");
     }
 
-    /// A new directory does not displace a kept directory, and a removed directory makes room for a new one.
+    /// Checks that a new directory does not displace a kept directory, and a removed directory makes room for a new
+    /// one.
     #[test]
     fn other_users_have_a_few_directories_each() {
         let place = Place::new("few-each");

@@ -20,18 +20,18 @@ pub(crate) const OF_STRANGERS: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeftOut {
-    /// GUID of the counterset.
+    /// GUID of the counterset that readers do not serve, or that has the counter.
     pub guid: Guid,
-    /// Name of the counterset; a template in C has none.
+    /// Name of the counterset that is left out or has the counter; a template in C has none.
     pub name: String,
-    /// Id and name of the counter; `None` if the whole counterset is left out.
+    /// Id and name of the counter that is left out; `None` if the whole counterset is left out.
     pub counter: Option<(CounterId, String)>,
     /// Reason why readers do not serve the counterset or counter.
     pub why: Arc<str>,
 }
 
 impl LeftOut {
-    /// Creates the report about a counterset that is left out as a whole.
+    /// Creates the record about a counterset that is left out as a whole.
     pub(crate) fn all_of(set: &Counterset, why: impl Into<Arc<str>>) -> Self {
         Self { guid: set.guid, name: set.name.to_string(), counter: None, why: why.into() }
     }
@@ -68,10 +68,10 @@ fn shown(id: CounterId, name: &str) -> String {
     if name.is_empty() { format!("counter {}", id.0) } else { format!("counter {} \"{name}\"", id.0) }
 }
 
-/// Definition of a counterset by one publisher.
+/// Definition of a counterset by one publisher, to be merged with others.
 pub(crate) struct Part<'a> {
     pub set: &'a Arc<Counterset>,
-    /// Name of the publisher, for messages.
+    /// Name of the publisher that defines the counterset, for messages.
     pub by: String,
     pub is_trusted: bool,
 }
@@ -89,17 +89,17 @@ pub(crate) type Fitting = Result<Arc<Fit>, Arc<str>>;
 /// Mapping from a publisher's definition to the counterset that is served.
 #[derive(Debug, Default)]
 pub(crate) struct Fit {
-    /// Index of each counter's value in an instance, ascending by counter id.
+    /// Index of each counter's value in the publisher's instances, ascending by counter id.
     value_indexes: Vec<(CounterId, usize)>,
-    /// Counters that are not served, each with the reason, ascending by id.
+    /// Counters of the publisher that are not served, each with the reason, ascending by id.
     left_out: Vec<(CounterId, Arc<str>)>,
     /// Messages about counter names of the publisher that are not shown.
     pub renamed: Vec<String>,
 }
 
 impl Fit {
-    /// Returns the index of a counter's value in an instance, or the reason why it has no value. `Err(None)` if the
-    /// publisher has no such counter.
+    /// Returns the index of a counter's value in the publisher's instances, or the reason why it has no value.
+    /// `Err(None)` if the publisher has no such counter.
     pub fn index(&self, id: CounterId) -> Result<usize, Option<&Arc<str>>> {
         if !self.left_out.is_empty() {
             if let Ok(at) = self.left_out.binary_search_by_key(&id, |(id, _)| *id) {
@@ -110,7 +110,7 @@ impl Fit {
         self.value_indexes.get(at).map(|(_, place)| *place).ok_or(None)
     }
 
-    /// Returns the counters that are not served, with reasons.
+    /// Returns the counters of the publisher that are not served, with reasons.
     pub fn left_out(&self, set: &Counterset) -> Vec<LeftOut> {
         let part = |(id, why): &(CounterId, Arc<str>)| LeftOut {
             guid: set.guid,
@@ -163,7 +163,7 @@ pub(crate) fn merge(registered: Option<&Arc<Counterset>>, parts: &[Part<'_>]) ->
     Some(Merged { set: union.finish(), fits })
 }
 
-/// Returns `true` if a definition contains names and relations.
+/// Returns `true` if a publisher's definition contains names and relations.
 fn is_described(set: &Counterset) -> bool {
     !set.name.is_empty()
 }
@@ -172,19 +172,19 @@ fn is_single(set: &Counterset) -> bool {
     set.instance_type == InstanceType::Single
 }
 
-/// Counters merged so far, and their origins.
+/// Counters of a counterset merged so far, and the definitions that they are from.
 struct Union<'a> {
     base: &'a Arc<Counterset>,
     counters: Vec<Counter>,
-    /// Index into `by` for each counter: the first definition that contained it.
+    /// Index into `by` for each merged counter: the first definition that contained it.
     owners: Vec<usize>,
-    /// Publishers and registration, named for messages.
+    /// Names for messages of the registration and of the merged publishers.
     by: Vec<String>,
     indexes: HashMap<CounterId, usize>,
-    /// First counter of each name.
+    /// Id of the first counter of each name in the merged counterset.
     names: HashMap<String, CounterId>,
     is_changed: bool,
-    /// Number of counters added by untrusted publishers.
+    /// Number of counters that untrusted publishers added to the counterset.
     of_strangers: usize,
 }
 
@@ -281,7 +281,7 @@ impl<'a> Union<'a> {
         self.index();
     }
 
-    /// Adds the counters of a definition. Returns the reason if nothing of it can be served.
+    /// Adds the counters of a publisher's definition to the union. Returns the reason if nothing of it can be served.
     fn add(&mut self, part: &Part<'_>) -> Result<Fit, Arc<str>> {
         let set = part.set;
         if is_single(set) != is_single(self.base) {
@@ -332,7 +332,7 @@ impl<'a> Union<'a> {
         Ok(Fit { value_indexes: places(set, &left_out), left_out, renamed })
     }
 
-    /// Returns the reason why a counter differs from the known one with the same id, if it does.
+    /// Returns the reason why a publisher's counter differs from the known counter with the same id, if it does.
     fn difference(
         &self,
         set: &Counterset,
@@ -379,7 +379,7 @@ impl<'a> Union<'a> {
         Some(format!("{by} calls it \"{}\", which is counter {} of the program", name(known), moved.0))
     }
 
-    /// Returns the reason why a new counter cannot be added, if there is one.
+    /// Returns the reason why a publisher's new counter cannot be added to the counterset, if there is one.
     fn obstacle(&self, part: &Part<'_>, counter: &Counter, added: usize) -> Option<String> {
         if !is_described(part.set) {
             return Some("it has no name and is not registered".to_owned());
@@ -422,7 +422,7 @@ impl<'a> Union<'a> {
     }
 }
 
-/// Returns the value index of each counter that is not left out.
+/// Returns the value index of each counter of a publisher that is not left out.
 fn places(set: &Counterset, left_out: &[(CounterId, Arc<str>)]) -> Vec<(CounterId, usize)> {
     let is_served = |id: &CounterId| left_out.binary_search_by_key(id, |(id, _)| *id).is_err();
     let counters = set.counters.iter().enumerate().map(|(place, counter)| (counter.id, place));
@@ -436,7 +436,7 @@ fn name_of(counter: &Counter) -> Option<String> {
     counter.name.as_deref().map(likeness).filter(|name| !name.is_empty())
 }
 
-/// Returns a message about the publisher's name of a counter, if another name is shown.
+/// Returns a message about a publisher's name of a counter, if another name is shown.
 fn other_name(counter: &Counter, known: &Counter, by: &str) -> Option<String> {
     if name_of(counter)? == name_of(known)? {
         return None;

@@ -17,7 +17,7 @@ fn count(id: u32, name: &str) -> Counter {
     counter(id, name, T::PERF_COUNTER_BULK_COUNT)
 }
 
-/// A timer and its base, which has the next id.
+/// Returns a timer counter and its base, which has the next id.
 fn timer(id: u32, name: &str) -> [Counter; 2] {
     let base = CounterId(id + 1);
     let hidden = Attributes::NO_DISPLAYABLE;
@@ -31,7 +31,7 @@ fn age(id: u32) -> Counter {
     counter(id, "Age", T::PERF_ELAPSED_TIME)
 }
 
-/// As an export writes it: with two clocks behind all others.
+/// Returns counters as an exported manifest has them, with two clocks after all others.
 fn with_clocks(counters: &[Counter]) -> Vec<Counter> {
     let last = counters.last().unwrap().id.0;
     let [time, freq] = [last + 1, last + 2].map(CounterId);
@@ -51,7 +51,7 @@ fn set(counters: impl Into<Vec<Counter>>) -> Arc<Counterset> {
     )
 }
 
-/// As C has it.
+/// Returns a counterset as a template in C has it, without names.
 fn template(counters: impl Into<Vec<Counter>>) -> Arc<Counterset> {
     let bare = |counter: Counter| {
         Counter::published(counter.id, counter.counter_type)
@@ -74,10 +74,10 @@ fn ids(set: &Counterset) -> Vec<u32> {
     set.counters.iter().map(|counter| counter.id.0).collect()
 }
 
-/// A program's.
+/// Result for one program: ids of its served counters, and its left-out counters with reasons.
 type Of = (Vec<u32>, Vec<(u32, String)>);
 
-/// Per program the ids that it is served with, and those that are left out with their reasons.
+/// Returns for each program the ids of its served counters, and its left-out counters with their reasons.
 fn served(merged: &Merged) -> Vec<Of> {
     let of = |fit: &Fitting| {
         let fit = fit.as_ref().unwrap();
@@ -123,7 +123,7 @@ fn versions_in_both_orders() {
     );
 }
 
-/// A counter that means something else is left out, and nothing else.
+/// Checks that only a counter that means something else is left out.
 #[test]
 fn only_what_contradicts_is_left_out() {
     let base =
@@ -210,8 +210,8 @@ fn only_what_contradicts_is_left_out() {
     assert!(why.contains("one instance") && why.contains("several"), "{why}");
 }
 
-/// The clocks that an export adds hide nothing: neither the counter that needs them, nor one that a later version has
-/// under their ids.
+/// Checks that clocks that an export adds hide no counter: neither one that needs them, nor one that a later version
+/// has under their ids.
 #[test]
 fn clocks_that_an_export_adds() {
     let one = vec![count(1, "Orders/sec"), age(2)];
@@ -278,8 +278,8 @@ fn strangers_add_a_few_counters() {
     assert!(text.len() < 1000, "{text}");
 }
 
-/// Whatever definitions say of each other: what is served has the type, the base and the clock that the program says,
-/// no id is served twice, and what is not served has a reason.
+/// Checks merges of any definitions. Served counters have the type, base and clock of their program, no id is served
+/// twice, and left-out counters have a reason.
 #[test]
 fn any_definitions() {
     let mut random = 88_172_645_463_325_252_u64;

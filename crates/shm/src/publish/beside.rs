@@ -1,4 +1,4 @@
-//! Effect of other publishers and of registrations on a file: what readers show of it.
+//! Effect of other publishers and of registrations on a publisher's file: counters that readers leave out.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ pub(super) fn registered() -> Vec<Arc<Counterset>> {
     store.countersets().cloned().collect()
 }
 
-/// Returns the countersets and counters that a reader of the same user leaves out of a file. It uses the reader itself,
-/// so both always agree.
+/// Returns the countersets and counters that a reader of the same user leaves out of a publisher's file. The function
+/// uses the reader itself, so both always agree.
 pub(super) fn left_out(folders: &Folders, file: &Path, registered: Vec<Arc<Counterset>>) -> Vec<LeftOut> {
     let mut registered = Some(registered);
     let mut reader = ApplicationProvider::new(folders, false, Box::new(move || registered.take()));

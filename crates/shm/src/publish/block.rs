@@ -30,13 +30,14 @@ impl InstanceBlock {
         self.slot.block
     }
 
-    /// Returns the values, in the order of the counters.
+    /// Returns the instance's values, in the order of the counters.
     #[must_use]
     pub fn values(&self) -> &'static [AtomicU64] {
         self.slot.values
     }
 
-    /// Returns the sequence number in the file, by which readers distinguish this instance from all others.
+    /// Returns the instance's sequence number in the file, by which readers distinguish this instance from all
+    /// others.
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.sequence
@@ -96,7 +97,8 @@ mod tests {
         bytes
     }
 
-    /// A block has the same bytes as the worked example for the Windows function PerfCreateInstance.
+    /// Checks that an instance block has the same bytes as the worked example for the Windows function
+    /// PerfCreateInstance.
     #[test]
     fn a_block_is_laid_out_as_on_windows() {
         let folder = scratch("layout");
@@ -156,8 +158,8 @@ mod tests {
         std::fs::remove_dir_all(folder).unwrap();
     }
 
-    /// A program that uses 4-byte characters finds its own copy of the name in the block, and the UTF-16 name keeps its
-    /// usual place.
+    /// Checks that a program with 4-byte characters finds its own copy of the name in the block, and the UTF-16 name
+    /// keeps its usual place.
     #[test]
     fn a_name_in_other_units() {
         let folder = scratch("own");

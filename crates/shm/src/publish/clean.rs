@@ -1,4 +1,4 @@
-//! Removal of files whose publisher has exited, by the next publisher of the same user.
+//! Removal of publishers' files whose publisher has exited, by the next publisher of the same user.
 
 use std::ffi::OsStr;
 use std::os::fd::AsFd;

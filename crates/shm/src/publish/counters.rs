@@ -1,4 +1,4 @@
-//! Counter types that a published struct can contain.
+//! Types of counters that a published struct can contain as fields.
 //!
 //! If a counterset has rows (`stripes`), a value is the sum of its slot and of one row per thread. A thread adds to
 //! its own row with a load and a store. This costs a third of adding to a shared word, and a tenth if several threads
@@ -14,7 +14,7 @@ use perfset_core::CounterType;
 use super::definition::{CellPlace, Cells, CounterField};
 use crate::stripe;
 
-/// Sum that several threads add to.
+/// Value of a published counter that several threads add to.
 #[derive(Debug)]
 struct Sum(CellPlace);
 
@@ -46,7 +46,7 @@ impl Sum {
     }
 }
 
-/// Counter for use by one thread. If the thread has its own row, adding is a load and a store.
+/// Handle to a published counter for use by one thread. If the thread has its own row, adding is a load and a store.
 #[derive(Clone, Debug)]
 pub struct ThreadCounter<'a> {
     cell: &'a AtomicU64,
@@ -97,7 +97,7 @@ macro_rules! sums {
                 self.0.mine()
             }
 
-            /// Returns the current sum of all rows.
+            /// Returns the current value of the counter: the sum of the rows of all threads.
             pub fn get(&self) -> u64 {
                 self.0.get()
             }
@@ -140,19 +140,19 @@ macro_rules! gauges {
                 self.0.fetch_add(n, Relaxed);
             }
 
-            /// Subtracts `n`. Below zero the value wraps around.
+            /// Subtracts `n` from the gauge. Below zero the value wraps around.
             #[inline]
             pub fn sub(&self, n: u64) {
                 self.0.fetch_sub(n, Relaxed);
             }
 
-            /// Adds 1 until the returned guard is dropped.
+            /// Adds 1 to the gauge until the returned guard is dropped.
             pub fn enter(&self) -> GaugeGuard<'_> {
                 self.add(1);
                 GaugeGuard(self.0)
             }
 
-            /// Returns the current value.
+            /// Returns the current value of the gauge.
             pub fn get(&self) -> u64 {
                 self.0.load(Relaxed)
             }
@@ -170,9 +170,9 @@ macro_rules! gauges {
 }
 
 gauges! {
-    /// Current value, shown as it is (PERF_COUNTER_LARGE_RAWCOUNT).
+    /// Gauge: a current value, shown as it is (PERF_COUNTER_LARGE_RAWCOUNT).
     Gauge: PERF_COUNTER_LARGE_RAWCOUNT, 8;
-    /// Current value in 32 bits, shown as it is (PERF_COUNTER_RAWCOUNT).
+    /// Gauge in 32 bits: a current value, shown as it is (PERF_COUNTER_RAWCOUNT).
     Gauge32: PERF_COUNTER_RAWCOUNT, 4;
 }
 
@@ -186,7 +186,7 @@ impl Drop for GaugeGuard<'_> {
     }
 }
 
-/// Duration of an operation, shown as average seconds per operation (PERF_AVERAGE_TIMER with its base).
+/// Timer for the duration of an operation, shown as average seconds per operation (PERF_AVERAGE_TIMER with its base).
 #[derive(Debug)]
 pub struct AverageTimer {
     ticks: Sum,
@@ -201,12 +201,12 @@ impl AverageTimer {
         self.count.add(1);
     }
 
-    /// Starts timing; the time until the returned guard is dropped is recorded.
+    /// Starts timing an operation; the time until the returned guard is dropped is recorded.
     pub fn start(&self) -> TimerGuard<'_> {
         TimerGuard { timer: self, start: Instant::now() }
     }
 
-    /// Runs `work` and records the time that it takes.
+    /// Runs `work` and records the time that it takes as one operation.
     pub fn time<T>(&self, work: impl FnOnce() -> T) -> T {
         let _timing = self.start();
         work()
@@ -217,7 +217,7 @@ impl AverageTimer {
         ThreadTimer { ticks: self.ticks.mine(), count: self.count.mine() }
     }
 
-    /// Returns the number of operations so far, and their total duration.
+    /// Returns the number of recorded operations so far, and their total duration.
     pub fn get(&self) -> (u64, Duration) {
         (self.count.get(), Duration::from_nanos(self.ticks.get()))
     }
@@ -276,7 +276,7 @@ impl ThreadTimer<'_> {
     }
 }
 
-/// Amount per operation, shown as the average (PERF_AVERAGE_BULK with its base).
+/// Counter of an amount per operation, shown as the average (PERF_AVERAGE_BULK with its base).
 #[derive(Debug)]
 pub struct Average {
     amount: Sum,
@@ -284,14 +284,14 @@ pub struct Average {
 }
 
 impl Average {
-    /// Records one operation with the given amount.
+    /// Records one operation with an amount, such as its number of bytes.
     #[inline]
     pub fn record(&self, amount: u64) {
         self.amount.add(amount);
         self.count.add(1);
     }
 
-    /// Returns the number of operations so far, and their total amount.
+    /// Returns the number of recorded operations so far, and their total amount.
     pub fn get(&self) -> (u64, u64) {
         (self.count.get(), self.amount.get())
     }
@@ -307,8 +307,8 @@ impl CounterField for Average {
     }
 }
 
-/// Share of events with some property, shown in percent since the previous sample (PERF_SAMPLE_FRACTION with its
-/// base).
+/// Counter of the share of events with some property, shown in percent since the previous sample
+/// (PERF_SAMPLE_FRACTION with its base).
 #[derive(Debug)]
 pub struct Ratio {
     such: Sum,
@@ -339,7 +339,7 @@ impl CounterField for Ratio {
     }
 }
 
-/// Current part of a whole, shown in percent (PERF_LARGE_RAW_FRACTION with its base).
+/// Gauge of the current part of a whole, shown in percent (PERF_LARGE_RAW_FRACTION with its base).
 #[derive(Debug)]
 pub struct Fraction {
     part: &'static AtomicU64,
@@ -347,14 +347,14 @@ pub struct Fraction {
 }
 
 impl Fraction {
-    /// Sets the current part and whole. A reader between the two stores sees one old value.
+    /// Sets the current part and whole of the fraction. A reader between the two stores sees one old value.
     #[inline]
     pub fn set(&self, part: u64, whole: u64) {
         self.part.store(part, Relaxed);
         self.whole.store(whole, Relaxed);
     }
 
-    /// Returns the current part and the current whole.
+    /// Returns the current part and the current whole of the fraction.
     pub fn get(&self) -> (u64, u64) {
         (self.part.load(Relaxed), self.whole.load(Relaxed))
     }
@@ -370,19 +370,19 @@ impl CounterField for Fraction {
     }
 }
 
-/// Busy time, shown in percent of elapsed time (PERF_100NSEC_TIMER).
+/// Counter of busy time, shown in percent of elapsed time (PERF_100NSEC_TIMER).
 #[derive(Debug)]
 pub struct BusyTimer(Sum);
 
 impl BusyTimer {
-    /// Adds busy time. Each call is rounded down to 100 ns.
+    /// Adds busy time to the counter. Each call is rounded down to 100 ns.
     #[inline]
     pub fn record(&self, busy: Duration) {
         const NS: u128 = 100;
         self.0.add(u64::try_from(busy.as_nanos() / NS).unwrap_or(u64::MAX));
     }
 
-    /// Returns the busy time so far.
+    /// Returns the busy time that was recorded so far.
     pub fn get(&self) -> Duration {
         Duration::from_nanos(self.0.get().saturating_mul(100))
     }
@@ -397,17 +397,18 @@ impl CounterField for BusyTimer {
     }
 }
 
-/// Time since the start of the instance, or of what it represents, shown in seconds (PERF_ELAPSED_TIME).
+/// Counter of the time since the start of the instance, or of what it represents, shown in seconds
+/// (PERF_ELAPSED_TIME).
 #[derive(Debug)]
 pub struct ElapsedTime(&'static AtomicU64);
 
 impl ElapsedTime {
-    /// Sets the start to the current time.
+    /// Sets the start of the elapsed time to the current time.
     pub fn restart(&self) {
         self.set(SystemTime::now());
     }
 
-    /// Sets the start to the given time.
+    /// Sets the start of the elapsed time to the given time.
     pub fn set(&self, start: SystemTime) {
         const NS: u128 = 100;
         // Number of 100 ns from 1601, the epoch of Windows, to 1970.

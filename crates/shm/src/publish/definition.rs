@@ -9,14 +9,14 @@ use perfset_core::{
 
 use super::slots::Slot;
 
-/// Definition of a counterset, created from its struct.
+/// Definition of a published counterset, created from its struct.
 #[derive(Clone, Debug)]
 pub struct Definition {
     pub(super) counterset: Arc<Counterset>,
     pub(super) stripes: usize,
 }
 
-/// Properties of a counter. Created by `#[derive(Counterset)]`.
+/// Properties of a counter field. Created by `#[derive(Counterset)]`.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterInfo {
     /// Identifier of the counter, unique in its counterset.
@@ -37,18 +37,18 @@ pub struct CounterInfo {
     pub aggregate: Aggregate,
     /// UCUM unit of the counter.
     pub unit: &'static str,
-    /// Id of the counter's base: the base that the field adds, or another field.
+    /// Id of the counter's base, which is the base that the field adds or another field.
     pub base: Option<u32>,
-    /// Id of the counter that holds the clock.
+    /// Id of the counter that holds the clock by which this counter is measured.
     pub perf_time: Option<u32>,
-    /// Id of the counter that holds the clock's frequency.
+    /// Id of the counter that holds the frequency of this counter's clock.
     pub perf_freq: Option<u32>,
-    /// Id of the counter that holds the number of items.
+    /// Id of the counter that holds the number of items by which this counter is divided.
     pub multi: Option<u32>,
 }
 
 impl CounterInfo {
-    /// Creates the properties of a counter with the given id and defaults for everything else.
+    /// Creates the properties of a counter field with the given id and defaults for everything else.
     #[must_use]
     pub const fn new(id: u32) -> Self {
         Self {
@@ -73,19 +73,19 @@ impl CounterInfo {
 ///
 /// A field adds one counter, or one counter and the base that it is divided by.
 pub trait CounterField: Sized {
-    /// Type of the field's counter, unless the struct specifies another.
+    /// Counter type of the field's counter, unless the struct specifies another.
     const TYPE: CounterType;
-    /// Type of the base that the field adds, if it adds one.
+    /// Counter type of the base that the field adds, if it adds one.
     const BASE: Option<CounterType> = None;
-    /// Size of each value in bytes; a type that the struct specifies must have the same size.
+    /// Size in bytes of each value of the field; a type that the struct specifies must have the same size.
     const LEN: u32;
 
-    /// Takes the values of the field from `cells`: one value, and a second one if the field adds a base.
+    /// Creates the field from the next values of `cells`: one value, and a second one if the field adds a base.
     fn attach(cells: &mut Cells) -> Self;
 }
 
 impl Definition {
-    /// Creates a counterset without counters. Unspecified names are empty strings.
+    /// Creates the definition of a counterset without counters. Unspecified names are empty strings.
     #[must_use]
     pub fn new(
         guid: Guid,
@@ -100,7 +100,7 @@ impl Definition {
         Self { counterset: Arc::new(counterset), stripes: stripes.min(crate::layout::MAX_STRIPES) }
     }
 
-    /// Adds the counter of a field, and its base if it has one.
+    /// Adds to the definition the counter of a field, and the counter's base if it has one.
     #[must_use]
     pub fn field<F: CounterField>(mut self, info: CounterInfo) -> Self {
         let counter = |info: &CounterInfo, counter_type: CounterType| {
@@ -134,27 +134,27 @@ impl Definition {
         self
     }
 
-    /// Returns the counterset in the form in which it is registered.
+    /// Returns the defined counterset in the form in which it is registered.
     #[must_use]
     pub fn counterset(&self) -> &Arc<Counterset> {
         &self.counterset
     }
 }
 
-/// Values of an instance, which its fields take one after the other.
+/// Values of an instance, which its counter fields take one after the other.
 #[derive(Debug)]
 pub struct Cells {
     slot: Slot,
     next: usize,
 }
 
-/// Location of one value: its word in the slot, and in the rows of threads.
+/// Location of one value of an instance: its word in the slot, and in the rows of threads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CellPlace {
     pub slot: &'static AtomicU64,
     /// Rows of the instance, from the value's word in the first row on.
     pub rows: &'static [AtomicU64],
-    /// Number of words from one row to the next.
+    /// Number of words from one row (stripe) of the instance to the next.
     pub row: usize,
 }
 
@@ -163,7 +163,8 @@ impl Cells {
         Self { slot, next: 0 }
     }
 
-    /// Returns the next value. After the last value, returns a word that no reader sees.
+    /// Returns the location of the next value of the instance. After the last value, returns a word that no reader
+    /// sees.
     pub(super) fn next(&mut self) -> CellPlace {
         static NOWHERE: AtomicU64 = AtomicU64::new(0);
         let at = self.next;

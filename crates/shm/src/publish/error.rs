@@ -14,17 +14,17 @@ pub enum PublishError {
     /// No directory to publish in was found.
     #[error("no directory to publish counters in: {tried}")]
     NoFolder {
-        /// The directories tried, each with the reason why it cannot be used.
+        /// List of the directories that were tried, each with the reason why it cannot be used.
         tried: String,
     },
-    /// The file cannot be created, or cannot grow.
+    /// The publisher's file cannot be created, or cannot grow.
     #[error("{path}: {what}: {why}")]
     File {
-        /// Path of the file, or of the directory in which it should be.
+        /// Path of the publisher's file, or of the directory in which it should be.
         path: PathBuf,
-        /// Description of the operation that failed.
+        /// Description of the operation on the publisher's file that failed.
         what: &'static str,
-        /// Error text of the operating system.
+        /// Error text of the operating system for the failed operation.
         why: String,
     },
     /// Counterset rejected because the program already publishes the maximum number of different countersets under its
@@ -34,9 +34,9 @@ pub enum PublishError {
          that GUID"
     )]
     Contradiction {
-        /// Name of the counterset.
+        /// Name of the counterset that is rejected.
         name: String,
-        /// GUID of the counterset.
+        /// GUID of the counterset that is rejected.
         guid: Guid,
     },
     /// Readers leave out one counterset or counter: others publish or registered something else under its GUID, id or
@@ -47,15 +47,15 @@ pub enum PublishError {
     /// [`PublishStatus::problems`](super::PublishStatus::problems) contain them all.
     #[error("readers leave out published counters: {first}; and {more} more (see PublishStatus::problems)")]
     SeveralLeftOut {
-        /// First item that is left out.
+        /// First counterset or counter that readers leave out.
         first: LeftOut,
-        /// Number of items in addition to the first.
+        /// Number of left-out countersets and counters in addition to the first.
         more: usize,
     },
 }
 
 impl PublishError {
-    /// Combines all that readers leave out into one problem; `None` if nothing is left out.
+    /// Combines all countersets and counters that readers leave out into one error; `None` if nothing is left out.
     pub(super) fn from_left_out(parts: Vec<LeftOut>) -> Option<Self> {
         let more = parts.len().saturating_sub(1);
         let first = parts.into_iter().next()?;
@@ -67,7 +67,7 @@ impl PublishError {
 /// could otherwise fill the table of its file.
 pub(super) const VERSIONS: usize = 8;
 
-/// Reason why an instance cannot be created.
+/// Reason why an instance of a published counterset cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CreateError {

@@ -23,17 +23,18 @@ use crate::{fork, lock, sequence};
 /// Suffix of publishers' file names: `PID-RANDOM.pfs`.
 pub(crate) const SUFFIX: &str = ".pfs";
 
-/// Header and segments, either in a file that other processes see, or in private memory.
+/// Published data of a program, header and segments, either in a file that other processes see, or in private memory.
 #[derive(Debug)]
 pub(crate) struct File {
     header: SharedMemory,
     location: Option<FileLocation>,
 }
 
-/// Location of a file, with its open file descriptors.
+/// Location of a publisher's file, with its open file descriptors.
 #[derive(Debug)]
 struct FileLocation {
-    /// File descriptor that holds the lock. Never mapped, because the mapping would hold the lock as well.
+    /// File descriptor that holds the lock of the publisher's file. Never mapped, because the mapping would hold the
+    /// lock as well.
     locked: OwnedFd,
     folder: OwnedFd,
     name: String,
@@ -43,14 +44,15 @@ struct FileLocation {
 }
 
 impl File {
-    /// Creates a header in private memory, without a file.
+    /// Creates the header of published data in private memory, without a file.
     pub fn private() -> io::Result<Self> {
         let header = SharedMemory::own(header::BYTES)?;
         write_header(header.words(), &ProcessIdentity::own());
         Ok(Self { header, location: None })
     }
 
-    /// Creates a new file in that directory. The file gets its final name last, when it is complete and locked.
+    /// Creates a new publisher's file in a directory. The file gets its final name last, when it is complete and
+    /// locked.
     pub fn in_folder(path: &Path) -> io::Result<Self> {
         // A file that needs a name before it is locked may be removed by a cleaning process meanwhile. So retry once.
         match Self::begin(path) {
@@ -117,22 +119,22 @@ impl File {
         }
     }
 
-    /// Returns the path of the file, if other processes see it.
+    /// Returns the path of the publisher's file, if other processes see it.
     pub fn path(&self) -> Option<&Path> {
         self.location.as_ref().map(|location| &*location.path)
     }
 
-    /// Returns the current file status, if other processes see the file.
+    /// Returns the current file status of the publisher's file, if other processes see the file.
     pub fn stat(&self) -> Option<rustix::fs::Stat> {
         rustix::fs::fstat(&self.location.as_ref()?.locked).ok()
     }
 
-    /// Returns `true` if other processes see the file.
+    /// Returns `true` if other processes see the publisher's file.
     pub fn is_public(&self) -> bool {
         self.location.is_some()
     }
 
-    /// Returns a word of the header.
+    /// Returns a word of the header of the published data.
     pub fn word(&self, at: usize) -> Option<&'static AtomicU64> {
         self.header.words().get(at)
     }
@@ -146,8 +148,8 @@ impl File {
         }
     }
 
-    /// Adds a segment of `len` bytes (a multiple of a page), and fills it before readers see it. Returns the index of
-    /// its table entry, and its memory.
+    /// Adds to the file a segment of `len` bytes (a multiple of a page), and fills it before readers see it. Returns
+    /// the index of its table entry, and its memory.
     ///
     /// # Errors
     /// If there is no room for the segment. The file is then unchanged.
@@ -190,14 +192,14 @@ impl File {
         Ok((number, memory))
     }
 
-    /// Removes the file. Its contents remain usable in this process alone.
+    /// Removes the publisher's file. Its contents remain usable in this process alone.
     pub fn unlink(&self) {
         if let Some(location) = &self.location {
             location.unlink();
         }
     }
 
-    /// Returns `true` if this process created the file; `false` in a forked child.
+    /// Returns `true` if this process created the publisher's file; `false` in a forked child.
     fn is_own(&self) -> bool {
         self.location.as_ref().is_none_or(|location| location.generation == fork::generation())
     }
@@ -229,15 +231,15 @@ impl Drop for File {
     }
 }
 
-/// Removes a file, and first the socket beside it, if any: a socket must not exist without its file.
+/// Removes a publisher's file, and first the socket beside it, if any: a socket must not exist without its file.
 pub(crate) fn unlink_with_socket(folder: &OwnedFd, name: &Path) {
     for name in [&name.with_extension(EXTENSION), name] {
         let _ = unlinkat(folder, name, AtFlags::empty()); // another may have been faster
     }
 }
 
-/// Allocates a range of the file: a store to a mapping beyond the end would end the process. Exceeding the process's
-/// file size limit (`ulimit -f`) would raise a fatal signal, so that is checked first.
+/// Allocates a range of the publisher's file: a store to a mapping beyond the end would end the process. Exceeding
+/// the process's file size limit (`ulimit -f`) would raise a fatal signal, so that is checked first.
 fn reserve(file: BorrowedFd<'_>, at: u64, len: usize) -> io::Result<()> {
     let len = u64::try_from(len).unwrap_or(u64::MAX);
     if getrlimit(Resource::Fsize).current.is_some_and(|most| at.saturating_add(len) > most) {
@@ -246,7 +248,8 @@ fn reserve(file: BorrowedFd<'_>, at: u64, len: usize) -> io::Result<()> {
     Ok(fallocate(file, FallocateFlags::empty(), at, len)?)
 }
 
-/// Maps a range of a file through a separate open file description, so that the mapping does not hold the lock.
+/// Maps a range of a publisher's file through a separate open file description, so that the mapping does not hold the
+/// lock.
 fn map(
     file: BorrowedFd<'_>,
     folder: &OwnedFd,
@@ -254,7 +257,8 @@ fn map(
     at: u64,
     len: usize,
 ) -> io::Result<SharedMemory> {
-    /// Maximum size that is populated at once. Larger segments are touched page by page, when instances are created.
+    /// Maximum size in bytes of a mapping that is populated at once. Larger segments are touched page by page, when
+    /// instances are created.
     const POPULATED: usize = 1 << 20;
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let again = match open(descriptor(file), OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {

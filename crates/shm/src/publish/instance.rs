@@ -9,15 +9,15 @@ use super::store::{InstanceRef, Store, alone};
 
 /// Struct of counters that can be published. Implemented by `#[derive(Counterset)]`.
 pub trait Counterset: Send + Sync + Sized + 'static {
-    /// Returns the definition of the counterset.
+    /// Returns the definition of the counterset that the struct publishes.
     fn definition() -> &'static Definition;
 
-    /// Takes the values of an instance from `cells`, field by field.
+    /// Creates the struct from the values of an instance in `cells`, field by field.
     #[doc(hidden)]
     fn attach(cells: &mut Cells) -> Self;
 
-    /// Returns the instance of that name, published by this process with its process id: a new one, or the existing
-    /// one. The name ends at the first NUL, and is truncated to 1023 UTF-16 units.
+    /// Returns the instance of the counterset with that name, published by this process with its process id: a new
+    /// one, or the existing one. The name ends at the first NUL, and is truncated to 1023 UTF-16 units.
     fn instance(name: &str) -> PublishedInstance<Self> {
         Publisher::current().instance(name)
     }
@@ -28,7 +28,7 @@ pub trait Counterset: Send + Sync + Sized + 'static {
     }
 }
 
-/// Counters of one instance. The instance exists until its last clone is dropped.
+/// Handle to the counters of one published instance. The instance exists until its last clone is dropped.
 pub struct PublishedInstance<T: Counterset>(Arc<InstanceGuard<T>>);
 
 pub(super) struct InstanceGuard<T> {

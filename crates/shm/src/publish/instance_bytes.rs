@@ -10,20 +10,20 @@ use crate::memory::store_bytes;
 /// Name and id of an instance.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NameParts<'a> {
-    /// Name as readers see it, in UTF-16.
+    /// Name of the instance as readers see it, in UTF-16.
     pub name: &'a [u16],
-    /// Name as the program reads it in its block, NUL included, if the program does not use UTF-16.
+    /// Name of the instance as the program reads it in its block, NUL included, if the program does not use UTF-16.
     pub own: Option<&'a [u8]>,
     pub id: u32,
 }
 
 impl NameParts<'_> {
-    /// Returns the offset of the program's own name, in bytes from the start of the name.
+    /// Returns the offset of the program's own copy of the instance name, in bytes from the start of the name.
     fn own_at(&self) -> usize {
         self.name.len().saturating_add(1).saturating_mul(2).next_multiple_of(4)
     }
 
-    /// Returns the number of UTF-16 units, without a NUL, that a name of the same size would have.
+    /// Returns the number of UTF-16 units, without a NUL, that an instance name of the same size would have.
     pub fn units(&self) -> usize {
         match self.own {
             None => self.name.len(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct Origin {
     device: String,
     path: PathBuf,
-    /// Mount point of the mount in which the directory was found.
+    /// Path of the mount point of the mount in which the directory was found.
     pub mount: PathBuf,
 }
 
@@ -38,7 +38,7 @@ impl Origin {
         })
     }
 
-    /// Returns `true` if both are the same directory.
+    /// Returns `true` if two origins are the same directory.
     pub fn is_same(&self, other: &Self) -> bool {
         self.device == other.device && self.path == other.path
     }
@@ -49,7 +49,7 @@ impl Origin {
     }
 }
 
-/// A line of `/proc/PID/mountinfo`. Source: proc_pid_mountinfo(5).
+/// Mount of a process: one line of `/proc/PID/mountinfo`. Source: proc_pid_mountinfo(5).
 struct Mount<'a> {
     id: u32,
     parent: u32,
@@ -116,7 +116,7 @@ mod tests {
         }
     }
 
-    /// A mount hides the directory at its mount point, and all mounts below that directory.
+    /// Checks that a mount hides the directory at its mount point, and all mounts below that directory.
     #[test]
     fn the_last_mount_counts() {
         let over =
@@ -127,8 +127,8 @@ mod tests {
         assert_eq!(origin(hidden, "/run/perfset").device, "0:3");
     }
 
-    /// The private `/tmp` of a service is not the machine's `/tmp`, and a directory shared with a service stays the
-    /// same one.
+    /// Checks that the private `/tmp` of a service is not the machine's `/tmp`, and a directory shared with a service
+    /// stays the same one.
     #[test]
     fn services() {
         let service = "\

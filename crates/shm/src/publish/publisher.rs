@@ -16,7 +16,7 @@ use crate::callback::{CallbackReply, RequestMessage, Server};
 use crate::folder::Folders;
 use crate::merge::LeftOut;
 
-/// Publisher with one file of countersets. A process has [one of its own](Self::current), which is usually enough.
+/// Publisher of countersets in one file. A process has [one of its own](Self::current), which is usually enough.
 ///
 /// The file is removed when the publisher and the last of its instances are dropped, or when the process ends.
 #[derive(Clone, Debug)]
@@ -48,13 +48,13 @@ impl Publisher {
         self.store.as_ref().map(Store::current)
     }
 
-    /// Returns the instance of that name with the process id: a new one, or the existing one.
+    /// Returns the published instance of that name with the process id: a new one, or the existing one.
     #[must_use]
     pub fn instance<T: Counterset>(&self, name: &str) -> PublishedInstance<T> {
         self.instance_with_id(name, std::process::id())
     }
 
-    /// Returns the instance of that name and id: a new one, or the existing one.
+    /// Returns the published instance of that name and id: a new one, or the existing one.
     #[must_use]
     pub fn instance_with_id<T: Counterset>(&self, name: &str, id: u32) -> PublishedInstance<T> {
         PublishedInstance::new(self.store().as_ref(), name, id)
@@ -94,8 +94,8 @@ impl Publisher {
         Ok(InstanceBlock::new(store, slot, place, sequence))
     }
 
-    /// Responds to readers with `answer` until the returned server is dropped; `None` if no other process sees the
-    /// file.
+    /// Starts a server that responds to readers with `answer` until the returned server is dropped; `None` if no
+    /// other process sees the file.
     ///
     /// # Errors
     /// If the socket or the thread cannot be created.
@@ -119,7 +119,7 @@ impl Publisher {
         Ok(Some(server))
     }
 
-    /// Removes the file, as at process exit. Its contents remain usable in this process alone.
+    /// Removes the publisher's file, as at process exit. Its contents remain usable in this process alone.
     pub fn unlink(&self) {
         if let Some(store) = &self.store {
             store.unlink_own();
@@ -169,14 +169,14 @@ impl Publisher {
         beside::left_out(store.folders(), &file, registered())
     }
 
-    /// Returns the path of the file that other processes see.
+    /// Returns the path of the publisher's file that other processes see.
     #[must_use]
     pub fn path(&self) -> Option<PathBuf> {
         self.store()?.path()
     }
 }
 
-/// Returns the reason why some or all counters of this process are not published; `None` if all are.
+/// Returns the first reason why some or all counters of this process are not published; `None` if all are.
 #[must_use]
 pub fn problem() -> Option<PublishError> {
     Publisher::current().problem()
@@ -194,7 +194,7 @@ pub fn status() -> PublishStatus {
     Publisher::current().status()
 }
 
-/// Removal of the file at process exit, because statics are never dropped.
+/// Removal of the publisher's file at process exit, because statics are never dropped.
 mod at_exit {
     #![expect(unsafe_code, reason = "std has no handlers of exits")]
 

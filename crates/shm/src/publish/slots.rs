@@ -22,11 +22,11 @@ use crate::sequence::{free, publish};
 pub(super) struct PublishedSet {
     pub set: Arc<Counterset>,
     stripes: usize,
-    /// Index of the definition in the file's segment table, once it is there.
+    /// Index of the counterset's definition in the file's segment table, once it is there.
     pub definition: Option<usize>,
     segments: Vec<Segment>,
     classes: [SizeClass; NAME_UNITS.len()],
-    /// Existing instances by name and id.
+    /// Existing instances of the counterset by name and id.
     pub instances: HashMap<(Box<[u16]>, u32), LiveInstance>,
 }
 
@@ -48,12 +48,12 @@ pub(super) struct LiveInstance {
 struct SizeClass {
     /// Segment with slots that were never used, and the number of its slots used so far.
     fresh: Option<(usize, usize)>,
-    /// Free slots that were used before; the one free longest is reused first. So a late write to a released slot
-    /// harms no instance for as long as possible.
+    /// Free slots that were used before; the slot that is free longest is reused first. So a late write to a released
+    /// slot harms no instance for as long as possible.
     free: VecDeque<SlotId>,
-    /// Free slots of segments that are not in the file.
+    /// Free slots of segments in private memory, which are not in the publisher's file.
     private: VecDeque<SlotId>,
-    /// Number of segments in the file so far.
+    /// Number of segments that the size class has in the file so far.
     count: u32,
 }
 
@@ -65,7 +65,7 @@ const NAME_UNITS: [usize; 4] = [31, 127, 1023, 3071];
 struct Segment {
     memory: SharedMemory,
     shape: SegmentLayout,
-    /// `true` if the segment is in the file.
+    /// `true` if the segment is in the publisher's file.
     is_public: bool,
 }
 
@@ -85,21 +85,21 @@ pub(super) struct SlotId {
     slot: usize,
 }
 
-/// Memory of an instance's values.
+/// Memory of one published instance: its block, values and rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
     /// PERF_COUNTERSET_INSTANCE block of the instance.
     pub block: &'static [AtomicU64],
-    /// Values of the instance, one per counter.
+    /// Words with the values of the instance, one per counter.
     pub values: &'static [AtomicU64],
-    /// Rows that threads add to, one behind the other.
+    /// Words of the rows (stripes) that threads add to, one row after the other.
     pub rows: &'static [AtomicU64],
-    /// Number of words from one row to the next.
+    /// Number of words from one row (stripe) of the instance to the next.
     pub row: usize,
 }
 
 impl PublishedSet {
-    /// Creates a counterset that is not in the file yet and has no instance.
+    /// Creates a published counterset that is not in the file yet and has no instance.
     pub fn new(set: &Arc<Counterset>, stripes: usize) -> Self {
         Self {
             set: Arc::clone(set),
@@ -111,7 +111,7 @@ impl PublishedSet {
         }
     }
 
-    /// Writes the definition to the file, unless it is there already or no other process sees the file.
+    /// Writes the counterset's definition to the file, unless it is there already or no other process sees the file.
     pub fn define(&mut self, file: &File, problem: &mut Option<PublishError>) {
         if self.definition.is_some() || !file.is_public() {
             return;
@@ -139,7 +139,7 @@ impl PublishedSet {
         self.segments.get(at.segment).is_some_and(|segment| segment.is_public)
     }
 
-    /// Takes a slot for a name of that length.
+    /// Takes a slot for an instance with a name of that length.
     pub fn take(
         &mut self,
         file: &File,
@@ -157,7 +157,7 @@ impl PublishedSet {
         Some((at, self.slot(at)?))
     }
 
-    /// Takes a free slot, if there is one: preferably one that other processes see.
+    /// Takes a free slot of a size class, if there is one, preferably a slot that other processes see.
     fn free_slot(&mut self, class: usize) -> Option<SlotId> {
         let segment = self.classes.get(class)?.fresh.and_then(|(segment, _)| self.segments.get(segment));
         // Slots that were never used come first: an ended instance may still be written to by a program that
@@ -179,7 +179,7 @@ impl PublishedSet {
         Some(SlotId { class, segment, slot })
     }
 
-    /// Adds a segment. Each is twice as large as the previous one, up to 16 MiB.
+    /// Adds a segment to a size class. Each is twice as large as the previous one, up to 16 MiB.
     fn grow(&mut self, file: &File, class: usize, problem: &mut Option<PublishError>) -> Option<()> {
         const FIRST: usize = 64 << 10;
         const LARGEST_DOUBLINGS: u32 = 8;
@@ -244,7 +244,7 @@ impl PublishedSet {
         });
     }
 
-    /// Ends the instance in a slot, and releases the slot.
+    /// Ends the published instance in a slot, and releases the slot.
     pub fn free(&mut self, file: &File, at: SlotId) {
         if let Some(word) = self.sequence(at) {
             file.change(|| free(word));

@@ -20,51 +20,51 @@ const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PublishStatus {
-    /// Directory that contains the file; `None` if there is no file.
+    /// Directory that contains the publisher's file; `None` if there is no file.
     pub directory: Option<PathBuf>,
-    /// Users whose programs see the counters.
+    /// Users whose programs see the program's counters.
     pub visible_to: VisibleTo,
     /// Environment variable that readers must have, with the same value, to search the directory.
     pub needs_variable: Option<&'static str>,
     /// `true` if the program runs in a separate PID namespace, as in a container. Programs outside then see the
     /// counters only if the directory is shared with them.
     pub in_container: bool,
-    /// Directories that were tried first, each with the reason why it is not used.
+    /// Directories that the publisher tried first, each with the reason why it is not used.
     pub passed_over: Vec<(PathBuf, String)>,
-    /// Reasons why some counters are not published, or not shown by readers. [`problem`](super::problem) returns only
-    /// the first reason, and the number of counters that readers leave out. Here each of these counters has its own
-    /// [`LeftOut`](PublishError::LeftOut).
+    /// Reasons why some of the program's counters are not published, or not shown by readers.
+    /// [`problem`](super::problem) returns only the first reason, and the number of counters that readers leave out.
+    /// Here each of these counters has its own [`LeftOut`](PublishError::LeftOut).
     pub problems: Vec<PublishError>,
 }
 
-/// Users whose programs see counters.
+/// Users whose programs see the counters of a publisher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum VisibleTo {
     /// No other program: the counters are visible in this process alone.
     Nobody,
-    /// Programs of this service only: the directory is on a file system that only this service has.
+    /// Programs of this system service only: the directory is on a file system that only this service has.
     NoOtherProgram {
-        /// Mount point of that file system, e.g. `/tmp`.
+        /// Mount point of the file system that only this service has, e.g. `/tmp`.
         mount: PathBuf,
     },
     /// Programs with the same file system mounted there, e.g. those of one mount namespace.
     SameMount {
-        /// Mount point of that file system, e.g. `/run/perfset`.
+        /// Mount point of the file system that those programs have, e.g. `/run/perfset`.
         mount: PathBuf,
     },
     /// Programs of this user and of root.
     User {
-        /// ID of the user that owns the file.
+        /// ID of the user that owns the publisher's file.
         user: u32,
     },
     /// Programs of this user, of root, and of members of a group.
     Group {
-        /// ID of the user that owns the file.
+        /// ID of the user that owns the publisher's file.
         user: u32,
-        /// ID of the group that may read the file.
+        /// ID of the group that may read the publisher's file.
         group: u32,
-        /// Name of that group, if it is known.
+        /// Name of the group that may read the file, if it is known.
         name: Option<String>,
     },
 }
@@ -114,13 +114,13 @@ impl PublishStatus {
     }
 }
 
-/// Returns who sees a directory that is on a private mount. Readers with the same mount also search the machine's
-/// directory; a temporary directory usually belongs to one service alone.
+/// Returns the users whose programs see a directory that is on a private mount. Readers with the same mount also
+/// search the machine's directory; a temporary directory usually belongs to one service alone.
 fn within(mount: PathBuf, is_of_machine: bool) -> VisibleTo {
     if is_of_machine { VisibleTo::SameMount { mount } } else { VisibleTo::NoOtherProgram { mount } }
 }
 
-/// Returns who may open a file with that owner, group and mode in a directory.
+/// Returns the users whose programs may open a file with that owner, group and mode in a directory.
 fn readers(folder: &Path, user: u32, group: u32, mode: u32) -> VisibleTo {
     const GROUP_READS: u32 = 0o040;
     const SEARCHED_BY_OTHERS: u32 = 0o011;

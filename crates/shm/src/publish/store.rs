@@ -25,7 +25,7 @@ use crate::layout::header;
 pub(crate) struct Store {
     file: File,
     folders: Folders,
-    /// Directories that were tried first, each with the reason why it is not used.
+    /// Directories that the store tried first for its file, each with the reason why it is not used.
     tried: Vec<(PathBuf, String)>,
     generation: u64,
     state: Mutex<StoreState>,
@@ -35,17 +35,17 @@ pub(crate) struct Store {
 
 #[derive(Debug, Default)]
 struct StoreState {
-    /// Countersets by GUID, usually one each. Parts of a program may have been built with different versions of a
-    /// library; readers merge those versions as they merge different publishers.
+    /// Published countersets by GUID, usually one each. Parts of a program may have been built with different
+    /// versions of a library; readers merge those versions as they merge different publishers.
     sets: HashMap<Guid, Vec<PublishedSet>>,
-    /// Sequence number of the newest instance. All instances of a file have different, ascending numbers.
+    /// Sequence number of the store's newest instance. All instances of a file have different, ascending numbers.
     sequence: u64,
     unpublished: u64,
     problem: Option<PublishError>,
 }
 
 impl Store {
-    /// Creates a store in the first of those directories that can be written to.
+    /// Creates a store of published countersets in the first of those directories that can be written to.
     pub fn new(folders: Folders) -> io::Result<Self> {
         let mut tried = Vec::new();
         let mut problem = None;
@@ -88,7 +88,7 @@ impl Store {
         Ok(Self { file, folders, tried, generation: fork::generation(), state, of_child: OnceBox::new() })
     }
 
-    /// Returns this store, or in a process forked since its creation the store that replaces it.
+    /// Returns this store, or in a process that was forked since the store's creation the store that replaces it.
     pub fn current(self: &Arc<Self>) -> Arc<Self> {
         let mut store = self;
         // A child of a child has a store of its own as well.
@@ -112,23 +112,23 @@ impl Store {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the reason why some values are not published, if any.
+    /// Returns the reason why some of the store's values are not published, if any.
     pub fn problem(&self) -> Option<PublishError> {
         if self.is_anothers() { None } else { self.lock().problem.clone() }
     }
 
-    /// Returns the location of the file, who can see it, and known problems.
+    /// Returns the status of the store: location of its file, users who can see the file, and known problems.
     pub fn status(&self) -> PublishStatus {
         let problems = self.problem().into_iter().collect();
         PublishStatus::new(&self.file, &self.folders, &self.tried, problems)
     }
 
-    /// Returns the path of the file, if other processes see it.
+    /// Returns the path of the store's file, if other processes see it.
     pub fn path(&self) -> Option<PathBuf> {
         self.file.path().map(PathBuf::from)
     }
 
-    /// Returns the directories from which the file's directory was chosen.
+    /// Returns the directories from which the directory of the store's file was chosen.
     pub fn folders(&self) -> &Folders {
         &self.folders
     }
@@ -139,7 +139,7 @@ impl Store {
             && self.lock().sets.values().flatten().any(|published| published.definition.is_some())
     }
 
-    /// Removes the file of this process, if it has one.
+    /// Removes the publisher's file of this process, if it has one.
     pub fn unlink_own(&self) {
         if !self.is_anothers() {
             self.file.unlink();
@@ -148,7 +148,7 @@ impl Store {
         }
     }
 
-    /// Publishes a counterset, if it is not published yet.
+    /// Publishes a counterset in the store, if it is not published yet.
     pub fn register(&self, set: &Arc<Counterset>, stripes: usize) {
         if !self.is_anothers() {
             let mut state = self.lock();
@@ -156,8 +156,8 @@ impl Store {
         }
     }
 
-    /// Returns the instance of that name and id: the one held already, or a new one that `make` creates from the
-    /// location of its values. `make` must not call back.
+    /// Returns the published instance of that name and id: the existing one, or a new one that `make` creates from
+    /// the location of its values. `make` must not call back.
     pub fn instance<T: Any + Send + Sync>(
         &self,
         (set, stripes): (&Arc<Counterset>, usize),
@@ -195,8 +195,8 @@ impl Store {
         made
     }
 
-    /// Creates an instance whose block the program may write to freely. Also returns its sequence number, unique in
-    /// the file.
+    /// Creates a published instance whose block the program may write to freely. Also returns its sequence number,
+    /// unique in the file.
     ///
     /// # Errors
     /// If an instance of that name and id exists already, or there is no memory for another.
@@ -234,7 +234,7 @@ impl Store {
         }
     }
 
-    /// Removes an instance from the store.
+    /// Removes a published instance from the store.
     pub fn delete(&self, place: &InstanceRef) {
         if self.is_anothers() {
             return;
@@ -255,7 +255,7 @@ impl Store {
     }
 }
 
-/// Identity of an instance in a store.
+/// Reference to an instance in a store of published countersets.
 #[derive(Debug)]
 pub(crate) struct InstanceRef {
     guid: Guid,
@@ -264,7 +264,8 @@ pub(crate) struct InstanceRef {
     slot: SlotId,
 }
 
-/// Returns values that no reader will ever see, for use if not even memory for a segment is available.
+/// Returns memory for the values of an instance that no reader will ever see, for use if not even memory for a
+/// segment is available.
 pub(crate) fn alone(counters: usize) -> Slot {
     let values: Vec<AtomicU64> = (0..counters).map(|_| AtomicU64::new(0)).collect();
     Slot { block: &[], values: values.leak(), rows: &[], row: 0 }
@@ -277,10 +278,10 @@ fn count_unpublished(file: &File, count: &mut u64, more: u64) {
     }
 }
 
-/// A counterset, and state shared by all countersets of the store.
+/// Published counterset that is changed, and state shared by all countersets of the store.
 struct Parts<'a> {
     published: &'a mut PublishedSet,
-    /// Index among the countersets of the same GUID.
+    /// Index of the counterset among the published countersets of the same GUID.
     version: usize,
     sequence: &'a mut u64,
     unpublished: &'a mut u64,
@@ -288,7 +289,7 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Creates an instance in a slot of its own.
+    /// Creates an instance of the counterset in a free slot.
     fn begin(&mut self, file: &File, name: NameParts<'_>) -> Option<(SlotId, Slot)> {
         let (slot_id, slot) = self.published.take(file, name.units(), self.problem)?;
         // Even numbers are instances; the odd number after each means that its slot is free.
@@ -302,7 +303,8 @@ impl Parts<'_> {
 }
 
 impl StoreState {
-    /// Returns a counterset, and publishes it first if necessary. `None` if there are too many of its GUID.
+    /// Returns the store's published counterset, which is first published if necessary. `None` if there are too many
+    /// of its GUID.
     fn published(&mut self, file: &File, set: &Arc<Counterset>, stripes: usize) -> Option<Parts<'_>> {
         let versions = self.sets.entry(set.guid).or_default();
         // Pointers first: comparing definitions costs more than everything else here.
