@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-/// Bit set of the row numbers that running threads use.
+/// Bit set of the numbers of rows (stripes) that running threads use.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 
 const NOT_ASKED: u32 = u32::MAX;
@@ -20,7 +20,7 @@ thread_local! {
     static GIVES_BACK: GivesBack = const { GivesBack };
 }
 
-/// Returns the row number of this thread; a value larger than all row numbers if the thread has none.
+/// Returns the number of this thread's row (stripe); a value larger than all row numbers if the thread has none.
 #[inline]
 pub(crate) fn own() -> usize {
     let own = OWN.get();
@@ -57,7 +57,8 @@ impl Drop for GivesBack {
     }
 }
 
-/// Frees the row numbers of all threads except the current one, in a forked child: the others do not exist there.
+/// Frees the row (stripe) numbers of all threads except the current one, in a forked child: the others do not exist
+/// there.
 pub(crate) fn keep_own() {
     TAKEN.store(1_u64.checked_shl(OWN.get()).unwrap_or(0), Relaxed);
 }

@@ -1,4 +1,4 @@
-//! Names of user groups, for messages.
+//! Names of the system's user groups, for messages.
 
 use std::fs::File;
 use std::io::Read;

@@ -32,7 +32,8 @@ impl Budget {
     }
 }
 
-/// Amount shared fairly among users: if it is insufficient, a user's share is not cut while another user has more.
+/// Amount of a resource that is shared fairly among users: if it is insufficient, a user's share is not cut while
+/// another user has more.
 #[derive(Debug)]
 pub(crate) struct Pool {
     most: u64,
@@ -43,7 +44,7 @@ pub(crate) struct Pool {
 struct Demands {
     next: u64,
     users: BTreeMap<u32, User>,
-    /// Sums over all shares.
+    /// Sums of wanted and granted amounts over all shares of the pool.
     sum: Amounts,
 }
 
@@ -51,7 +52,7 @@ struct Demands {
 struct User {
     /// Shares of the user by number, the oldest first: older shares are served first.
     shares: BTreeMap<u64, Amounts>,
-    /// Sum of the amounts that the shares want.
+    /// Sum of the amounts that the user's shares want.
     wanted: u64,
 }
 
@@ -66,12 +67,12 @@ impl Pool {
         Self { most, demands: Mutex::default() }
     }
 
-    /// Returns the whole amount.
+    /// Returns the whole amount of the pool.
     pub fn most(&self) -> u64 {
         self.most
     }
 
-    /// Creates an empty share for one of that user's files or countersets.
+    /// Creates an empty share of the pool for one of that user's files or countersets.
     pub fn share(self: &Arc<Self>, user: u32) -> Share {
         self.locked(|demands| {
             let number = demands.next;
@@ -87,7 +88,7 @@ impl Pool {
 }
 
 impl Demands {
-    /// Replaces the amounts of a share, or removes the share.
+    /// Replaces the wanted and granted amounts of a share, or removes the share.
     fn set(&mut self, user: u32, number: u64, amounts: Option<Amounts>) {
         let Some(of_user) = self.users.get_mut(&user) else { return };
         let before = match amounts {
@@ -104,7 +105,7 @@ impl Demands {
         }
     }
 
-    /// Returns the amount due to a share, if all other shares get what is due to them.
+    /// Returns the amount that is due to a share of the pool, if all other shares get what is due to them.
     fn due(&self, user: u32, number: u64, most: u64) -> u64 {
         let Some(of_user) = self.users.get(&user) else { return 0 };
         let wanted = of_user.shares.get(&number).map_or(0, |amounts| amounts.wanted);
@@ -117,8 +118,8 @@ impl Demands {
         self.part_of(user, most).saturating_sub(before).min(wanted)
     }
 
-    /// Returns the part of the whole amount that a user gets. Users who want least are served first, and the rest is
-    /// divided among the others.
+    /// Returns the part of the pool's whole amount that a user gets. Users who want least are served first, and the
+    /// rest is divided among the others.
     fn part_of(&self, user: u32, most: u64) -> u64 {
         let mut sums: Vec<(u64, u32)> =
             self.users.iter().map(|(user, of_user)| (of_user.wanted, *user)).collect();
@@ -138,7 +139,7 @@ impl Demands {
     }
 }
 
-/// Share of a pool; returned to the pool when dropped.
+/// Share of a pool that limits files of other users; returned to the pool when dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     pool: Arc<Pool>,
@@ -147,13 +148,14 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// Announces a wanted amount and keeps the granted one: other shares are granted less from now on.
+    /// Announces the amount that the share wants and keeps the granted one: other shares are granted less from now
+    /// on.
     pub fn want(&self, amount: u64) {
         self.set(amount, |_, before| before);
     }
 
-    /// Replaces the wanted amount; returns how much of it is granted now. That is less than what is due until shares
-    /// that were granted more have asked again.
+    /// Replaces the amount that the share wants; returns the part that is granted now. That is less than what is due
+    /// until shares that were granted more have asked again.
     pub fn ask(&self, amount: u64) -> u64 {
         self.set(amount, |due, _| due)
     }
@@ -185,7 +187,7 @@ impl Drop for Share {
 mod tests {
     use super::*;
 
-    /// Returns the amounts that `(user, amount)` requests get from a pool of 100.
+    /// Returns the amounts for tests that `(user, amount)` requests get from a pool of 100.
     fn given(wanted: &[(u32, u64)]) -> Vec<u64> {
         let pool = Arc::new(Pool::new(100));
         let shares: Vec<_> = wanted.iter().map(|(user, amount)| (pool.share(*user), *amount)).collect();
@@ -223,7 +225,7 @@ mod tests {
         assert!(pool.locked(|demands| demands.users.is_empty() && demands.sum == Amounts::default()));
     }
 
-    /// Random requests of several users together never get more than the pool has.
+    /// Checks that random requests of several users together never get more than the pool has.
     #[test]
     fn random_demands() {
         let mut random = 88_172_645_463_325_252_u64;

@@ -1,4 +1,4 @@
-//! Reads files of other users by system calls.
+//! Reads publishers' files of other users by system calls.
 //!
 //! Used also for all files while no mapping can be loaded [in a child](crate::guard). A copy by a system call is not
 //! made of whole words: a value that changes meanwhile may be torn. In measurements, all tears of copies [from line
@@ -20,7 +20,7 @@ use super::lines::Lines;
 use super::table::word;
 use crate::layout::{LINE, SegmentLayout, WORD, is_live};
 
-/// Instance in a copied segment.
+/// Instance of a counterset in a copied segment of a publisher's file.
 pub(crate) struct CopiedInstance<'a> {
     pub sequence: u64,
     pub id: u32,
@@ -35,12 +35,12 @@ struct Copies<'a> {
     shape: SegmentLayout,
     one: Lines,
     other: Lines,
-    /// Number of lines that may still be copied again: a publisher that changes all lines at once must not cause more
-    /// work.
+    /// Number of cache lines that may still be copied again: a publisher that changes all lines at once must not
+    /// cause more work.
     again: Cell<usize>,
 }
 
-/// Maximum number of lines of a segment that are copied again.
+/// Maximum number of cache lines of a segment that are copied again.
 const MOST_AGAIN: usize = 4096;
 
 /// Calls `each` with every instance of a segment that existed both before and after the segment was copied.
@@ -81,7 +81,7 @@ pub(crate) fn instances(
     Ok(())
 }
 
-/// Counts the instances of a segment.
+/// Counts the instances in a segment of a publisher's file.
 ///
 /// # Errors
 /// If the file cannot be read any more.
@@ -91,13 +91,14 @@ pub(crate) fn count(file: BorrowedFd<'_>, at: u64, shape: SegmentLayout) -> io::
     Ok(u64::try_from(live.count()).unwrap_or(u64::MAX))
 }
 
-/// Copies `len` bytes from offset `at`; bytes beyond the end of the file are zero.
+/// Copies `len` bytes of a publisher's file from offset `at`; bytes beyond the end of the file are zero.
 fn copy(file: BorrowedFd<'_>, at: u64, len: usize) -> io::Result<Lines> {
     Lines::read(file, at, len)
 }
 
 impl CopiedInstance<'_> {
-    /// Returns a value, the sum of its slot and its rows; `None` if it changes too fast to be read.
+    /// Returns an instance's value of a counter, the sum of its slot and its rows; `None` if it changes too fast to
+    /// be read.
     pub fn value(&self, counter: usize) -> Option<u64> {
         let Copies { shape, .. } = self.copies;
         let slot = shape.values(self.slot).start.saturating_add(counter);
@@ -116,7 +117,7 @@ impl Copies<'_> {
         if same_top(one, other) { Some(other) } else { self.again(at, other) }
     }
 
-    /// Copies the line of a word again, until two consecutive copies have the same word.
+    /// Copies the cache line of a word again, until two consecutive copies have the same word.
     #[cold]
     fn again(&self, at: usize, mut last: u64) -> Option<u64> {
         const TRIES: usize = 2;
@@ -150,7 +151,8 @@ mod tests {
 
     use super::*;
 
-    /// Words whose highest byte differs between two copies are copied again, up to a maximum number of times.
+    /// Checks that words whose highest byte differs between two copies are copied again, up to a maximum number of
+    /// times.
     #[test]
     fn copying_torn_words_again_is_limited() {
         const WORDS: usize = 10_000;

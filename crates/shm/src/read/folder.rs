@@ -1,4 +1,4 @@
-//! File names in a directory, listed again only when the directory changes.
+//! Names of publishers' files in a directory, listed again only when the directory changes.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -12,16 +12,16 @@ use super::budget::OF_A_STRANGER;
 use crate::folder::{DirStamp, SearchDir};
 use crate::publish::file::SUFFIX;
 
-/// Maximum number of files of one trusted user that are examined per directory.
+/// Maximum number of publishers' files of one trusted user that are examined per directory.
 pub(super) const MOST_NAMES: usize = 4096;
-/// Maximum number of files of one other user that are examined per directory: one more than are used, so that the
-/// excess is reported.
+/// Maximum number of publishers' files of one other user that are examined per directory: one more than are used, so
+/// that the excess is reported.
 const MOST_OF_A_USER: usize = OF_A_STRANGER + 1;
-/// Maximum number of names that are listed per directory.
+/// Maximum number of file names that are listed per directory of publishers.
 const MOST_LISTED: usize = 32_768;
-/// Maximum number of names that are listed per directory of one other user.
+/// Maximum number of file names that are listed per publishers' directory of another user.
 const MOST_OF_OTHER: usize = 1024;
-/// Shortest interval between two listings of a directory of another user.
+/// Shortest interval between two listings of a publishers' directory of another user.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Mode bits of a directory in which other users than its owner may create files.
@@ -32,27 +32,28 @@ const OTHERS_WRITE: u32 = 0o022;
 pub(crate) struct PublisherDir {
     pub path: PathBuf,
     may_be_link: bool,
-    /// `true` if all files in the directory belong to one user, who is neither root nor the user of this process.
+    /// `true` if all files in the publishers' directory belong to one user, who is neither root nor the user of this
+    /// process.
     is_of_other: bool,
     /// `true` if another user owns the path of a directory of root or of this process's user, or may write to it.
     is_taken: bool,
-    /// `true` if the directory is searched no longer. Its index remains, because files refer to their directory by
-    /// index, and is that of the next new directory.
+    /// `true` if the publishers' directory is searched no longer. Its index remains, because files refer to their
+    /// directory by index, and is that of the next new directory.
     pub is_free: bool,
-    /// Names that were listed and not examined yet.
+    /// Names of files in the directory that were listed and not examined yet.
     pub pending: VecDeque<String>,
-    /// Time of the last listing.
+    /// Time of the last listing of the directory.
     listed: Option<Instant>,
     stamp: Option<DirStamp>,
-    /// `true` if the directory was listed so soon after a change that a further change may be invisible.
+    /// `true` if the publishers' directory was listed so soon after a change that a further change may be invisible.
     is_unsure: bool,
 }
 
-/// Contents of a directory.
+/// Contents of a publishers' directory: names of its files.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub names: Vec<String>,
-    /// `true` if the directory has more names than are examined.
+    /// `true` if the directory has more file names than are examined.
     pub is_cut: bool,
 }
 
@@ -76,18 +77,19 @@ impl PublisherDir {
         self.is_of_other
     }
 
-    /// Returns `true` if another user may create files in the directory, so that the time for it is limited.
+    /// Returns `true` if another user may create files in the directory, so that the time for the directory is
+    /// limited.
     pub fn is_limited(&self) -> bool {
         self.is_of_other || self.is_taken
     }
 
-    /// Returns `true` if files of the directory were not examined yet.
+    /// Returns `true` if files of the publishers' directory were not examined yet.
     pub fn is_unread(&self) -> bool {
         !self.is_free && (!self.pending.is_empty() || self.is_limited() && self.listed.is_none())
     }
 
-    /// Returns the contents if the directory changed; an empty listing if it does not exist. If there are too many
-    /// names, some of each user are returned. A directory of another user is not listed again before a pause.
+    /// Returns the contents of the directory if it changed; an empty listing if it does not exist. If there are too
+    /// many names, some of each user are returned. A directory of another user is not listed again before a pause.
     pub fn changed(&mut self, is_trusted: impl Fn(u32) -> bool) -> Option<io::Result<Listing>> {
         if self.is_limited() && self.listed.is_some_and(|listed| listed.elapsed() < PAUSE) {
             return None;
@@ -121,12 +123,12 @@ impl PublisherDir {
         }
     }
 
-    /// Marks the directory to be listed next time even if it does not change.
+    /// Marks the publishers' directory to be listed next time even if it does not change.
     pub fn doubt(&mut self) {
         self.is_unsure = true;
     }
 
-    /// Opens the directory, for access to its files.
+    /// Opens the publishers' directory, for access to its files.
     pub fn open(&self) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let link = if self.may_be_link { OFlags::empty() } else { OFlags::NOFOLLOW };

@@ -1,4 +1,4 @@
-//! Index of the instances of a counterset in a file, and of the locations of their values.
+//! Index of the instances of a counterset in a publisher's file, and of the locations of their values.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -30,7 +30,7 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// Allocates memory for the values, without loading any.
+    /// Allocates memory for the values of a segment, without loading any.
     ///
     /// # Errors
     /// If there is not enough memory.
@@ -42,8 +42,8 @@ impl Segment {
         Ok(Self { view, shape, words })
     }
 
-    /// Loads the values of a slot: those at `places`, or all if `places` is empty. If the instance ends meanwhile, or
-    /// another one takes the slot, the sequence word becomes 0.
+    /// Loads the values of a slot in the segment: those at `places`, or all if `places` is empty. If the instance
+    /// ends meanwhile, or another one takes the slot, the sequence word becomes 0.
     #[inline]
     pub fn load(&self, slot: usize, places: &[usize], inside: &Inside) {
         let from = self.view.words(inside);
@@ -72,7 +72,7 @@ impl Segment {
         to.store(sequence.unwrap_or(0), Relaxed);
     }
 
-    /// Returns the sum of a counter's slot and of the rows to which threads added.
+    /// Returns the sum of a counter's value in a slot and in the rows to which threads added.
     #[inline]
     fn sum(&self, from: &[AtomicU64], slot: usize, place: usize) -> u64 {
         let block = from.get(self.shape.values(slot)).unwrap_or_default();
@@ -90,19 +90,19 @@ impl Segment {
         self.words.get(..self.shape.slots)?.get(slot)
     }
 
-    /// Returns the values of consecutive counters.
+    /// Returns the loaded values of consecutive counters in a slot.
     #[inline]
     pub fn values(&self, slot: usize, places: &Range<usize>) -> Option<&[AtomicU64]> {
         self.slot(slot).get(places.clone())
     }
 
-    /// Returns the value of a counter.
+    /// Returns the loaded value of a counter in a slot.
     #[inline]
     pub fn value(&self, slot: usize, place: usize) -> u64 {
         self.slot(slot).get(place).map_or(0, |word| word.load(Relaxed))
     }
 
-    /// Returns all values of a slot. The index arithmetic cannot overflow, because the values are in memory.
+    /// Returns all loaded values of a slot. The index arithmetic cannot overflow, because the values are in memory.
     #[inline]
     fn slot(&self, slot: usize) -> &[AtomicU64] {
         let SegmentLayout { slots, counters, .. } = self.shape;
@@ -111,7 +111,7 @@ impl Segment {
     }
 }
 
-/// Location of a segment in its file.
+/// Location of a segment of instances in its file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     pub offset: u64,
@@ -119,7 +119,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Copies the sequence words of some slots.
+    /// Copies the sequence words of some slots of the segment from the file.
     fn sequences(&self, file: BorrowedFd<'_>, slots: &Range<usize>, to: &mut Vec<u64>) -> io::Result<()> {
         const IN_LINE: usize = LINE / WORD;
         let (from, end) = (self.shape.sequence(slots.start), self.shape.sequence(slots.end));
@@ -136,26 +136,27 @@ impl Part {
     }
 }
 
-/// Known instances of a counterset in a file, oldest first.
+/// Index of the known instances of a counterset in a file, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     /// Change word of the file when the index was complete; odd if it was incomplete.
     change: u64,
-    /// Stamp of the file before it was indexed: a hole, read as zeros, looks as if there were no instances.
+    /// Metadata stamp of the file before it was indexed: a hole, read as zeros, looks as if there were no instances.
     stamp: Option<Stamp>,
     rows: Vec<IndexEntry>,
-    /// Previous rows, kept until it is confirmed that the file did not change while the new ones were read.
+    /// Previous rows of the index, kept until it is confirmed that the file did not change while the new ones were
+    /// read.
     before: Option<Vec<IndexEntry>>,
-    /// Names and ids of the instances in `rows`, and of some that no longer exist.
+    /// Names and ids of the indexed instances in `rows`, and of some that no longer exist.
     names: TableRows,
-    /// Number of entries in `names`.
+    /// Number of names and ids of instances in `names`.
     named: usize,
-    /// Last sequence word read, by segment and slot.
+    /// Last sequence word that was read of each slot, by segment.
     sequences: Vec<Vec<u64>>,
     copy: Lines,
     /// Last time, as PerfTime100NSec, at which all instances were known.
     complete_100ns: Option<u64>,
-    /// Highest sequence word of any instance so far.
+    /// Highest sequence word of any indexed instance so far.
     newest: u64,
 }
 
@@ -166,9 +167,9 @@ pub(crate) struct IndexEntry {
     pub segment: usize,
     pub slot: usize,
     pub sequence: u64,
-    /// Position of the name and id in [`Index::names`].
+    /// Position of the instance's name and id in [`Index::names`].
     pub name: usize,
-    /// Earliest possible start time, as PerfTime100NSec; `None` if unknown.
+    /// Earliest possible start time of the instance, as PerfTime100NSec; `None` if unknown.
     pub began_100ns: Option<u64>,
 }
 
@@ -188,8 +189,8 @@ pub(crate) fn birth(sequence: u64, file_id: [u64; 2]) -> Birth {
 }
 
 impl Index {
-    /// Returns `true` if the index is complete for this change word and stamp. `now_100ns` is a time before the
-    /// change word was read, or `None` if some segments may be unknown.
+    /// Returns `true` if the index of instances is complete for this change word and stamp. `now_100ns` is a time
+    /// before the change word was read, or `None` if some segments may be unknown.
     pub fn is_current(&mut self, change: u64, stamp: Option<Stamp>, now_100ns: Option<u64>) -> bool {
         let is_current = change == self.change && change & 1 == 0 && stamp == self.stamp;
         if is_current {
@@ -274,13 +275,13 @@ impl Index {
         Ok(())
     }
 
-    /// Marks the index to be read again completely next time, even without a change.
+    /// Marks the index of instances to be read again completely next time, even without a change.
     pub fn doubt(&mut self) {
         self.change = 1;
         self.stamp = None;
     }
 
-    /// Confirms that the file did not change by system calls while the index was read.
+    /// Confirms that the file did not change by system calls while its instances were indexed.
     pub fn confirm(&mut self) {
         if self.before.take().is_some() && self.named > self.rows.len().saturating_mul(2).saturating_add(1024)
         {
@@ -288,7 +289,7 @@ impl Index {
         }
     }
 
-    /// Returns the instances as of the last time the file was intact, oldest first.
+    /// Returns the indexed instances as of the last time the file was intact, oldest first.
     pub fn confirmed(&self) -> &[IndexEntry] {
         self.before.as_deref().unwrap_or(&self.rows)
     }
@@ -304,7 +305,7 @@ impl Index {
         (self.names, self.named) = (names, self.rows.len());
     }
 
-    /// Adds the instances in slots of a segment whose sequence word is new.
+    /// Adds to the index the instances in slots of a segment whose sequence word is new.
     fn look(
         &mut self,
         number: usize,
@@ -315,7 +316,7 @@ impl Index {
         guid: &Guid,
     ) -> io::Result<()> {
         const TRIES: usize = 3;
-        /// Maximum number of bytes copied at once.
+        /// Maximum number of bytes of sequence words that are copied at once.
         const AT_ONCE: usize = 256 << 10;
         let shape = part.shape;
         seen.resize(shape.slots, 0);
@@ -380,18 +381,18 @@ impl Index {
         Ok(())
     }
 
-    /// Returns all instances, oldest first.
+    /// Returns all indexed instances, oldest first.
     pub fn rows(&self) -> &[IndexEntry] {
         &self.rows
     }
 
-    /// Returns `true` if any of the filters selects an instance.
+    /// Returns `true` if any of the filters selects an indexed instance.
     pub fn is_wanted(&self, row: &IndexEntry, filters: &InstanceFilters) -> bool {
         let found = self.names.instance(row.name);
         found.is_some_and(|(name, id)| filters.wants(name.units(), id))
     }
 
-    /// Returns the names and ids of all instances.
+    /// Returns the names and ids of all indexed instances.
     pub fn names(&self) -> &TableRows {
         &self.names
     }
@@ -417,7 +418,7 @@ pub(crate) fn block<'a>(
     units.clone().any(|unit| unit == 0).then(|| (id, units.take_while(|unit| *unit != 0)))
 }
 
-/// Parses the layout of a segment from a copy of its head.
+/// Parses the layout of a segment of instances from a copy of its head.
 pub(crate) fn shape(head: &[u8], len: usize) -> Result<SegmentLayout, crate::layout::LayoutError> {
     SegmentLayout::parse(std::array::from_fn(|at| word(head, at)), len)
 }
@@ -430,7 +431,8 @@ mod tests {
     use super::*;
     use crate::memory::store_bytes;
 
-    /// The index forgets the names of ended instances after some time, and keeps the names of existing ones.
+    /// Checks that the index forgets the names of ended instances after some time, and keeps the names of existing
+    /// ones.
     #[test]
     fn instances_that_come_and_go() {
         const GUID: Guid = Guid::from_u128(0x0203_0507_1113_1719_2329_3137_4143_4753);

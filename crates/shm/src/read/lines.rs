@@ -1,4 +1,4 @@
-//! Copies of file ranges, made by system calls into memory aligned to a cache line.
+//! Copies of ranges of publishers' files, made by system calls into memory aligned to a cache line.
 //!
 //! A copy to another offset in a cache line than its source tears words at any byte. This was measured on an AMD
 //! processor, where the two offsets differ by 8 to 24 bytes. From line to line no tear was seen there, and on other
@@ -13,7 +13,7 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
 use super::table::word;
 use crate::layout::{LINE, WORD};
 
-/// Cache line of bytes.
+/// Bytes of a copied file range, aligned and sized as a cache line.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable)]
 #[repr(C, align(64))]
 struct Line([u8; LINE]);
@@ -21,7 +21,7 @@ struct Line([u8; LINE]);
 /// Number of words that [`first_words`] copies.
 pub(crate) const FIRST: usize = 32;
 
-/// Copies the first words of a file; words beyond its end are zero.
+/// Copies the first words of a publisher's file; words beyond its end are zero.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -31,7 +31,7 @@ pub(crate) fn first_words(file: BorrowedFd<'_>) -> io::Result<[u64; FIRST]> {
     Ok(std::array::from_fn(|at| word(lines.as_bytes(), at)))
 }
 
-/// Copy of a file range. Bytes beyond the end of the file are zero.
+/// Copy of a range of a publisher's file. Bytes beyond the end of the file are zero.
 #[derive(Default)]
 pub(crate) struct Lines {
     lines: Vec<Line>,
@@ -45,7 +45,7 @@ impl std::fmt::Debug for Lines {
 }
 
 impl Lines {
-    /// Copies `len` bytes from offset `at`, which is aligned to a line.
+    /// Copies `len` bytes of a file from offset `at`, which is aligned to a line.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -55,7 +55,8 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Replaces the contents by a copy of `len` bytes from offset `at`. Returns how many of the bytes the file has.
+    /// Replaces the contents by a copy of `len` bytes of a file from offset `at`. Returns the number of bytes that
+    /// the file has.
     ///
     /// # Errors
     /// If the file cannot be read, or there is no memory.
@@ -78,7 +79,7 @@ impl Deref for Lines {
     }
 }
 
-/// Reads as many bytes from an offset as there are. Returns their number.
+/// Reads bytes of a file at an offset until the buffer is full or the file ends. Returns their number.
 pub(crate) fn read_at(file: BorrowedFd<'_>, bytes: &mut [u8], at: u64) -> io::Result<usize> {
     let mut len = 0_usize;
     while let Some(rest) = bytes.get_mut(len..).filter(|rest| !rest.is_empty()) {

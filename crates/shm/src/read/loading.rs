@@ -1,4 +1,4 @@
-//! Loads headers and values of many files at once.
+//! Loads headers and values of many publishers' files at once.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,7 +9,7 @@ use super::applications::OpenFile;
 use super::file::{Definitions, FileAccess};
 use crate::guard::{Inside, Ran, run};
 
-/// Maximum number of headers that are copied by system calls, which is faster than a child; more are loaded in a
+/// Maximum number of file headers that are copied by system calls, which is faster than a child; more are loaded in a
 /// child.
 const FEW: usize = 16;
 
@@ -94,7 +94,8 @@ fn lose(files: &mut [OpenFile], at: usize) {
 }
 
 impl OpenFile {
-    /// Updates the file's table and index, and sets the values to load: those of the wanted counters.
+    /// Updates a file's segment table and its index of instances, and sets the values to load: those of the wanted
+    /// counters.
     pub fn prepare(
         &mut self,
         number: usize,
@@ -131,7 +132,7 @@ fn places(set: &Counterset, wanted: &[CounterId]) -> impl Iterator<Item = usize>
     })
 }
 
-/// Loads the values of all known instances of a counterset.
+/// Loads the values of all known instances of a counterset in a file.
 fn load_one(kept: &OpenFile, number: usize, inside: &Inside) {
     let Some(index) = kept.indexes.get(&number) else { return };
     for run in index.rows().chunk_by(|one, next| one.segment == next.segment) {
@@ -148,12 +149,12 @@ fn load_one(kept: &OpenFile, number: usize, inside: &Inside) {
 struct Done {
     /// Number of files that were processed; fewer than all if no child can be started.
     count: usize,
-    /// Indexes of files whose memory was gone.
+    /// Indexes of the files whose mapped memory was gone.
     gone: Vec<usize>,
 }
 
-/// Runs `work` for each of `count` files, in as few children as possible: one, and another for each file that ends
-/// it.
+/// Runs `work` for each of `count` files, in as few child processes as possible: one, and another for each file that
+/// ends a child.
 fn each(count: usize, work: impl Fn(usize, &Inside)) -> Done {
     let next = AtomicUsize::new(0);
     let mut gone = Vec::new();

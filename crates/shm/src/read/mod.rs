@@ -1,4 +1,4 @@
-//! Reads the files of publishers, as a [`Provider`](perfset_engine::Provider).
+//! Reader of the files of publishers, as a [`Provider`](perfset_engine::Provider).
 //!
 //! The owner of a file may write anything to it at any time. So all contents are copied and validated before use, and
 //! work is bounded by the bytes that exist. An invalid file, segment or instance affects no other.

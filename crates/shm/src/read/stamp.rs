@@ -1,4 +1,4 @@
-//! Stamps of files: what shows that a file may have changed.
+//! Stamps of publishers' files: metadata that shows that a file may have changed.
 
 use rustix::fs::Stat;
 

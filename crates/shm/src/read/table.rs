@@ -1,4 +1,4 @@
-//! Header and segment table of a file, parsed and validated.
+//! Header and segment table of a publisher's file, parsed and validated.
 
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,7 +9,7 @@ use crate::definition::DefinitionError;
 use crate::layout::{LayoutError, MAGIC, WORD, entry, header};
 use crate::process::ProcessIdentity;
 
-/// Reason why a file, or a segment of it, is not used.
+/// Reason why a publisher's file, or a segment of it, is not used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum FileError {
@@ -53,14 +53,14 @@ impl FileError {
         move |why| Self::Io { what, why }
     }
 
-    /// Returns `true` if the file may become valid soon without a change of its directory: it may be truncated only
-    /// temporarily.
+    /// Returns `true` if the publisher's file may become valid soon without a change of its directory: it may be
+    /// truncated only temporarily.
     pub fn may_pass(&self) -> bool {
         matches!(self, Self::Holes { .. } | Self::Header(_))
     }
 
-    /// Returns `true` if the reason is a shortage of this process (file descriptors or memory), which may be over
-    /// next time.
+    /// Returns `true` if the reason for not using a file is a shortage of file descriptors or memory in this process,
+    /// which may end soon.
     pub fn is_shortage(&self) -> bool {
         use rustix::io::Errno;
         let short = [Errno::MFILE, Errno::NFILE, Errno::NOMEM].map(Errno::raw_os_error);
@@ -68,17 +68,17 @@ impl FileError {
     }
 }
 
-/// Fields of a header that do not change.
+/// Fields of a publisher's file header that do not change.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     pub id: [u64; 2],
     pub process: ProcessIdentity,
-    /// Creation time: CLOCK_MONOTONIC in ns.
+    /// Creation time of the file: CLOCK_MONOTONIC in ns.
     pub created: u64,
 }
 
 impl Header {
-    /// Parses a copy of a header.
+    /// Parses a copy of a publisher's file header.
     pub fn parse(bytes: &[u8]) -> Result<Self, FileError> {
         let word = |at: usize| word(bytes, at);
         match word(header::MAGIC) {
@@ -111,32 +111,33 @@ impl Header {
     }
 }
 
-/// Returns a word of a copy; 0 beyond its end.
+/// Returns a word of a copied file header; 0 beyond its end.
 pub(crate) fn word(bytes: &[u8], at: usize) -> u64 {
     let from = bytes.get(at.saturating_mul(WORD)..);
     from.and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_ne_bytes(*word))
 }
 
-/// Validated entry of the segment table: its bytes exist in the file, and its kind is known.
+/// Validated entry of a file's segment table: its bytes exist in the file, and its kind is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TableEntry {
     pub offset: u64,
     pub len: usize,
     pub kind: u64,
-    /// For instances: index of the entry that defines their counterset.
+    /// Index of the entry that defines the counterset, for a segment of instances.
     pub counterset: usize,
 }
 
 impl TableEntry {
-    /// Validates the words of entry `number` in a file of `committed` bytes, in which earlier segments end at `end`.
-    /// Segments must not overlap, so that all together cause no more work than the file has bytes.
+    /// Validates the words of the segment table's entry `number` in a file of `committed` bytes, in which earlier
+    /// segments end at `end`. Segments must not overlap, so that all together cause no more work than the file has
+    /// bytes.
     pub fn parse(
         number: usize,
         words: [u64; entry::WORDS],
         end: u64,
         committed: u64,
     ) -> Result<Self, FileError> {
-        /// Offset within a page: segments begin and end on multiples of 4096.
+        /// Bit mask of the offset within a page: segments begin and end on multiples of 4096.
         const WITHIN_PAGE: u64 = 0xFFF;
         let [offset, len, kind, counterset] = words;
         let wrong = |what, value| Err(FileError::Entry { number, what, value });
@@ -158,7 +159,7 @@ impl TableEntry {
     }
 }
 
-/// Loads a word of a mapped or copied header.
+/// Loads a word of a mapped or copied file header.
 pub(crate) fn load(words: &[std::sync::atomic::AtomicU64], at: usize) -> u64 {
     words.get(at).map_or(0, |word| word.load(Relaxed))
 }

@@ -8,7 +8,7 @@ use crate::publish::{
 };
 use crate::tests::{Place, Striped, query};
 
-/// Five counters, with rows for threads or without; the middle one cannot be read.
+/// Counterset of five counters, with rows for threads or without; the middle counter cannot be read.
 struct Five<const STRIPES: usize>([Counter64; 5]);
 
 impl<const STRIPES: usize> Five<STRIPES> {
@@ -38,7 +38,7 @@ impl<const STRIPES: usize> Counterset for Five<STRIPES> {
     }
 }
 
-/// Counter and value, or why there is none, of everything that a query delivers.
+/// Collects, and returns each counter with its value, or the reason for a missing value.
 fn values(query: &mut Query) -> Vec<(u32, Result<u64, String>)> {
     let mut snapshot = Snapshot::default();
     query.collect(&mut snapshot).unwrap();
@@ -93,7 +93,7 @@ fn counter_subsets_with_stripes() {
     whichever_counters_are_wanted::<2>("wanted-striped");
 }
 
-/// Collecting again and again takes nothing from the heap, from few files or from many.
+/// Checks that a warm collection allocates no memory, from few files or from many.
 #[test]
 fn a_warm_collection_allocates_nothing() {
     let place = Place::new("allocations");

@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 
-/// Word that writers and readers share.
+/// Word of a publisher's file that writers and readers share.
 pub(crate) trait Word {
     fn load(&self, order: Ordering) -> u64;
     fn store(&self, value: u64, order: Ordering);
@@ -55,7 +55,7 @@ pub(crate) fn free<W: Word>(sequence: &W) {
     W::fence(Release);
 }
 
-/// Runs `read`, which loads words of a slot. Returns the sequence word; `None` if it changed meanwhile.
+/// Runs `read`, which loads words of an instance's slot. Returns the sequence word; `None` if it changed meanwhile.
 #[inline]
 pub(crate) fn while_same<W: Word>(sequence: &W, read: impl FnOnce()) -> Option<u64> {
     let before = sequence.load(Acquire);

@@ -1,4 +1,5 @@
-//! Interleavings of a writer and a reader, and all stores that a load may return, by the model checker loom.
+//! Tests of all interleavings of a writer and a reader, and of all stores that a load may return, by the model
+//! checker loom.
 //!
 //! The functions are those of the library, with the checker's words. Each of their orderings is also left out once, to
 //! show that the checker then finds values of two instances mixed.
@@ -10,9 +11,9 @@ use loom::sync::Arc;
 
 use super::*;
 
-/// Maximum number of times that a thread is interrupted.
+/// Maximum number of times that the model checker interrupts a thread.
 const PREEMPTIONS: usize = 3;
-/// No ordering is left out.
+/// Flaw of a model in which no memory ordering is left out.
 const NONE: u8 = 0;
 const RELAXED_STORES: u8 = 1;
 const NO_RELEASE_FENCES: u8 = 2;
@@ -20,10 +21,10 @@ const NO_ACQUIRE_FENCES: u8 = 3;
 const RELAXED_LOADS: u8 = 4;
 const NO_SECOND_LOAD: u8 = 5;
 
-/// Word of the checker. One of the orderings may be left out.
+/// Word of the model checker. One of the memory orderings may be left out.
 struct ModelWord<const FLAW: u8> {
     word: loom::sync::atomic::AtomicU64,
-    /// Value of the last load with acquire.
+    /// Value that the last load with acquire ordering returned.
     first: AtomicU64,
 }
 
@@ -64,7 +65,7 @@ impl<const FLAW: u8> Word for ModelWord<FLAW> {
     }
 }
 
-/// A slot with an instance named 1, and a file around it.
+/// Model of a slot with an instance named 1, and of the file's change word.
 struct Slot<const FLAW: u8> {
     change: ModelWord<FLAW>,
     sequence: ModelWord<FLAW>,
@@ -78,7 +79,7 @@ impl<const FLAW: u8> Slot<FLAW> {
         Arc::new(Self { change: word(2), sequence: word(2), name: word(1), value: word(100) })
     }
 
-    /// Puts the next instance into the slot, and counts for it.
+    /// Replaces the slot's instance by the next one, and counts for that instance.
     fn replace(&self) {
         change(&self.change, || free(&self.sequence));
         change(&self.change, || {
@@ -90,7 +91,7 @@ impl<const FLAW: u8> Slot<FLAW> {
     }
 }
 
-/// Runs a writer and a reader of a slot in all interleavings.
+/// Runs a writer and a reader of a model slot in all interleavings.
 fn model<const FLAW: u8>(write: fn(&Slot<FLAW>), read: fn(&Slot<FLAW>)) {
     let mut all = loom::model::Builder::new();
     all.preemption_bound = Some(PREEMPTIONS);
@@ -107,7 +108,7 @@ fn model<const FLAW: u8>(write: fn(&Slot<FLAW>), read: fn(&Slot<FLAW>)) {
     });
 }
 
-/// Reads a slot once, while the next instance is put into it.
+/// Reads the instance in a slot once, while the next instance is put into it.
 fn values<const FLAW: u8>() {
     model::<FLAW>(Slot::replace, |slot| {
         let mut read = (0, 0);

@@ -1,4 +1,4 @@
-//! Writer and reader together.
+//! Tests of publishers and readers together.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -51,7 +51,7 @@ pub(crate) struct Kinds {
     age: ElapsedTime,
 }
 
-/// Rows for threads.
+/// Counterset of a test whose instances have rows for threads.
 #[derive(Counterset, Debug)]
 #[counterset(crate = crate, provider = "Test", name = "Test Stripes", instances = "multiple", stripes = 4)]
 pub(crate) struct Striped {
@@ -70,10 +70,10 @@ struct Single {
     level: Gauge,
 }
 
-/// No result depends on how busy the machine is that tests.
+/// Deadline that no test reaches, so that no result depends on the load of the machine.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Directory of a test, with its readers.
+/// Publishers' directory of a test, which creates publishers and readers.
 pub(crate) struct Place(PathBuf);
 
 impl Place {
@@ -88,7 +88,7 @@ impl Place {
         Self(path)
     }
 
-    /// Uses an existing directory.
+    /// Uses an existing directory as the publishers' directory of a test.
     pub fn of(path: &std::path::Path) -> Self {
         Self(path.into())
     }
@@ -112,7 +112,7 @@ impl Place {
             .within(&Deadline::new(LONG))
     }
 
-    /// A machine that waits so long for programs.
+    /// Returns a machine that waits for publishers up to this deadline.
     pub fn machine_within(&self, deadline: Duration) -> Machine {
         let machine = Machine::bare(Box::new(FixedClock::default()));
         machine.set_deadline(deadline);
@@ -134,7 +134,7 @@ pub(crate) fn query(machine: &Machine, guid: Guid) -> Query {
     query
 }
 
-/// Instance, counter and raw value of all that a query delivers.
+/// Collects, and returns instance, counter and raw value of each cell.
 pub(crate) fn raw(query: &mut Query) -> Vec<(String, u32, Option<u64>)> {
     let mut snapshot = Snapshot::default();
     query.collect(&mut snapshot).unwrap();
@@ -267,16 +267,16 @@ fn an_instance_that_took_the_place_of_another_is_another() {
     assert_eq!(births.len(), 5);
 }
 
-/// Totals of counts, with a clock that goes on as it does.
+/// Counterset of a test for totals of counts.
 #[derive(Counterset, Debug)]
 #[counterset(crate = crate, provider = "Test", name = "Test Totals", instances = "multipleAggregate")]
 struct Summed {
-    /// Events.
+    /// Number of events that the test counted.
     #[counter(name = "Events/sec", unit = "/s")]
     events: Counter64,
 }
 
-/// This machine's clock, in ns.
+/// Clock of this machine, in ns.
 struct Monotonic;
 
 impl perfset_engine::Clock for Monotonic {
@@ -289,8 +289,8 @@ impl perfset_engine::Clock for Monotonic {
     }
 }
 
-/// A total has all of an instance that began, keeps what one had that ended, and adds nothing twice of a program that
-/// could not be read for a while.
+/// Checks that a total adds counts of new instances, keeps counts of ended ones, and adds no count twice after a
+/// program was unreadable.
 #[test]
 fn totals_of_instances_that_come_and_go() {
     let place = Place::new("totals");
@@ -406,7 +406,7 @@ fn a_publisher_that_is_gone_leaves_nothing() {
     assert_eq!((files(), machine.countersets().len()), (0, 0));
 }
 
-/// As long as a part of a file is mapped it takes its space, also when it has no name any more.
+/// Checks that an ended publisher frees the space of its file, which a mapping of a part would keep.
 #[test]
 fn a_publisher_that_is_gone_gives_its_space_back() {
     let place = Place::new("space");

@@ -1,4 +1,4 @@
-//! Programs of several versions beside each other, and beside registrations of other versions.
+//! Tests of several versions of a program side by side, and together with registrations of other versions.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use perfset_manifest::Manifest;
 use super::*;
 use crate::publish::{CounterField, CounterInfo, Definition, PublishError, PublishedInstance};
 
-/// Versions of one counterset: the second has counters that the first lacks, the third means something else by two of
-/// them, and the fourth has one that all of them lack.
+/// Versions of one counterset of a test. The second has counters that the first lacks, the third gives two of them
+/// another meaning, and the fourth has one that all others lack.
 macro_rules! versions {
     ($($module:ident: { $($(#[$counter:meta])* $field:ident: $kind:ident,)* };)*) => {$(
         mod $module {
@@ -86,7 +86,7 @@ fn rows(name: &str, of: &[(u32, Option<u64>)]) -> Vec<(String, u32, Option<u64>)
     of.iter().map(|(id, value)| (name.to_owned(), *id, *value)).collect()
 }
 
-/// Instance, counter and reason of all that has no value.
+/// Collects, and returns instance, counter and reason of each missing value.
 fn missing(query: &mut Query) -> Vec<(String, u32, String)> {
     let mut snapshot = Snapshot::default();
     query.collect(&mut snapshot).unwrap();
@@ -149,7 +149,7 @@ fn side_by_side_in_both_orders() {
     }
 }
 
-/// Several versions whose files are copied, as those of other users are.
+/// Checks several versions whose files are copied, as those of other users are.
 #[test]
 fn copied_side_by_side() {
     use std::os::unix::fs::PermissionsExt;
@@ -166,7 +166,7 @@ fn copied_side_by_side() {
     assert_eq!(missing(&mut query), [4, 5, 6].map(|id| (format!("{user}/one"), id, LACKS.to_owned())));
 }
 
-/// Rules R-20 and 5.3: an empty value in a table or a list; alone an error.
+/// Checks rules R-20 and 5.3 for missing counters: an empty value in a table or a list, and an error alone.
 #[test]
 fn blocks_of_counters_that_a_program_lacks() {
     let place = Place::new("versions-blocks");
@@ -207,7 +207,8 @@ fn blocks_of_counters_that_a_program_lacks() {
     assert_eq!(table.rows().count(), 2);
 }
 
-/// Who has a control callback is asked about counters that it has, and cannot refuse what others have.
+/// Checks that a control callback is called only for counters of its own program, and cannot refuse counters of
+/// others.
 #[test]
 fn no_program_is_asked_about_counters_that_it_lacks() {
     use std::sync::Mutex;
@@ -261,8 +262,8 @@ fn no_program_is_asked_about_counters_that_it_lacks() {
     assert_eq!(asked, expected);
 }
 
-/// Versions replace each other while a reader collects continuously. No value belongs to another counter, and an
-/// interval is lost only for new counters.
+/// Checks that versions can replace each other while a reader collects continuously. No value belongs to another
+/// counter, and an interval is lost only for new counters.
 #[test]
 fn a_rolling_restart() {
     let place = Place::new("versions-rolling");
@@ -377,7 +378,7 @@ fn only_what_contradicts_is_left_out() {
     drop(publishers);
 }
 
-/// The first name is shown. The value stays.
+/// Checks that the first name of a counter is shown, and its value is kept, if programs name it differently.
 #[test]
 fn another_name_is_said() {
     mod other {
@@ -403,7 +404,7 @@ fn another_name_is_said() {
     assert!(publishers[1].left_out_beside(Vec::new).is_empty(), "nothing is");
 }
 
-/// A counterset with one instance shows that of the program that began first; the other is told.
+/// Checks that a counterset with one instance shows that of the oldest program, and the other is reported.
 #[test]
 fn versions_of_a_single_instance() {
     mod one {
@@ -448,7 +449,7 @@ fn versions_of_a_single_instance() {
     assert!(machine.left_out().is_empty());
 }
 
-/// Two parts of one program that were built with different versions of a library.
+/// Checks two parts of one program that were built with different versions of a library.
 #[test]
 fn versions_in_one_program() {
     let place = Place::new("versions-within");
@@ -469,7 +470,7 @@ fn versions_in_one_program() {
     drop(third);
 }
 
-/// Totals are of those that have the counter; a part that is left out is said to be missing.
+/// Checks that totals add the programs that have the counter, and report the left-out ones as missing.
 #[test]
 fn totals_over_versions() {
     mod small {
@@ -527,7 +528,7 @@ fn totals_over_versions() {
     assert_eq!(totals(), [(1, Some(8), partial), (2, Some(7), None)]);
 }
 
-/// A program under the manifest that an export of it gives, for a field of each kind: it is there with the same values.
+/// Checks that a program keeps its values under its own exported manifest, for a field of each kind.
 #[test]
 fn every_kind_of_field_under_its_own_manifest() {
     fn check<F: CounterField + Send + Sync + 'static>(kind: &str) {

@@ -1,4 +1,5 @@
-//! Directories and files with which another user fills `/tmp`, to delay readers or to hide programs from them.
+//! Tests of directories and files with which another user fills `/tmp`, to delay readers or to hide programs from
+//! them.
 
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
@@ -53,7 +54,7 @@ fn is_shown(reader: &mut ApplicationProvider) -> bool {
     reader.catalogue().unwrap().countersets.iter().any(|set| set.guid == Honest::GUID)
 }
 
-/// Thousands of directories whose files come and go cost a collection as little as none.
+/// Checks that thousands of directories whose files come and go cost a collection as little as none.
 #[test]
 fn a_crowd_of_directories_delays_nothing() {
     let Some((place, tmp)) = tree("crowd") else { return };
@@ -77,7 +78,8 @@ fn a_crowd_of_directories_delays_nothing() {
     assert!(quiet < Duration::from_millis(300), "{quiet:?} of {whole:?}");
 }
 
-/// A user who takes the name of root's directory and makes many others hides none of root's, and is reported.
+/// Checks that a user who takes the name of root's directory and makes many others hides no file of root, and is
+/// reported.
 #[test]
 fn a_crowd_of_directories_hides_nothing() {
     let Some((place, tmp)) = tree("hiding") else { return };
@@ -114,7 +116,7 @@ fn a_crowd_of_directories_hides_nothing() {
     assert!(of_other(Folders::below(place.path(), 0).to_read(true).to_read) <= 4);
 }
 
-/// Files of another user in a directory named like root's do not delay root.
+/// Checks that files of another user in a directory named like root's do not delay root.
 #[test]
 fn files_in_a_directory_that_is_taken_delay_nothing() {
     let Some((place, tmp)) = tree("taken-by-other") else { return };

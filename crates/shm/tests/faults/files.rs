@@ -1,4 +1,4 @@
-//! Invalid files, and directory entries that are not files.
+//! Tests of invalid publishers' files, and of directory entries that are not files.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -33,7 +33,7 @@ pub(super) struct Victim {
 
 const NAME: &str = "1-forged.pfs";
 
-/// Returns a file as a publisher leaves it: a definition, and a segment with three instances.
+/// Returns the bytes of a file as a publisher leaves it: a definition, and a segment with three instances.
 pub fn genuine() -> Vec<u8> {
     let place = Place::new(&format!("genuine-{:?}", std::thread::current().id()));
     let publisher = place.publisher();
@@ -45,12 +45,12 @@ pub fn genuine() -> Vec<u8> {
     std::fs::read(publisher.path().unwrap()).unwrap()
 }
 
-/// Returns the GUID of the counterset in that file.
+/// Returns the GUID of the counterset in the genuine file.
 pub fn victim() -> Guid {
     Victim::GUID
 }
 
-/// Returns the rows that a reader finds in the file.
+/// Returns the rows that a reader finds in the genuine or changed file.
 fn rows(machine: &Machine) -> Vec<(String, u32, Option<u64>)> {
     if machine.counterset(&Victim::GUID).is_err() {
         return Vec::new();
@@ -66,19 +66,19 @@ fn expected(prefix: &str) -> Vec<(String, u32, Option<u64>)> {
     [("a", 1), ("b", 2), ("c", 3)].into_iter().flat_map(row).collect()
 }
 
-/// Returns the offset of a word in an entry of the segment table.
+/// Returns the word offset of a word in an entry of the segment table.
 fn in_table(number: usize, at: usize) -> usize {
     header::TABLE + number * entry::WORDS + at
 }
 
-/// Returns the word offset of the segment with the instances.
+/// Returns the word offset of the segment with the instances in a file.
 fn segment(bytes: &[u8]) -> usize {
     usize::try_from(get_word(bytes, in_table(1, entry::AT))).unwrap() / WORD
 }
 
 type Forge = fn(&Path, &str, &[u8]) -> Forged;
 
-/// Both access methods for the file: mapped and copied.
+/// Access methods for a forged file: mapped and copied.
 const WAYS: [(Forge, bool); 2] = [(Forged::mapped, false), (Forged::copied, true)];
 
 #[test]
@@ -93,7 +93,7 @@ fn an_unchanged_copy_is_read() {
     }
 }
 
-/// Any changed byte affects that file alone.
+/// Checks that any changed byte of a file affects that file alone.
 #[test]
 fn every_byte_is_flipped() {
     let bytes = genuine();
@@ -138,7 +138,8 @@ fn every_prefix() {
     }
 }
 
-/// Invalid headers, each with the expected problem. `None`: no problem is reported, because the publisher has exited.
+/// Checks invalid file headers, each with the expected problem. `None`: no problem is reported, because the publisher
+/// has exited.
 #[test]
 fn headers_that_lie() {
     let bytes = genuine();
@@ -236,7 +237,8 @@ fn tables_that_lie() {
     }
 }
 
-/// The maximum number of segments, all overlapping: reading them all would cost as much as a file 128 times as long.
+/// Checks a file with the maximum number of segments, all overlapping: reading them all would cost as much as a file
+/// 128 times as long.
 #[test]
 fn segments_that_overlap_are_read_once() {
     let mut bytes = genuine();
@@ -256,7 +258,7 @@ fn segments_that_overlap_are_read_once() {
     }
 }
 
-/// Blocks with numbers chosen by a hostile owner: only that instance is left out.
+/// Checks instance blocks with numbers chosen by a hostile owner: only that instance is left out.
 #[test]
 fn blocks_that_lie() {
     let bytes = genuine();
@@ -320,7 +322,7 @@ fn non_regular_files_are_reported() {
     std::fs::remove_file(at("of another name")).unwrap();
 }
 
-/// A sparse file of the maximum length of the file system, empty or with a header that claims this length.
+/// Checks a sparse file of the maximum length of the file system, empty or with a header that claims this length.
 #[test]
 fn holes() {
     let bytes = genuine();
@@ -354,7 +356,7 @@ fn more_files_than_are_looked_at() {
     assert!(complaints[0].ends_with("the directory has more files than are read"), "{complaints:?}");
 }
 
-/// Files of other users are found even if one user leaves very many files.
+/// Checks that files of other users are found even if one user leaves very many files.
 #[test]
 fn a_stranger_fills_the_folder() {
     if rustix::process::geteuid().as_raw() != 0 {
@@ -378,7 +380,7 @@ fn a_stranger_fills_the_folder() {
     assert_eq!(rows(&place.machine()), expected("65533/"), "another user's");
 }
 
-/// Whatever a file does while it is open, its faults do not accumulate in memory.
+/// Checks that, whatever happens to an open file, its faults do not accumulate in memory.
 #[test]
 fn faults_are_not_collected() {
     let bytes = genuine();
@@ -398,7 +400,7 @@ fn faults_are_not_collected() {
     }
 }
 
-/// A growing table is read completely, or in its previous state.
+/// Checks that a growing segment table is read completely, or in its previous state.
 #[test]
 fn segments_that_come_while_the_table_is_read() {
     const SETS: u128 = 100;
@@ -437,7 +439,7 @@ fn definition() -> Set {
     Set::clone(Victim::definition().counterset())
 }
 
-/// Changes a file again and again while it is read.
+/// Changes a publisher's file again and again while a reader reads it.
 fn while_it_changes(test: &str, bytes: &[u8], is_copied: bool, change: impl Fn(&Forged, u64) + Sync) {
     const COLLECTIONS: usize = 40;
     let place = Place::new(test);
@@ -489,7 +491,7 @@ fn sequence_words_that_never_rest() {
     }
 }
 
-/// A file is truncated, refilled and overwritten with noise under the reader.
+/// Checks a file that is truncated, refilled and overwritten with noise under the reader.
 #[test]
 fn a_file_is_cut_and_filled_with_noise() {
     for is_copied in [false, true] {
@@ -511,7 +513,7 @@ fn cut_and_filled_with_noise(is_copied: bool) {
     });
 }
 
-/// File limit of another user, which holds however the files are added.
+/// Checks the file limit of another user, which holds however the files are added.
 #[test]
 fn a_stranger_has_256_files() {
     let mut bytes = genuine();
@@ -545,7 +547,7 @@ fn a_stranger_has_256_files() {
     assert!(not_asked.not_shown(None).is_empty(), "they have no instances");
 }
 
-/// A process without free file descriptors cannot look; once it has one again, everything is as before.
+/// Checks that a reader without free file descriptors recovers once it has one again.
 #[test]
 fn descriptors_run_out() {
     let place = Place::new("descriptors");
@@ -553,7 +555,7 @@ fn descriptors_run_out() {
     drop(super::program::Program::start("few descriptors", place.path()));
 }
 
-/// Runs in a separate process, because the limit applies to the process.
+/// Runs the test with few file descriptors in a separate process, because the limit applies to the process.
 pub fn with_few_descriptors(folder: &Path) {
     let place = Place::of(folder);
     let limits = getrlimit(Resource::Nofile);
@@ -587,7 +589,7 @@ pub fn with_few_descriptors(folder: &Path) {
     println!("\n@ ready");
 }
 
-/// A process whose files may not grow as needed continues, and counts invisibly.
+/// Checks that a publisher whose files may not grow as needed continues, and counts invisibly.
 #[test]
 fn files_may_not_be_large() {
     let place = Place::new("small-files");
@@ -597,7 +599,7 @@ fn files_may_not_be_large() {
     }
 }
 
-/// Runs in a separate process, because the limit applies to the process.
+/// Runs the test with small files in a separate process, because the limit applies to the process.
 pub fn with_small_files(folder: &Path) {
     let limits = getrlimit(Resource::Fsize);
     println!("\n@ ready");
@@ -615,14 +617,14 @@ pub fn with_small_files(folder: &Path) {
     std::mem::forget(place);
 }
 
-/// Instances without space in the file do not hide later ones for which there is space.
+/// Checks that instances without space in the file do not hide later ones for which there is space.
 #[test]
 fn space_that_is_free_again_is_used() {
     let place = Place::new("full-file");
     drop(super::program::Program::start("full file", place.path()));
 }
 
-/// Runs in a separate process, because the limit applies to the process.
+/// Runs the test with a full file in a separate process, because the limit applies to the process.
 pub fn with_a_full_file(folder: &Path) {
     let place = Place::of(folder);
     let most = Rlimit { current: Some(90_000), ..getrlimit(Resource::Fsize) };

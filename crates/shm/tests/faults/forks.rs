@@ -1,4 +1,4 @@
-//! Liveness of publishers, and state inherited by forked children.
+//! Tests of the liveness of publishers, and of state inherited by forked children.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ fn rows(machine: &Machine) -> Vec<(String, u64)> {
     rows.into_iter().filter_map(|(name, _, value)| Some((name, value?))).collect()
 }
 
-/// Returns the processes that own the rows.
+/// Returns the ids of the processes that own the published rows.
 fn owners(machine: &Machine) -> Vec<u32> {
     let mut query = query(machine, Honest::GUID);
     let mut snapshot = Snapshot::default();
@@ -31,7 +31,7 @@ fn owners(machine: &Machine) -> Vec<u32> {
     (0..snapshot.values(None).count()).map(owner).collect()
 }
 
-/// Waits until there are no rows: a signal takes time to arrive.
+/// Waits until a machine has no published rows: a signal takes time to arrive.
 fn until_nothing_is_left(machine: &Machine) {
     let start = Instant::now();
     while !rows(machine).is_empty() {
@@ -65,7 +65,7 @@ fn killed() {
     assert_eq!(files(place.path()), 0);
 }
 
-/// A publisher that has exited while no process collected, and whose file still exists.
+/// Checks a publisher that has exited while no process collected, and whose file still exists.
 #[test]
 fn a_dead_program_is_not_listed_for_long() {
     let place = Place::new("unlisted");
@@ -164,8 +164,8 @@ fn a_program_that_becomes_another_is_gone() {
     assert_eq!(rows(&place.machine()), []);
 }
 
-/// A child started without fork handlers shares the memory and holds the lock. After its parent's exit, the lock
-/// shows a running publisher, and the header names the parent.
+/// Checks a child started without fork handlers, which shares the memory and holds the lock. After its parent's exit,
+/// the lock shows a running publisher, and the header names the parent.
 #[test]
 fn orphaned() {
     let place = Place::new("orphaned");

@@ -1,4 +1,4 @@
-//! Definitions with names, GUIDs or contents that are wrong or belong to others.
+//! Tests of definitions with names, GUIDs or contents that are wrong or belong to others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn lie() -> Set {
     Set::clone(Lie::definition().counterset())
 }
 
-/// Returns the lie under another name.
+/// Returns the counterset of [`lie`] under another name.
 fn named(name: &'static str) -> Set {
     let mut set = lie();
     set.name = name.into();
@@ -48,13 +48,13 @@ fn with_guid(guid: Guid, mut set: Set) -> Set {
     set
 }
 
-/// Returns a file that publishes nothing yet.
+/// Returns the bytes of a publisher's file that publishes nothing yet.
 fn empty() -> Vec<u8> {
     let place = Place::new(&format!("empty-{:?}", std::thread::current().id()));
     std::fs::read(place.publisher().path().unwrap()).unwrap()
 }
 
-/// Returns a file with those definitions.
+/// Returns the bytes of a publisher's file with these counterset definitions.
 fn with_definitions(definitions: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = empty();
     for (number, definition) in definitions.iter().enumerate() {
@@ -75,7 +75,7 @@ fn with_definitions(definitions: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the countersets served from a file with those definitions, and the problems reported.
+/// Returns the countersets served from a file with these definitions, and the problems reported.
 fn served(definitions: &[Vec<u8>]) -> (Vec<String>, Vec<String>) {
     let place = Place::new(&format!("lies-{:?}", std::thread::current().id()));
     let _bystander = Bystander::new(&place);
@@ -188,7 +188,7 @@ fn two_definitions_of_one_guid() {
     assert!(complaints.len() == 1 && complaints[0].contains("its name is that of"), "{complaints:?}");
 }
 
-/// A registered name or GUID keeps its registered meaning, whatever others publish.
+/// Checks that a registered name or GUID keeps its registered meaning, whatever others publish.
 #[test]
 fn registered_names_and_guids() {
     let registered = named("Test Registered");
@@ -213,7 +213,7 @@ fn registered_names_and_guids() {
     }
 }
 
-/// The fuzz targets start with a file of this layout that contains nothing specific to a process.
+/// Checks that the fuzz targets start with a file of this layout that contains nothing specific to a process.
 #[test]
 fn corpora_hold_a_file_of_this_layout() {
     let place = Place::new("seed");
@@ -243,8 +243,8 @@ fn corpora_hold_a_file_of_this_layout() {
     }
 }
 
-/// A publisher that claims to be older than all others ranks behind those with older files. This holds for another
-/// meaning of a counter, and for the instance of a single-instance counterset.
+/// Checks that a publisher that claims to be older than all others ranks behind those with older files. This holds
+/// for another meaning of a counter, and for the instance of a single-instance counterset.
 #[test]
 fn a_program_that_claims_to_be_older_hides_nobody() {
     for claimed in [0, u64::MAX] {
@@ -277,7 +277,8 @@ fn a_program_that_claims_to_be_older_hides_nobody() {
     }
 }
 
-/// Among publishers of untrusted users the oldest is shown, and messages about what is left out name both users.
+/// Checks that among publishers of untrusted users the oldest is shown, and messages about what is left out name both
+/// users.
 #[test]
 fn omissions_of_other_users_name_both_users() {
     use std::os::unix::fs::chown;

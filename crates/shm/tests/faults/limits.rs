@@ -1,4 +1,4 @@
-//! Files of other users: who sees them without requesting it, and how much of them is read.
+//! Tests of files of other users: the users who see them without requesting it, and the limits for reading them.
 
 use perfset_engine::Machine;
 use perfset_engine::testing::FixedClock;
@@ -9,7 +9,8 @@ use crate::read::ApplicationProvider;
 use crate::read::budget::Budget;
 use crate::tests::{Place, query, raw};
 
-/// Files whose reader acts as another user, so that any user can run the tests. Each file has three instances.
+/// Publishers' files whose reader acts as another user, so that any user can run the tests. Each file has three
+/// instances.
 struct OfOthers {
     place: Place,
     files: Vec<Forged>,
@@ -39,7 +40,7 @@ impl OfOthers {
 struct Reader(Machine);
 
 impl Reader {
-    /// Returns the number of instances that are shown.
+    /// Returns the number of instances that the reader shows.
     fn rows(&self) -> usize {
         match self.0.counterset(&Victim::GUID) {
             Ok(_) => raw(&mut query(&self.0, Victim::GUID)).iter().filter(|row| row.2.is_some()).count() / 2,
@@ -51,7 +52,7 @@ impl Reader {
         self.0.not_shown(None).into_iter().map(perfset_core::Text::into_owned).collect()
     }
 
-    /// Returns what is not shown, and checks that it all concerns the one counterset.
+    /// Returns the messages about instances that are not shown, which must all concern the one counterset.
     fn not_shown_of_set(&self) -> Vec<String> {
         let of_set = self.0.not_shown(Some(&Victim::GUID));
         let of_set: Vec<String> = of_set.into_iter().map(perfset_core::Text::into_owned).collect();
@@ -65,7 +66,8 @@ fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Number of bytes that count for reading a file: its header, eight times its definition, and its instances.
+/// Number of bytes that reading a test file counts against the limit: its header, eight times its definition, and its
+/// instances.
 const COST: u64 = 8192 + 8 * 4096 + 65_536;
 
 #[test]
@@ -110,7 +112,7 @@ fn instances_of_others_are_limited() {
     }
 }
 
-/// All readers of a process share one limit.
+/// Checks that all readers of a process share one limit.
 #[test]
 fn readers_share_a_limit() {
     let others = OfOthers::new("limited-readers", 2);
@@ -121,7 +123,7 @@ fn readers_share_a_limit() {
     assert_eq!(other.rows(), 6);
 }
 
-/// Files of this user and of root are not subject to the limit.
+/// Checks that files of this user and of root are not subject to the limit.
 #[test]
 fn own_files_are_not_limited() {
     let place = Place::new("limited-own");
@@ -132,7 +134,7 @@ fn own_files_are_not_limited() {
     assert!(machine.not_shown(None).is_empty());
 }
 
-/// Readers that do not request other users' instances see their number.
+/// Checks that readers that do not request other users' instances see their number.
 #[test]
 fn hidden_instances_are_counted() {
     let others = OfOthers::new("hidden", 2);
@@ -141,7 +143,7 @@ fn hidden_instances_are_counted() {
     assert_eq!(reader.not_shown_of_set(), ["6 instances of other users; --all-users includes them"]);
 }
 
-/// Members of the group of a shared directory see everything in it without requesting it.
+/// Checks that members of the group of a shared directory see everything in it without requesting it.
 #[test]
 fn members_see_all_of_a_shared_directory() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -28,7 +28,7 @@ use crate::read::ApplicationProvider;
 use crate::tests::{Place, query, raw};
 use crate::{layout, lock};
 
-/// What an honest program publishes beside the one that is at fault.
+/// Counterset that a valid program publishes next to a faulty one.
 #[derive(Counterset, Debug)]
 #[counterset(crate = crate, provider = "Test", name = "Test Honest", instances = "multiple")]
 struct Honest {
@@ -36,7 +36,7 @@ struct Honest {
     level: Gauge,
 }
 
-/// A valid publisher and its only value.
+/// Valid publisher with its only instance, next to a faulty one.
 struct Bystander {
     _publisher: Publisher,
     _instance: PublishedInstance<Honest>,
@@ -50,21 +50,21 @@ impl Bystander {
         Self { _publisher: publisher, _instance: instance }
     }
 
-    /// Checks that the valid publisher is read as if there were no other.
+    /// Checks that the valid publisher is read as if there were no faulty one.
     fn is_unharmed(machine: &Machine, after: impl std::fmt::Debug) {
         let rows = raw(&mut query(machine, Honest::GUID));
         assert_eq!(rows, [("honest".into(), 1, Some(4711))], "{after:?}");
     }
 }
 
-/// A file that seems to belong to a running publisher: bytes chosen by the test, with a lock.
+/// Forged file, which seems to belong to a running publisher: bytes chosen by the test, with a lock.
 struct Forged {
     path: PathBuf,
     file: File,
 }
 
 impl Forged {
-    /// Creates a file that no other user may write to, so that it is mapped.
+    /// Creates a forged file that no other user may write to, so that it is mapped.
     fn mapped(folder: &Path, name: &str, bytes: &[u8]) -> Self {
         use std::io::Write;
         use std::os::unix::fs::OpenOptionsExt;
@@ -83,14 +83,14 @@ impl Forged {
         Self { path, file }
     }
 
-    /// Creates a file that its group may write to, so that it is copied.
+    /// Creates a forged file that its group may write to, so that it is copied.
     fn copied(folder: &Path, name: &str, bytes: &[u8]) -> Self {
         let forged = Self::mapped(folder, name, bytes);
         share(&forged.path);
         forged
     }
 
-    /// Overwrites some bytes of the file.
+    /// Overwrites some bytes of the forged file.
     fn patch(&self, at: usize, bytes: &[u8]) {
         use std::os::unix::fs::FileExt;
         self.file.write_all_at(bytes, u64::try_from(at).unwrap()).unwrap();
@@ -103,7 +103,7 @@ impl Drop for Forged {
     }
 }
 
-/// Lets the file's group write to it: readers that open it from now on copy it, like files of other users.
+/// Lets the group of a file write to it: readers that open it from now on copy it, like files of other users.
 fn share(path: &Path) {
     std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o660)).unwrap();
 }
@@ -119,7 +119,7 @@ fn complaints(applications: &mut ApplicationProvider) -> Vec<String> {
     applications.problems().into_iter().map(Text::into_owned).collect()
 }
 
-/// Returns the bytes with a word of the header replaced.
+/// Returns the bytes of a file with a word of the header replaced.
 fn with_word(bytes: &[u8], at: usize, value: u64) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     set_word(&mut bytes, at, value);
@@ -134,7 +134,7 @@ fn get_word(bytes: &[u8], at: usize) -> u64 {
     u64::from_ne_bytes(*bytes[at * layout::WORD..].first_chunk().unwrap())
 }
 
-/// Pseudo-random numbers, the same in each run.
+/// Generator of pseudo-random numbers, the same in each run.
 struct Random(u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! Publishers controlled by tests: this test executable, started again in another role.
+//! Publishing programs that tests control: this test executable, started again in another role.
 
 #![expect(unsafe_code, reason = "forks")]
 
@@ -18,12 +18,12 @@ use crate::publish::{PublishedInstance, Publisher};
 
 const ROLE: &str = "PERFSET_TEST_ROLE";
 const FOLDER: &str = "PERFSET_TEST_FOLDER";
-/// Prefix of each line that the program prints, because the test harness prints lines too.
+/// Prefix of each line that a child program prints for a test, because the test harness prints lines too.
 const SAID: &str = "@ ";
-/// Number of seconds after which the program ends by itself, whatever happens to the test.
+/// Number of seconds after which a child program ends by itself, whatever happens to the test.
 const MOST_SECONDS: u32 = 120;
 
-/// A child program that executes orders until it is dropped.
+/// Child program of a test that executes orders until it is dropped.
 pub struct Program {
     child: Child,
     input: Option<ChildStdin>,
@@ -31,7 +31,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts a program that publishes in the directory.
+    /// Starts a child program that publishes in a directory.
     pub fn start(role: &str, folder: &Path) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["faults::program::in_another_role", "--exact", "--nocapture", "--test-threads=1"])
@@ -48,18 +48,18 @@ impl Program {
         program
     }
 
-    /// Sends an order, and waits for the response.
+    /// Sends an order to the child program, and waits for the response.
     pub fn tell(&mut self, order: &str) -> String {
         self.order(order);
         self.hear()
     }
 
-    /// Sends an order without waiting.
+    /// Sends an order to the child program without waiting.
     pub fn order(&mut self, order: &str) {
         writeln!(self.input.as_mut().unwrap(), "{order}").unwrap();
     }
 
-    /// Returns the next line that the program prints.
+    /// Returns the next line that the child program prints.
     pub fn hear(&mut self) -> String {
         let mut line = String::new();
         loop {
@@ -72,17 +72,17 @@ impl Program {
         }
     }
 
-    /// Returns the program's process ID.
+    /// Returns the child program's process ID.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends a signal to the program.
+    /// Sends a signal to the child program.
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Kills the program, and waits until it has exited.
+    /// Kills the child program, and waits until it has exited.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -96,7 +96,7 @@ impl Drop for Program {
     }
 }
 
-/// A process that is not waited for; killed when this is dropped.
+/// Process that is not waited for, and that is killed when this guard is dropped.
 pub struct Stray(pub u32);
 
 impl Stray {
@@ -117,7 +117,7 @@ fn say(what: impl std::fmt::Display) {
     std::io::stdout().flush().unwrap();
 }
 
-/// Not a test: the code of the child program. Run as a test it does nothing.
+/// Code of the child program, which is no test. Run as a test it does nothing.
 #[test]
 fn in_another_role() {
     let (Ok(role), Some(folder)) = (std::env::var(ROLE), std::env::var_os(FOLDER)) else { return };
@@ -142,7 +142,7 @@ fn in_another_role() {
     }
 }
 
-/// Ends the process after some time, so that none is left behind.
+/// Ends the child program after some time, so that none is left behind.
 fn end_soon() {
     // SAFETY: an alarm without a handler ends the process, and harms nothing.
     unsafe { libc::alarm(MOST_SECONDS) };
@@ -215,7 +215,7 @@ fn wait_for_the_end() -> ! {
     }
 }
 
-/// Opens and closes other file descriptors of the file.
+/// Opens and closes other file descriptors of the publisher's file.
 fn reopen(path: &Path) {
     for entry in std::fs::read_dir("/proc/self/fd").unwrap().flatten() {
         if std::fs::read_link(entry.path()).is_ok_and(|target| target == path) {
@@ -231,8 +231,8 @@ fn reopen(path: &Path) {
     drop(std::fs::File::open(path).unwrap());
 }
 
-/// Fork test: one thread creates and ends instances continually while another one forks. No child may wait for a lock
-/// held by a thread that does not exist in the child.
+/// Runs the fork test: one thread creates and ends instances continually while another one forks. No child may wait
+/// for a lock held by a thread that does not exist in the child.
 fn storm(folder: &Path) {
     const FORKS: usize = 100;
     let publisher = publisher(folder);

@@ -1,5 +1,5 @@
-//! A publisher that creates, ends and replaces instances continually. All data of an instance follow from one key, so
-//! a reader can detect any mix of two instances.
+//! Stress tests of a publisher that creates, ends and replaces instances continually. All data of an instance follow
+//! from one key, so a reader can detect any mix of two instances.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -42,7 +42,7 @@ struct KeyedRows {
     three: Counter64,
 }
 
-/// Returns a name whose length selects one of two size classes.
+/// Returns an instance name whose length selects one of two size classes.
 fn name(key: u64) -> String {
     let padding = usize::try_from(key % 90).unwrap();
     format!("{key}.{}", "x".repeat(padding))
@@ -52,7 +52,7 @@ fn id(key: u64) -> u32 {
     u32::try_from(key.wrapping_mul(0x9E37_79B9) & 0xFFFF_FFFF).unwrap()
 }
 
-/// Returns a value that is never 0, and below 2^56: torn copies are tested elsewhere.
+/// Returns a counter value that is never 0, and below 2^56: torn copies are tested elsewhere.
 fn value(key: u64, counter: u64) -> u64 {
     (key.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(u32::try_from(counter).unwrap() * 11) >> 8) | 1
 }
@@ -106,7 +106,7 @@ fn churn_of<T: Derived>(publisher: &Publisher, stop: &AtomicBool) {
     }
 }
 
-/// Statistics of the rows that a reader saw.
+/// Statistics of the rows that a reader of the stress test saw.
 #[derive(Default)]
 struct Seen {
     keys: HashSet<u64>,
@@ -159,7 +159,7 @@ fn guid_query<T: Derived>(machine: &Machine) -> Query {
 enum How {
     Mapped,
     Copied,
-    /// Mapped file, whose publisher is stopped and continued.
+    /// Mapping of a file whose publisher is stopped and continued.
     Stopped,
 }
 
@@ -232,7 +232,7 @@ fn no_mix_of_rows_where_the_file_is_copied() {
     check::<KeyedRows>("churn rows", "stress-rows-copied", How::Copied);
 }
 
-/// If a publisher is killed at any point, only its own rows disappear, immediately.
+/// Checks that if a publisher is killed at any point, only its own rows disappear, immediately.
 #[test]
 fn killed_at_any_time() {
     const ROUNDS: u64 = 15;

@@ -1,4 +1,4 @@
-//! Values that change continually are read as whole words.
+//! Tests that values that change continually are read as whole words.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,7 +9,7 @@ use crate::publish::{Gauge, PublishedInstance};
 use crate::tests::{Place, query, raw};
 use perfset_derive::Counterset;
 
-/// Values side by side: copies tear the last one of a piece, wherever that is.
+/// Counterset whose values lie side by side: copies tear the last value of a piece, wherever that is.
 #[derive(Counterset, Debug)]
 #[counterset(crate = crate, provider = "Test", name = "Test Torn", instances = "multiple")]
 pub struct Torn {
@@ -95,7 +95,7 @@ pub const fn inverse(of: u64) -> u64 {
     inverse
 }
 
-/// A step in which all bytes change.
+/// Checks a mapped file with a step in which all bytes of a value change.
 #[test]
 fn nothing_is_torn_where_the_file_is_mapped() {
     const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -104,7 +104,7 @@ fn nothing_is_torn_where_the_file_is_mapped() {
     assert!(read > 10_000 && missing == 0, "{read} read, {missing} missing");
 }
 
-/// A step in which all bytes change and the value only grows.
+/// Checks a copied file with a step in which all bytes of a value change and the value only grows.
 #[test]
 fn growing_value_is_not_torn_in_copied_file() {
     const STEPS: u64 = 1 << 18;

@@ -14,7 +14,7 @@ const NAME: usize = 2;
 const VALUE: usize = 3;
 const WORDS: usize = 4;
 
-/// Index of the oldest store that may still be seen, per word.
+/// Index of the oldest store that a thread may still see, for each word of the model.
 type View = [usize; WORDS];
 
 fn join(one: &mut View, other: &View) {
@@ -23,15 +23,15 @@ fn join(one: &mut View, other: &View) {
     }
 }
 
-/// Step that is left out or weakened, one at a time, to check that the model detects it.
+/// Step of the protocol that is left out or weakened, one at a time, to check that the model detects it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Flaw {
-    /// A slot changes to its next instance without ever being odd.
+    /// `true` if the slot's sequence word changes to the next instance without being odd in between.
     never_odd: bool,
     no_release_fences: bool,
     relaxed_sequence: bool,
     relaxed_change: bool,
-    /// The reader's acquire fences are left out.
+    /// `true` if the reader's acquire fences are left out.
     no_acquire_fences: bool,
     relaxed_loads: bool,
     no_second_look_at_names: bool,
@@ -39,7 +39,7 @@ struct Flaw {
     remembers_what_is_after: bool,
 }
 
-/// All stores that the writer ever makes, by word.
+/// Model of the writer: all stores that it ever makes, by word.
 struct Writer {
     stores: [Vec<(u64, View)>; WORDS],
     view: View,
@@ -100,7 +100,7 @@ impl Writer {
         });
     }
 
-    /// Creates the stores for one instance after the other, each with one key.
+    /// Creates the writer's stores for one instance after the other, each with one key.
     fn program(keys: u64, flaw: Flaw) -> Self {
         let stores = [2, 0, 0, 0].map(|value| vec![(value, [0; WORDS])]);
         let mut writer = Self { stores, view: [0; WORDS], released: [0; WORDS], flaw };
@@ -115,10 +115,10 @@ impl Writer {
     }
 }
 
-/// Choices of the store that each load returns. Enumerates all combinations.
+/// Choices of the store that each load of the reader returns. Enumerates all combinations.
 #[derive(Default)]
 struct Ways {
-    /// Chosen index and number of options, per load.
+    /// Chosen index and number of possible stores, for each load.
     choices: Vec<(usize, usize)>,
     index: usize,
 }
@@ -134,7 +134,7 @@ impl Ways {
         way
     }
 
-    /// Advances to the next combination; `false` if there is none.
+    /// Advances to the next combination of choices; `false` if there is none.
     fn next(&mut self) -> bool {
         self.index = 0;
         while let Some((way, count)) = self.choices.pop() {
@@ -150,10 +150,12 @@ impl Ways {
 struct Reader<'a> {
     writer: &'a Writer,
     ways: &'a mut Ways,
-    /// Stores that the reader must have seen. `pending` are those it must see after the next fence.
+    /// Index, for each word, of the oldest store that the reader may still see. `pending` are those it must see after
+    /// the next fence.
     view: View,
     pending: View,
-    /// Change word of the index. `rows` are names by sequence; `last_sequence` is the sequence seen last.
+    /// Change word with which the reader's index was complete. `rows` are names by sequence; `last_sequence` is the
+    /// sequence seen last.
     change: u64,
     rows: Vec<(u64, u64)>,
     last_sequence: u64,
@@ -180,7 +182,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Model of the reader's `Index::refresh`.
+    /// Runs the model of the reader's `Index::refresh`.
     fn refresh(&mut self) {
         let before = self.load(CHANGE, Order::Ordered);
         if before == self.change && before & 1 == 0 {
@@ -203,7 +205,7 @@ impl Reader<'_> {
         };
     }
 
-    /// Model of `Index::look`, for one slot.
+    /// Runs the model of `Index::look` for one slot.
     fn look(&mut self) {
         const TRIES: usize = 3;
         for _ in 0..TRIES {
@@ -222,7 +224,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Model of `Segment::load`, for all rows. Returns names and values.
+    /// Runs the model of `Segment::load` for all rows. Returns names and values.
     fn values(&mut self) -> Vec<(u64, u64)> {
         let mut values = Vec::new();
         for (sequence, name) in self.rows.clone() {
@@ -239,8 +241,8 @@ impl Reader<'_> {
     }
 }
 
-/// Tries all combinations for `keys` successive instances and `collections` collections. Returns their number, and
-/// the first error found.
+/// Tries all combinations of choices for `keys` successive instances and `collections` collections. Returns their
+/// number, and the first error found.
 fn all_ways(keys: u64, collections: usize, flaw: Flaw) -> (u64, ControlFlow<String>) {
     let writer = Writer::program(keys, flaw);
     let mut ways = Ways::default();

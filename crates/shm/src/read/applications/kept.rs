@@ -1,4 +1,4 @@
-//! File of a publisher that is read: conversion of its instances and their values to rows.
+//! Open file of a publisher: conversion of its instances and their values to rows.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -23,17 +23,17 @@ pub(in crate::read) struct OpenFile {
     pub(super) folder: usize,
     pub(super) name: String,
     pub(super) asking: CallbackClient,
-    /// Instances of each definition, by the definition's index.
+    /// Index of the instances of each definition in the file, by the definition's index.
     pub indexes: HashMap<usize, Index>,
-    /// Instances of each definition of a copied file, as of the last successful copy.
+    /// Instances of each definition in a copied file, as of the last successful copy.
     pub(super) copied_instances: HashMap<usize, Vec<Known>>,
-    /// Reason why the instances of a definition are unknown, by the definition's index.
+    /// Reason why the instances of a definition in the file are unknown, by the definition's index.
     pub(super) missed: HashMap<usize, Arc<str>>,
-    /// Share of the instance limit for each definition, in a file of another user.
+    /// Share of the instance limit for each definition, if the file belongs to another user.
     pub(super) shares: HashMap<usize, Rationed>,
-    /// Indexes of the values to load; empty for all.
+    /// Indexes of the values to load of each instance; empty for all.
     pub value_indexes: Vec<usize>,
-    /// `true` if the values must still be loaded in this collection.
+    /// `true` if the values of the file must still be loaded in this collection.
     pub is_to_load: bool,
     pub is_gone: bool,
     /// `true` if the publisher added definitions while it handled a request, and they are not served yet.
@@ -43,29 +43,30 @@ pub(in crate::read) struct OpenFile {
 /// Counters requested by a collection, grouped by the way their values are obtained.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
-    /// Columns of counters with direct values, ascending.
+    /// Indexes of the requested counters whose values are in the file, ascending.
     columns: Vec<usize>,
-    /// Indexes of these counters' values in an instance.
+    /// Indexes of the values of the counters in `columns` in an instance.
     value_indexes: Vec<usize>,
-    /// Range of the value indexes, if all requested columns are direct and their values are consecutive.
+    /// Range of the indexes of the requested values, if all requested columns are direct and their values are
+    /// consecutive.
     run: Option<Range<usize>>,
-    /// Columns of counters whose values are obtained by reference.
+    /// Indexes of the requested counters whose values are obtained by reference.
     referenced: Vec<(usize, CounterId)>,
-    /// Columns of counters to which the publisher gives another meaning, with the reason.
+    /// Indexes of the requested counters to which the publisher gives another meaning, with the reason.
     left_out: Vec<(usize, NoValue)>,
 }
 
-/// Reason for no value: the publisher of the instance does not have the counter.
+/// Reason for a missing value: the publisher of the instance does not have the counter.
 const LACKS: NoValue =
     NoValue::Unavailable(Text::Borrowed("the program that publishes this instance has no such counter"));
 
-/// Reason for no value: the counter is by reference, and its publisher cannot receive requests.
+/// Reason for a missing value: the counter is by reference, and its publisher cannot receive requests.
 const NO_REFERENCE: NoValue =
     NoValue::Unavailable(Text::Borrowed("the program gives it by reference, and cannot be asked"));
 
 impl Wanted {
-    /// Assigns the requested counters to the columns, given the fit of a publisher's definition. Sets the reason for
-    /// counters that the publisher does not have.
+    /// Groups the requested counters by the way their values are obtained, given the fit of a publisher's definition.
+    /// Sets the reason for counters that the publisher does not have.
     pub(super) fn find(&mut self, set: &Counterset, fit: &Fit, wanted: &[CounterId], rows: &mut Rows) {
         self.columns.clear();
         self.value_indexes.clear();
@@ -96,7 +97,7 @@ impl Wanted {
 }
 
 impl OpenFile {
-    /// Returns `true` if the counterset currently has instances.
+    /// Returns `true` if a counterset of the file currently has instances.
     pub(super) fn has_instances(&mut self, number: usize) -> bool {
         if let FileAccess::Copied = self.file.bytes {
             return self.copy(number, None, &[]).is_some_and(|copied| !copied.instances.is_empty());
@@ -104,7 +105,8 @@ impl OpenFile {
         self.look_for_instances(number) && !self.confirmed(number).is_empty()
     }
 
-    /// Adds a row without values for each instance. If the file cannot be read now, adds the instances last known.
+    /// Adds a row without values for each instance of a counterset in the file. If the file cannot be read now, adds
+    /// the instances last known.
     pub(super) fn list(&mut self, number: usize, rows: &mut Rows) {
         let file_id = self.file.header.id;
         rows.set_owner(self.file.owner());
@@ -150,7 +152,7 @@ impl OpenFile {
         self.indexes.get(&number).map(Index::confirmed).unwrap_or_default()
     }
 
-    /// Records whether there may be unknown instances because the file cannot be read.
+    /// Records that a counterset may have unknown instances, if the file cannot be read.
     fn note_what_is_missed(&mut self, number: usize) {
         let is_known = match self.file.bytes {
             FileAccess::Copied => self.copied_instances.get(&number).is_some_and(|known| !known.is_empty()),
@@ -162,8 +164,8 @@ impl OpenFile {
         };
     }
 
-    /// Copies the instances of a counterset, with the values at `places` of wanted instances, and stores which
-    /// instances there are. `None` if the file changed by system calls meanwhile, or cannot be read.
+    /// Copies the instances of a counterset from a file, with the values at `places` of wanted instances, and stores
+    /// which instances there are. `None` if the file changed by system calls meanwhile, or cannot be read.
     fn copy(
         &mut self,
         number: usize,
@@ -194,7 +196,7 @@ impl OpenFile {
         Some(copied)
     }
 
-    /// Adds a row for each wanted instance, with the values of the requested counters.
+    /// Adds a row for each wanted instance in the file, with the values of the requested counters.
     pub(super) fn collect(
         &mut self,
         number: usize,
@@ -244,7 +246,7 @@ impl OpenFile {
         self.missed.remove(&number);
     }
 
-    /// Returns the values that counters of a counterset refer to.
+    /// Returns the values that counters by reference of a counterset have.
     fn referenced(&self, number: usize) -> ReferencedValues<'_> {
         match self.file.definition(number) {
             Some(set) if self.file.has_socket() => self.asking.referenced(set.guid),
@@ -298,7 +300,7 @@ pub(super) struct Known {
     sequence: u64,
 }
 
-/// Result of copying a counterset: its instances, and the values of the wanted ones, one after the other.
+/// Result of copying a counterset from a file: its instances, and the values of the wanted ones, one after the other.
 #[derive(Debug, Default)]
 struct CopiedRows {
     instances: Vec<Known>,
@@ -306,7 +308,8 @@ struct CopiedRows {
 }
 
 impl CopiedRows {
-    /// Adds an instance to the copied rows. In a file of another user, the name begins with the prefix `user`.
+    /// Adds an instance to the rows copied from a file. In a file of another user, the name begins with the prefix
+    /// `user`.
     fn add(
         &mut self,
         user: &[u16],
@@ -322,7 +325,7 @@ impl CopiedRows {
     }
 }
 
-/// Sets the same reason for all values of a row.
+/// Sets the same reason for a missing value in all cells of a row.
 fn fail(mut row: RowWriter<'_>, counters: &Wanted, why: &Arc<str>) {
     for column in counters.columns.iter().chain(counters.referenced.iter().map(|(column, _)| column)) {
         row.set_unavailable(*column, NoValue::Failed(Arc::clone(why)));
@@ -332,8 +335,8 @@ fn fail(mut row: RowWriter<'_>, counters: &Wanted, why: &Arc<str>) {
     }
 }
 
-/// Converts a CLOCK_MONOTONIC time to PerfTime100NSec. `now_100ns` is the PerfTime100NSec at the start of this
-/// collection.
+/// Converts a CLOCK_MONOTONIC time of a file to PerfTime100NSec. `now_100ns` is the PerfTime100NSec at the start of
+/// this collection.
 fn time_of(monotonic_ns: u64, now_100ns: u64) -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let [seconds, nanoseconds] = [now.tv_sec, now.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));
@@ -342,7 +345,7 @@ fn time_of(monotonic_ns: u64, now_100ns: u64) -> u64 {
     now_100ns.saturating_sub(now_ns.saturating_sub(monotonic_ns) / 100)
 }
 
-/// Fills the cells of counters by reference, and of counters that are left out. `referenced` is `None` if the
+/// Fills a row's cells of counters by reference, and of counters that are left out. `referenced` is `None` if the
 /// publisher cannot receive requests.
 fn refer(
     row: &mut RowWriter<'_>,
@@ -362,7 +365,7 @@ fn refer(
     }
 }
 
-/// Adds a row for an instance, if it existed during the whole time in which its values were loaded.
+/// Adds a row with values for an instance, if it existed during the whole time in which its values were loaded.
 #[inline]
 fn add(
     segment: &Segment,

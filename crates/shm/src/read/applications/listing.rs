@@ -1,4 +1,4 @@
-//! Lists directories and opens the files in them. Directories of other users share a limited time.
+//! Lists the directories of publishers and opens their files. Directories of other users share a limited time.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
@@ -19,14 +19,15 @@ use crate::read::table::FileError;
 /// Fraction of this process's file descriptor limit that is used to keep files open, as a divisor. Other files are
 /// opened at each use, which costs two to three times as much.
 const KEPT: u64 = 4;
-/// Maximum number of refused files that are kept for messages, of each directory of another user.
+/// Maximum number of refused publishers' files that are kept for messages, of each directory of another user.
 const MOST_REFUSED_OF_OTHER: usize = 16;
-/// Maximum number of refused files that are kept for messages; beyond it, directories of other users add no more.
+/// Maximum number of refused publishers' files that are kept for messages; beyond it, directories of other users add
+/// no more.
 const MOST_REFUSED: usize = 4096;
 
 impl ApplicationProvider {
-    /// Lists the directories that changed. Returns `true` if files were added or removed. Directories of other users
-    /// take turns while there is time for them.
+    /// Lists the publishers' directories that changed. Returns `true` if files were added or removed. Directories of
+    /// other users take turns while there is time for them.
     pub(super) fn list_all(&mut self) -> bool {
         let mut changed = false;
         // Directories of root and of this user first, without a limit: other users cannot delay them.
@@ -56,8 +57,8 @@ impl ApplicationProvider {
         changed
     }
 
-    /// Lists a directory if it changed, and examines its files `until` that time; the others are examined next time.
-    /// Returns `true` if files were added or removed.
+    /// Lists a publishers' directory if it changed, and examines its files `until` that time; the others are examined
+    /// next time. Returns `true` if files were added or removed.
     fn list(&mut self, at: usize, until: Option<Instant>) -> bool {
         let is_trusted = |user: u32| user == 0 || user == self.asker.user;
         let Some(folder) = self.folders.get_mut(at) else { return false };
@@ -88,8 +89,8 @@ impl ApplicationProvider {
         changed
     }
 
-    /// Removes the files that are no longer in a directory. Returns the names that are not in use yet, and `true` if
-    /// files were removed; `None` if the directory cannot be listed.
+    /// Removes from the reader the files that are no longer in a directory. Returns the names that are not in use
+    /// yet, and `true` if files were removed; `None` if the directory cannot be listed.
     fn compare(
         &mut self,
         at: usize,
@@ -124,7 +125,7 @@ impl ApplicationProvider {
         Some((names, folder, changed))
     }
 
-    /// Opens files by name until that time. Returns `true` if files were added.
+    /// Opens publishers' files by name until that time. Returns `true` if files were added.
     fn examine(
         &mut self,
         at: usize,
@@ -202,7 +203,7 @@ impl ApplicationProvider {
         changed
     }
 
-    /// Removes the reasons why a directory and files in it are not used.
+    /// Removes the stored reasons why a directory and files in it are not used.
     pub(super) fn forget_refused(&mut self, folder: &Path) {
         let from = (Bound::Included(folder), Bound::Unbounded);
         let of_folder = self.refused.range::<Path, _>(from).map(|(path, _)| path);

@@ -1,4 +1,4 @@
-//! Provider of the countersets of all publishers.
+//! Provider of the countersets that all publishers' files define.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -41,8 +41,8 @@ const FOR_OTHERS: Duration = Duration::from_millis(40);
 /// directory changes in neither case.
 const LIVING: (Duration, usize) = (Duration::from_secs(1), 16);
 
-/// Source of registered countersets. Called before each listing; returns them only if they changed since the last
-/// call.
+/// Function that returns the registered countersets. Called before each listing; returns them only if they changed
+/// since the last call.
 pub type RegistrationFeed = Box<dyn FnMut() -> Option<Vec<Arc<Counterset>>> + Send>;
 
 /// Provider of all published and all registered countersets, including registered ones without a publisher.
@@ -53,18 +53,18 @@ pub type RegistrationFeed = Box<dyn FnMut() -> Option<Vec<Arc<Counterset>>> + Se
 /// registration and by all its publishers together (`merge`). If a publisher gives a counter another meaning, it is
 /// shown without that counter. No publisher can take a GUID or name of the catalogue or of a registration.
 pub struct ApplicationProvider {
-    /// Directories in which publishers are searched.
+    /// Directories in which the provider searches for publishers' files.
     search_folders: Folders,
     folders: Vec<PublisherDir>,
     search: Search,
-    /// Time for directories of other users, and the index of the one that is next.
+    /// Time that is left for directories of other users, and the index of the one that is next.
     for_others: Allowance,
     next_of_others: usize,
     not_folders: Vec<(PathBuf, FileError)>,
     asker: AccessPolicy,
     /// Groups whose shared directories show the files of all users.
     groups: Vec<u32>,
-    /// Directories of other users that cannot be read, and the time at which they were found.
+    /// Publishers' directories of other users that cannot be read, and the time at which they were found.
     unreadable: Option<(Instant, Vec<PathBuf>)>,
     files: Vec<OpenFile>,
     definitions: Definitions,
@@ -72,21 +72,23 @@ pub struct ApplicationProvider {
     registered_sets: Vec<Arc<Counterset>>,
     sets: BTreeMap<Guid, ServedSet>,
     catalogue: Arc<Catalogue>,
-    /// Files that are not used, each with the reason.
+    /// Publishers' files that are not used, each with the reason.
     refused: BTreeMap<PathBuf, FileError>,
     /// Countersets and counters of used files that are left out, with the file and the GUID of the counterset shown
     /// instead.
     left_out: Vec<(PathBuf, Guid, Vec<LeftOut>)>,
-    /// Messages about names that are shown differently from the publisher's definition.
+    /// Messages about counter names that are shown differently from the publisher's definition.
     renamed: Vec<(PathBuf, Guid, String)>,
-    /// Counters of the last collection; its memory is reused.
+    /// Requested counters of the last collection; the memory is reused.
     counters: Wanted,
-    /// Name of the machine, for control callbacks.
+    /// Name of this machine, which control callbacks receive.
     machine: Arc<[u16]>,
     asks: Asks,
-    /// Collections whose publishers have already received requests, each with its counterset and the end of waiting.
+    /// Announced collections, whose publishers have already received requests, each with its counterset and the end
+    /// of waiting.
     announced: Vec<(u64, Guid, Instant)>,
-    /// Time of the last liveness check; `next_checked` is the index of the file that the next check begins with.
+    /// Time of the last liveness check of publishers; `next_checked` is the index of the file that the next check
+    /// begins with.
     last_check: Option<Instant>,
     next_checked: usize,
 }
@@ -148,7 +150,7 @@ impl ApplicationProvider {
         self
     }
 
-    /// Searches for new and ended publishers and for new definitions. Returns `true` if something changed.
+    /// Searches for new and ended publishers and for their new definitions. Returns `true` if something changed.
     fn refresh(&mut self) -> bool {
         let has_lost = self.look_for_folders();
         self.see_who_lives();
@@ -174,7 +176,7 @@ impl ApplicationProvider {
         changed
     }
 
-    /// Marks some of the files whose publisher has exited, unless the last check was recent.
+    /// Marks some of the publishers' files whose publisher has exited, unless the last check was recent.
     fn see_who_lives(&mut self) {
         let (pause, most) = LIVING;
         if self.last_check.is_some_and(|time| time.elapsed() < pause) {
@@ -195,7 +197,7 @@ impl ApplicationProvider {
         self.folders.iter_mut().filter(|folder| cut.contains(&*folder.path)).for_each(PublisherDir::doubt);
     }
 
-    /// Marks a directory to be listed next time even if it does not change.
+    /// Marks a publishers' directory to be listed next time even if it does not change.
     fn doubt(&mut self, at: usize) {
         if let Some(folder) = self.folders.get_mut(at) {
             folder.doubt();
@@ -351,7 +353,7 @@ impl Provider for ApplicationProvider {
     }
 }
 
-/// Returns an error if there are no rows because a publisher refused the request.
+/// Returns an error if a counterset has no rows because a publisher refused the request.
 fn unless_refused(refused: Status, rows: &Rows) -> Result<(), SourceError> {
     if refused.is_success() || !rows.is_empty() { Ok(()) } else { Err(SourceError::Refused(refused)) }
 }

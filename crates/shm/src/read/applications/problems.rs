@@ -18,16 +18,16 @@ const MOST_OF_OWN: usize = 100;
 /// Maximum number of problems with files of all other users together that are reported individually.
 const MOST_OF_OTHERS: usize = 20;
 
-/// Maximum number of lines about the damage of one file; if there are more problems, the last line contains their
-/// count.
+/// Maximum number of lines about the damage of one publisher's file; if there are more problems, the last line
+/// contains their count.
 const MOST_OF_FILE: usize = 10;
 
-/// Message, and the user whose file it concerns; `None` for root and this user.
+/// Message about a file, with the user who owns the file; `None` for root and this user.
 type Told<T> = (Option<u32>, T);
 
 impl ApplicationProvider {
-    /// Returns everything that is left out of files, and files that are not used, with reasons. Beyond a limit, only
-    /// the number of further problems is given.
+    /// Returns messages about everything that is left out of files, and about files that are not used. Beyond a
+    /// limit, only the number of further problems is given.
     pub(super) fn told_problems(&mut self) -> Vec<Text> {
         let left_out = self.told_left_out().into_iter().map(|(user, (_, text))| (user, text));
         let mut all: Vec<Told<Text>> = left_out.collect();
@@ -48,7 +48,7 @@ impl ApplicationProvider {
         cut(in_turn(all))
     }
 
-    /// Returns everything that is left out of files or shown differently, by counterset.
+    /// Returns messages about everything that is left out of files or shown differently, by counterset.
     pub(super) fn told_left_out(&mut self) -> Vec<Told<(Guid, Text)>> {
         let behind = self.behind_others();
         let parts = self.left_out.iter().chain(&behind);
@@ -69,19 +69,19 @@ impl ApplicationProvider {
         in_turn(parts.chain(missed).map(told).collect())
     }
 
-    /// Returns the user ID, unless it is that of root or of the current user.
+    /// Returns a user ID, unless it is that of root or of the current user.
     fn stranger(&self, user: u32) -> Option<u32> {
         (user != 0 && user != self.asker.user).then_some(user)
     }
 
-    /// Returns the countersets and counters that are left out of a file.
+    /// Returns the countersets and counters that readers leave out of a publisher's file.
     pub(crate) fn left_out_of(&mut self, path: &Path) -> Vec<LeftOut> {
         let behind = self.behind_others();
         let parts = self.left_out.iter().chain(&behind);
         parts.filter(|(of, ..)| of == path).flat_map(|(.., parts)| parts.iter().cloned()).collect()
     }
 
-    /// Returns an error if there are no rows and a file of the counterset could not be read.
+    /// Returns an error if a counterset has no rows and one of its files could not be read.
     pub(super) fn unless_missed(&self, guid: &Guid, rows: &Rows) -> Result<(), SourceError> {
         match self.missed().find(|(_, of, _)| *of == guid).filter(|_| rows.is_empty()) {
             Some((.., why)) => Err(SourceError::Failed(Arc::clone(why))),
@@ -89,7 +89,8 @@ impl ApplicationProvider {
         }
     }
 
-    /// Returns the files whose instances of a counterset are unknown because the last read failed, with the reason.
+    /// Returns the publishers' files whose instances of a counterset are unknown because the last read failed, with
+    /// the reason.
     pub(super) fn missed(&self) -> impl Iterator<Item = (&Path, &Guid, &Arc<str>)> {
         self.sets.iter().flat_map(move |(guid, served)| {
             served.files.iter().filter_map(move |publishing| {
@@ -128,8 +129,8 @@ impl ApplicationProvider {
     }
 }
 
-/// Formats the damage of one file. A broken table has a problem for each of its entries; these must not displace
-/// problems of other files.
+/// Formats the damage of one publisher's file. A broken table has a problem for each of its entries; these must not
+/// displace problems of other files.
 fn damage_of_file(all: impl Iterator<Item = impl ToString> + Clone) -> Vec<String> {
     let count = all.clone().count();
     if count <= MOST_OF_FILE {
@@ -140,7 +141,7 @@ fn damage_of_file(all: impl Iterator<Item = impl ToString> + Clone) -> Vec<Strin
     all.take(shown).map(|why| why.to_string()).chain([rest]).collect()
 }
 
-/// Returns the owner of a file, or `u32::MAX` if the file no longer exists.
+/// Returns the user ID of a file's owner, or `u32::MAX` if the file no longer exists.
 fn owner_of(path: &Path) -> u32 {
     std::fs::symlink_metadata(path).map_or(u32::MAX, |found| found.uid())
 }
@@ -167,7 +168,7 @@ fn in_turn<T>(all: Vec<Told<T>>) -> Vec<Told<T>> {
     first
 }
 
-/// Truncates the messages to the limits, and adds the number of those omitted.
+/// Truncates the list of messages to the limits, and adds the number of those omitted.
 fn cut(all: Vec<Told<Text>>) -> Vec<Text> {
     let (mut own, mut of_others, mut told) = (0_usize, 0_usize, Vec::new());
     for (user, text) in all {
@@ -247,7 +248,7 @@ mod tests {
         assert_eq!(many[MOST_OF_FILE - 2..], ["entry 8", "and 991 more problems with this file"]);
     }
 
-    /// A user with many left-out countersets does not displace the message about another user's file.
+    /// Checks that a user with many left-out countersets does not displace the message about another user's file.
     #[test]
     fn junk_hides_no_problem() {
         if rustix::process::geteuid().as_raw() != 0 {

@@ -12,7 +12,7 @@ use super::{ApplicationProvider, OpenFile, unless_refused};
 use crate::callback::RequestCode;
 use crate::merge::Fit;
 
-/// Maximum share of this process's file descriptor limit for connections to publishers, as a divisor.
+/// Divisor for the maximum share of this process's file descriptor limit that connections to publishers use.
 const CONNECTIONS: u64 = 4;
 
 impl ApplicationProvider {
@@ -30,7 +30,7 @@ impl ApplicationProvider {
         });
     }
 
-    /// Waits until the deadline for outstanding responses, and reads definitions added meanwhile.
+    /// Waits until the deadline for outstanding responses of publishers, and reads definitions added meanwhile.
     pub(super) fn wait(&mut self, until: Instant) {
         let Self { files, asks, definitions, .. } = self;
         let asked: Vec<usize> =
@@ -121,7 +121,7 @@ fn of_program<'a>(entry: &'a Entry, fit: &Fit) -> Option<Cow<'a, Entry>> {
 }
 
 impl OpenFile {
-    /// Returns the status of the last request of this kind to the publisher.
+    /// Returns the status with which the publisher responded to the last request of this kind.
     pub(super) fn status(&self, what: RequestCode, counterset: Guid) -> Status {
         match self.file.has_socket() {
             true => self.asking.status(what, counterset),
@@ -129,7 +129,7 @@ impl OpenFile {
         }
     }
 
-    /// Returns `true` if at least one of the wanted counters has its value by reference.
+    /// Returns `true` if a publisher has the value of at least one wanted counter by reference.
     pub(super) fn has_referenced(&self, number: usize, wanted: &[CounterId]) -> bool {
         let Some(set) = self.file.definition(number) else { return false };
         let mut counters = set.counters.iter();

@@ -1,4 +1,4 @@
-//! Users whose files are read, limits for them, and messages about files that are not read.
+//! Users whose published files are read, limits for these users, and messages about files that are not read.
 
 use std::collections::{BTreeMap, HashSet};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -23,16 +23,17 @@ const STICKY: u32 = 0o1000;
 
 /// Mode bit of a file that its group may read.
 const GROUP_READS: u32 = 0o040;
-/// Interval between searches for unreadable directories. Long, because the result is used only in messages.
+/// Interval between searches for unreadable publishers' directories. Long, because the result is used only in
+/// messages.
 const FINDING: Duration = Duration::from_secs(10);
 
-/// Returns `true` if that user sees the files of all users without requesting it: root. A program with elevated
+/// Returns `true` if a user sees the files of all users without requesting it: root. A program with elevated
 /// privileges must request it.
 pub(super) fn sees_everybody(user: u32) -> bool {
     user == 0 && !has_more_rights()
 }
 
-/// Returns the groups of this process; none if it has elevated privileges.
+/// Returns the user groups of this process; none if it has elevated privileges.
 pub(super) fn groups() -> Vec<u32> {
     // Otherwise a program with the set-group-ID bit would show its caller what only that group may see.
     if has_more_rights() {
@@ -69,8 +70,8 @@ pub(super) struct Rationed {
 }
 
 impl ApplicationProvider {
-    /// Adds directories that are new since the last search, and removes those of other users that are no longer
-    /// searched. Returns `true` if files were removed.
+    /// Adds publishers' directories that are new since the last search, and removes those of other users that are no
+    /// longer searched. Returns `true` if files were removed.
     pub(super) fn look_for_folders(&mut self) -> bool {
         let Some(found) = self.search.look() else { return false };
         self.not_folders =
@@ -102,13 +103,13 @@ impl ApplicationProvider {
         self.files.len() != before
     }
 
-    /// Returns `true` if a directory is shared by users and its group is one of this process's: then all files in it
-    /// are shown.
+    /// Returns `true` if a publishers' directory is shared by users and its group is one of this process's: then all
+    /// files in it are shown.
     pub(super) fn is_our_groups(&self, folder: impl AsFd) -> bool {
         fstat(folder).is_ok_and(|stat| stat.st_mode & STICKY != 0 && self.groups.contains(&stat.st_gid))
     }
 
-    /// Describes whose instances are shown, and within which limits.
+    /// Describes the users whose published instances are shown, and the limits for them.
     pub(super) fn scope(&self) -> String {
         let whose = if self.asker.everybody {
             "instances of all users are shown".to_owned()
@@ -182,7 +183,7 @@ impl ApplicationProvider {
         said
     }
 
-    /// Describes the directories of other users for which there was no time yet.
+    /// Describes the publishers' directories of other users for which there was no time yet.
     fn unread(&self) -> Option<String> {
         let count = self.folders.iter().filter(|folder| folder.is_unread()).count();
         let ies = if count == 1 { "y" } else { "ies" };
@@ -190,7 +191,7 @@ impl ApplicationProvider {
         (count > 0).then(text)
     }
 
-    /// Describes the directories of other users that this user may not read.
+    /// Describes the publishers' directories of other users that this user may not read.
     fn private(&mut self) -> Option<String> {
         const NAMED: usize = 3;
         if self.unreadable.as_ref().is_none_or(|(found, _)| found.elapsed() > FINDING) {
@@ -228,7 +229,7 @@ impl ApplicationProvider {
         count
     }
 
-    /// Describes the directories with files that this user may not open, and who may open them.
+    /// Describes the directories with publishers' files that this user may not open, and who may open them.
     fn denied(&self) -> Vec<String> {
         let mut counts: BTreeMap<(&Path, Option<u32>), usize> = BTreeMap::new();
         for (path, _) in self.refused.iter().filter(|(_, why)| matches!(why, FileError::Denied { .. })) {
@@ -246,7 +247,7 @@ impl ApplicationProvider {
         counts.into_iter().map(said).collect()
     }
 
-    /// Returns the group whose members see a file in a directory.
+    /// Returns the group whose members see a publisher's file in a directory.
     fn group_that_sees(&self, folder: &Path, file: &Path) -> Option<u32> {
         let known = self.folders.iter().find(|known| known.path == *folder)?;
         let open = known.open().ok()?;
@@ -256,14 +257,15 @@ impl ApplicationProvider {
     }
 }
 
-/// Returns the group whose members see a file, by mode and group of its directory and of the file. In a shared
-/// directory this is the directory's group. Root's group is never returned, because users should not join it.
+/// Returns the group whose members see a publisher's file, by mode and group of its directory and of the file. In a
+/// shared directory this is the directory's group. Root's group is never returned, because users should not join it.
 fn group_of((folder_mode, folder_group): (u32, u32), (mode, group): (u32, u32)) -> Option<u32> {
     let is_shared = folder_mode & STICKY != 0 && folder_group == group;
     (is_shared && mode & GROUP_READS != 0 && group != 0).then_some(group)
 }
 
-/// Describes directories that this user cannot read: up to `named` of them by name, and the number of the others.
+/// Describes publishers' directories that this user cannot read: up to `named` of them by name, and the number of the
+/// others.
 fn private_text(folders: &[PathBuf], named: usize, user: u32) -> Option<String> {
     let names = folders.iter().take(named).map(|path| path.display().to_string());
     let names = names.reduce(|all, one| format!("{all}, {one}"))?;
@@ -307,7 +309,7 @@ impl OpenFile {
         Some(self.shares.entry(number).or_insert_with(share))
     }
 
-    /// Returns the number of instances of a counterset that may be read.
+    /// Returns the number of instances of a counterset that may be read from another user's file.
     pub(super) fn room(&mut self, number: usize, file: BorrowedFd<'_>) -> u64 {
         if !self.file.is_limited() {
             return u64::MAX;
@@ -324,7 +326,7 @@ fn many(count: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
-/// Formats a number with commas between groups of three digits.
+/// Formats a number for messages with commas between groups of three digits.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -337,7 +339,7 @@ fn grouped(number: u64) -> String {
     out
 }
 
-/// Formats a size in bytes, rounded up to a tenth, so that a nonzero size is never shown as 0.
+/// Formats a size in bytes for messages, rounded up to a tenth, so that a nonzero size is never shown as 0.
 fn size(bytes: u64) -> String {
     const MIB: u64 = 1 << 20;
     let tenths = bytes.saturating_mul(10).div_ceil(MIB);
@@ -349,7 +351,7 @@ fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 impl ApplicationProvider {
-    /// Creates a reader of one directory that acts as another user.
+    /// Creates a reader of publishers' files in one directory that acts as another user.
     pub(crate) fn for_user(folder: &Path, user: u32, everybody: bool) -> Self {
         let mut this = Self::new(&crate::Folders::only(folder), everybody, Box::new(|| None));
         this.asker = AccessPolicy { user, everybody, ..this.asker };
@@ -357,7 +359,7 @@ impl ApplicationProvider {
         this
     }
 
-    /// Makes the reader a member of `groups`, with a separate budget.
+    /// Makes the reader of publishers' files a member of `groups`, with a separate budget.
     pub(crate) fn limited(mut self, groups: &[u32], budget: &crate::read::budget::Budget) -> Self {
         self.groups = groups.to_vec();
         self.asker.budget = budget.clone();
@@ -375,8 +377,8 @@ mod tests {
     use crate::publish::Counterset;
     use crate::tests::{Place, Striped};
 
-    /// A user who asks for a counterset without visible publishers is told where programs of other users may publish
-    /// it.
+    /// Checks that a user who requests a counterset without visible publishers learns where programs of other users
+    /// may publish it.
     #[test]
     fn programs_that_cannot_be_seen_are_said() {
         let place = Place::new("unseen");

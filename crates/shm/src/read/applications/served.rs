@@ -24,7 +24,7 @@ pub(super) struct ServedSet {
 #[derive(Debug)]
 pub(super) struct Publishing {
     pub file: usize,
-    /// Index of the definition in the file's segment table.
+    /// Index of the counterset's definition in the file's segment table.
     pub number: usize,
     pub fit: Arc<Fit>,
 }
@@ -112,7 +112,7 @@ impl ApplicationProvider {
     }
 }
 
-/// Checks whether a file may define a counterset under its GUID and name. The error contains the GUID of the
+/// Checks that a publisher's file may define a counterset under its GUID and name. The error contains the GUID of the
 /// counterset shown instead, and the reason.
 fn place(
     set: &Counterset,
@@ -144,7 +144,7 @@ fn place(
     }
 }
 
-/// Returns `true` if both lists contain equal countersets in the same order.
+/// Returns `true` if two lists contain equal countersets in the same order.
 fn same(one: &[Arc<Counterset>], other: &[Arc<Counterset>]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(a, b)| Arc::ptr_eq(a, b) || a == b)
 }

@@ -24,19 +24,19 @@ use crate::callback::{
 /// Shortest and longest pause before a publisher that failed or did not respond receives requests again. Each pause
 /// is twice the previous one.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-/// Part of the deadline, as a divisor, for a publisher that was late last time.
+/// Divisor of the deadline for the time that a collection waits for a publisher that was late last time.
 const GRACE_PART: u32 = 20;
-/// Maximum number of outstanding requests per publisher.
+/// Maximum number of requests per publisher that are sent and have no response yet.
 const MOST_OUT: usize = 4;
-/// Maximum number of values by reference in memory, of all publishers together.
+/// Maximum number of publishers' values by reference in memory, of all publishers together.
 pub(super) const MOST_HELD: usize = 2 * MOST_VALUES;
 
-/// State shared by the requests to all publishers: deadline and limit of values.
+/// State shared by the requests to all publishers: deadline, and limit on values by reference.
 #[derive(Debug)]
 pub(crate) struct Asks {
     pub deadline: Deadline,
     buffer: Vec<u8>,
-    /// Number of values in memory.
+    /// Number of publishers' values by reference in memory.
     held: Arc<AtomicUsize>,
 }
 
@@ -45,7 +45,7 @@ impl Asks {
         Self { deadline, buffer: Vec::new(), held: Arc::default() }
     }
 
-    /// Waits until the deadline for publishers that have outstanding requests and are not late.
+    /// Waits until the deadline for responses of publishers that have outstanding requests and are not late.
     pub fn wait<'a>(&mut self, all: impl Iterator<Item = &'a mut CallbackClient>, until: Instant) {
         // Publishers without outstanding requests cost nothing here, which is the usual case.
         let mut all: Vec<&mut CallbackClient> = all.filter(|asking| !asking.out.is_empty()).collect();
@@ -74,7 +74,7 @@ impl Asks {
     }
 }
 
-/// Waits for data from any of the publishers. Returns for each publisher whether there is data.
+/// Waits for data from any of the publishers. Returns `true` for each publisher that has sent data.
 fn ready(all: &[&mut CallbackClient], within: Duration) -> Vec<bool> {
     let within = Timespec {
         tv_sec: i64::try_from(within.as_secs()).unwrap_or(i64::MAX),
@@ -92,24 +92,24 @@ fn ready(all: &[&mut CallbackClient], within: Duration) -> Vec<bool> {
     all.iter().map(of).collect()
 }
 
-/// Requests to one publisher, with their state and responses.
+/// Client of one publisher: requests to the publisher, with their state and responses.
 #[derive(Debug)]
 pub(crate) struct CallbackClient {
     socket: PathBuf,
     owner: u32,
-    /// Requests that are not sent yet.
+    /// Requests to the publisher that are not sent yet.
     queue: VecDeque<Queued>,
     /// Sent requests without a response, in order: a publisher responds to them one after the other.
     out: Vec<Sent>,
     /// Countersets whose values are requested next time, because the publisher was late when they were collected.
     waiting: Vec<Guid>,
-    /// Status of the last request of each kind, if its response was in time.
+    /// Status in the publisher's last response of each kind, if its response was in time.
     statuses: HashMap<(RequestCode, Guid), Status>,
     late: Option<Late>,
     values: HashMap<Guid, Values>,
 }
 
-/// Request that is not sent yet.
+/// Request to a publisher that is not sent yet.
 #[derive(Debug)]
 struct Queued {
     what: RequestCode,
@@ -117,15 +117,15 @@ struct Queued {
     packet: Vec<u8>,
 }
 
-/// Sent request without a response.
+/// Sent request to a publisher, without a response so far.
 #[derive(Debug)]
 struct Sent {
     what: RequestCode,
     counterset: Guid,
     conversation: Conversation,
     time: Instant,
-    /// `true` if a check after the deadline found no response. A response that had arrived by that check was in time,
-    /// however long this process was busy meanwhile.
+    /// `true` if a check after the deadline found no response to the request. A response that had arrived by that
+    /// check was in time, however long this process was busy meanwhile.
     is_late: bool,
     held: HeldValues,
 }
@@ -136,20 +136,20 @@ struct Late {
     since: Instant,
     pause: Duration,
     ask_from: Instant,
-    /// Description of the failure; `None` if there was simply no response.
+    /// Description of the publisher's failure; `None` if there was simply no response.
     failure: Option<String>,
 }
 
-/// Values by reference of a counterset.
+/// Values by reference of a counterset, as a publisher sent them.
 #[derive(Debug)]
 struct Values {
     of: HashMap<(u64, CounterId), Option<RawValue>>,
-    /// Time at which the request was sent.
+    /// Time at which the request for the values was sent.
     request_time: Instant,
     _held: HeldValues,
 }
 
-/// Number of values of one response in memory, counted against the limit of all publishers.
+/// Number of values by reference of one response in memory, counted against the limit of all publishers.
 #[derive(Debug)]
 struct HeldValues {
     all: Arc<AtomicUsize>,
@@ -161,7 +161,7 @@ impl HeldValues {
         Self { all: Arc::clone(&asks.held), own: 0 }
     }
 
-    /// Increases the number of values. Returns `false` if all publishers together have too many.
+    /// Increases the number of values of the response. Returns `false` if all publishers together have too many.
     fn grow(&mut self, to: usize) -> bool {
         // Added before the check: a count that is too high for a moment only refuses values, a count that is
         // too low would let memory grow.
@@ -177,7 +177,7 @@ impl Drop for HeldValues {
     }
 }
 
-/// Values that counters of a counterset refer to.
+/// Values that counters by reference of a counterset have, or the reason why they are missing.
 #[derive(Debug)]
 pub(crate) enum ReferencedValues<'a> {
     /// The publisher does not receive requests.
@@ -204,7 +204,8 @@ impl CallbackClient {
         }
     }
 
-    /// Sends a request that concerns a machine: names of a counterset will be listed, or its values were read.
+    /// Sends the publisher a request that concerns a machine: names of a counterset will be listed, or its values
+    /// were read.
     pub fn about_machine(&mut self, what: RequestCode, counterset: Guid, machine: &[u16], asks: &mut Asks) {
         if !self.is_to_be_asked(&(what, counterset), asks) {
             return;
@@ -213,7 +214,7 @@ impl CallbackClient {
         self.post(what, counterset, &about, asks);
     }
 
-    /// Sends a change of a query entry, once for each of its counters.
+    /// Sends the publisher a change of a query entry, once for each of its counters.
     pub fn about_entry(&mut self, change: Change, entry: &Entry, machine: &[u16], asks: &mut Asks) {
         let what = what_of(change);
         if !self.is_to_be_asked(&(what, entry.counterset), asks) {
@@ -232,8 +233,8 @@ impl CallbackClient {
         }
     }
 
-    /// Announces that values of a counterset will be read, and requests its values by reference, if there are any. A
-    /// publisher that was late also receives the requests of countersets collected meanwhile.
+    /// Announces to the publisher that values of a counterset will be read, and requests its values by reference, if
+    /// there are any. A publisher that was late also receives the requests of countersets collected meanwhile.
     pub fn begin(&mut self, counterset: Guid, has_referenced: bool, machine: &[u16], asks: &mut Asks) {
         let may_be_asked = self.is_to_be_asked(&(RequestCode::CollectStart, counterset), asks);
         // Without a new response, earlier values are delivered with their age, not as those of this
@@ -271,12 +272,13 @@ impl CallbackClient {
         }
     }
 
-    /// Returns the status of the last request of this kind; success if the response was late.
+    /// Returns the status of the publisher's last response of this kind; success if the response was late.
     pub fn status(&self, what: RequestCode, counterset: Guid) -> Status {
         self.statuses.get(&(what, counterset)).copied().unwrap_or(Status::ERROR_SUCCESS)
     }
 
-    /// Returns the first refusal of the entry that was added or removed last; success if there was none.
+    /// Returns the publisher's first refusal of the query entry that was added or removed last; success if there was
+    /// none.
     pub fn status_of_entry(&self, change: Change, counterset: Guid) -> Status {
         self.status(what_of(change), counterset)
     }
@@ -294,12 +296,12 @@ impl CallbackClient {
         }
     }
 
-    /// Returns `true` if the publisher is late or failed, so that it is not awaited.
+    /// Returns `true` if the publisher is late or failed, so that its response is not awaited.
     pub fn is_late(&self) -> bool {
         self.late.is_some()
     }
 
-    /// Describes for the user how long the publisher has been late, and why.
+    /// Describes for the user the time for which the publisher has been late, and the reason.
     pub fn lateness(&self) -> Option<String> {
         let Late { since, failure, .. } = self.late.as_ref()?;
         let seconds = since.elapsed().as_secs();
@@ -322,16 +324,16 @@ impl CallbackClient {
         }
     }
 
-    /// Forgets the status of the last request of this kind, and returns `true` if a new one may be sent. The response
-    /// to an earlier request, which may have arrived by now, does not belong to the new one.
+    /// Forgets the publisher's status of the last request of this kind, and returns `true` if a new one may be sent.
+    /// The response to an earlier request, which may have arrived by now, does not belong to the new one.
     fn is_to_be_asked(&mut self, request: &(RequestCode, Guid), asks: &mut Asks) -> bool {
         let may_be_asked = self.may_be_asked(asks);
         self.statuses.remove(request);
         may_be_asked
     }
 
-    /// Returns `true` unless the publisher is late. A late publisher receives requests again after a pause and after
-    /// its outstanding responses.
+    /// Returns `true` if requests may be sent: unless the publisher is late. A late publisher receives requests again
+    /// after a pause and after its outstanding responses.
     fn may_be_asked(&mut self, asks: &mut Asks) -> bool {
         self.look(asks);
         match &self.late {
@@ -346,7 +348,8 @@ impl CallbackClient {
         self.send(false, asks);
     }
 
-    /// Sends the next requests. `is_behind` is `true` if the response to an earlier request was late.
+    /// Sends the next requests to the publisher. `is_behind` is `true` if the response to an earlier request was
+    /// late.
     fn send(&mut self, is_behind: bool, asks: &mut Asks) {
         // A publisher accepts few connections, which are shared by all readers of the machine.
         while self.out.len() < MOST_OUT {
@@ -365,7 +368,7 @@ impl CallbackClient {
         }
     }
 
-    /// Receives responses, and sends the next requests.
+    /// Receives responses of the publisher, and sends the next requests.
     fn advance(&mut self, asks: &mut Asks) {
         if asks.buffer.is_empty() {
             asks.buffer = vec![0; MOST_PACKET];
@@ -390,7 +393,8 @@ impl CallbackClient {
         self.send(is_behind, asks);
     }
 
-    /// Receives responses like [`advance`](Self::advance), and then checks whether the publisher is late.
+    /// Receives responses of the publisher like [`advance`](Self::advance), and then checks whether the publisher is
+    /// late.
     fn look(&mut self, asks: &mut Asks) {
         if self.out.is_empty() {
             return;
@@ -421,7 +425,7 @@ impl CallbackClient {
         self.out.retain(|sent| std::mem::take(&mut is_first) || is_of_values(sent.what));
     }
 
-    /// Stores the status and values of a response.
+    /// Stores the status and values of a publisher's response.
     fn finish(&mut self, sent: Sent, answer: CallbackReply) {
         let Sent { what, counterset, time, is_late, held, .. } = sent;
         if what == RequestCode::Values && answer.status.is_success() {
@@ -443,7 +447,7 @@ impl CallbackClient {
         }
     }
 
-    /// Drops all requests because the publisher gave no usable response.
+    /// Drops all requests to the publisher, because the publisher gave no usable response.
     fn fail(&mut self, failure: Option<String>) {
         self.out.clear();
         self.queue.clear();
@@ -458,13 +462,13 @@ impl CallbackClient {
         }
     }
 
-    /// Returns the end of waiting for outstanding responses; `None` if there are none.
+    /// Returns the time until which outstanding responses are awaited; `None` if there are no such responses.
     fn patience(&self, deadline: &Deadline) -> Option<Instant> {
         let most = self.most(deadline);
         self.out.iter().filter_map(|sent| sent.time.checked_add(most)).max()
     }
 
-    /// Returns the maximum time to wait for one response.
+    /// Returns the maximum time to wait for one response of the publisher.
     fn most(&self, deadline: &Deadline) -> Duration {
         match self.late {
             None => deadline.length(),
@@ -501,7 +505,7 @@ fn with_source(error: &AskError) -> String {
     }
 }
 
-/// Returns the value of a counter by reference and its mark, or the reason for no value.
+/// Returns the value of a counter by reference and its mark, or the reason for a missing value.
 pub(crate) fn value(
     all: &ReferencedValues<'_>,
     sequence: u64,

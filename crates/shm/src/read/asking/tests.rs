@@ -1,4 +1,4 @@
-//! Programs that are asked, beside those that say nothing.
+//! Tests of requests to publishers, some of which never respond or misbehave.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -24,7 +24,7 @@ use crate::tests::Place;
 const PLAIN: CounterId = CounterId(1);
 const BY_REFERENCE: CounterId = CounterId(2);
 
-/// A counterset whose second counter refers to its value.
+/// Returns a counterset whose second counter has its value by reference.
 fn set() -> Arc<Counterset> {
     let counter = |id, name: &str, attributes| {
         Counter::published(id, CounterType::PERF_COUNTER_LARGE_RAWCOUNT)
@@ -47,7 +47,7 @@ fn instance(publisher: &Publisher, name: &str) -> InstanceBlock {
     publisher.create(&set(), &name, None, 0).unwrap()
 }
 
-/// What was asked: the request, and the instance name of an entry.
+/// Log of received requests: the request code, and the instance name of a query entry.
 type Asked = Arc<Mutex<Vec<(RequestCode, Option<String>)>>>;
 
 fn note(asked: &Asked, request: &RequestMessage<'_>) {
@@ -55,7 +55,7 @@ fn note(asked: &Asked, request: &RequestMessage<'_>) {
     asked.lock().unwrap().push((request.what(), name));
 }
 
-/// Returns the same counterset with another GUID and name.
+/// Returns the counterset of [`set`] with another GUID and name.
 fn other(guid: u128, name: String) -> Arc<Counterset> {
     let mut set = Counterset::clone(&set());
     (set.guid, set.name) = (Guid::from_u128(guid), name.into());
@@ -196,7 +196,7 @@ fn refusals_are_the_entrys_status() {
     assert_eq!(snapshot.annex()[0].failure(), Some(&NoValue::Status(Status(1234))));
 }
 
-/// What a collection delivers of a counter, by instance: the value and its mark, or why there is none.
+/// Collects, and returns the value and mark of a counter, or the reason for none, by instance.
 fn of(query: &mut Query, counter: CounterId) -> HashMap<String, Result<(u64, Option<Mark>), NoValue>> {
     let mut snapshot = Snapshot::default();
     query.collect(&mut snapshot).unwrap();
@@ -212,7 +212,8 @@ fn of(query: &mut Query, counter: CounterId) -> HashMap<String, Result<(u64, Opt
         .collect()
 }
 
-/// Answers requests for values with that number, and all others with success; each once the gate is open.
+/// Starts a server that responds to requests for values with a number, and to all others with success, once the gate
+/// is open.
 fn gated(publisher: &Publisher, sequence: u64, gate: &Arc<Mutex<u64>>, asked: &Asked) -> Option<Server> {
     let (gate, asked) = (Arc::clone(gate), Arc::clone(asked));
     publisher
@@ -277,7 +278,7 @@ fn a_late_value_is_the_previous_one_and_marked() {
     drop((a, again));
 }
 
-/// A request that comes while another one is answered is answered after that, however long it takes.
+/// Checks that a request that arrives during another request is handled after it, however long that takes.
 #[test]
 fn queued_requests_are_served_after_a_slow_reply() {
     const SLOW: Duration = Duration::from_millis(2_200);
@@ -302,11 +303,11 @@ fn queued_requests_are_served_after_a_slow_reply() {
     }
 }
 
-/// When a program was asked and when it answered, by counterset.
+/// Times at which a program received a request and responded, by counterset.
 type Answered = HashMap<Guid, Vec<(Instant, Instant)>>;
 
-/// A program that takes longer than the deadline for each answer is late, and its values come all the same: each as
-/// soon as it is there, of all its countersets.
+/// Checks that the values of a program that takes longer than the deadline for each response still arrive, each as
+/// soon as it is available.
 #[test]
 fn values_of_a_slow_program_arrive() {
     const SLOW: Duration = Duration::from_millis(60);
@@ -378,20 +379,20 @@ fn values_of_a_slow_program_arrive() {
     drop(rows);
 }
 
-/// Listeners in the place of a publisher's own, and what they do to those who ask.
+/// Misbehaviour of a listener in place of a publisher's own socket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Misbehaves {
-    /// Takes no connection, as a program that is stopped.
+    /// Accepts no connection, like a program that is stopped.
     Stopped,
-    /// Takes no connection, and has no room for another one.
+    /// Accepts no connection, and has no room in its queue for more.
     Full,
-    /// Takes connections and says nothing.
+    /// Accepts connections and never responds.
     Silent,
-    /// Answers with one byte at a time.
+    /// Responds with one byte at a time.
     Bytes,
-    /// Announces one more packet, again and again.
+    /// Responds with packets without end, each announcing one more.
     Endless,
-    /// Ends the connection.
+    /// Accepts connections and ends them at once.
     Ends,
 }
 
@@ -399,7 +400,7 @@ impl Misbehaves {
     const ALL: [Self; 6] = [Self::Stopped, Self::Full, Self::Silent, Self::Bytes, Self::Endless, Self::Ends];
 }
 
-/// Listens where the publisher did.
+/// Listens on a publisher's socket path in place of the publisher.
 fn in_the_place_of(publisher: &Publisher, how: Misbehaves) -> (OwnedFd, Vec<OwnedFd>) {
     let socket = publisher.path().unwrap().with_extension("sock");
     std::fs::remove_file(&socket).unwrap();
@@ -418,7 +419,7 @@ fn in_the_place_of(publisher: &Publisher, how: Misbehaves) -> (OwnedFd, Vec<Owne
     (listener, others)
 }
 
-/// What all of them do, until it is over.
+/// Runs all misbehaving listeners until the test is over.
 fn misbehave(listeners: &[(Misbehaves, OwnedFd)], is_over: &AtomicBool) {
     let mut connections: Vec<(Misbehaves, OwnedFd)> = Vec::new();
     while !is_over.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! Read limit for a file of another user.
+//! Read limit for a publisher's file of another user.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::layout::{entry, header};
 use crate::read::budget::{Budget, Pool, Share};
 use crate::read::copied;
 
-/// Memory for a decoded definition, as a multiple of its size in bytes.
+/// Memory that a decoded counterset definition takes, as a multiple of its size in bytes.
 const DECODED: u64 = 8;
 
 /// Part of another user's file that may be read.
@@ -17,11 +17,11 @@ pub(super) struct Limit {
     share: Share,
     is_announced: bool,
     instances: Arc<Pool>,
-    /// Number of bytes that may be read.
+    /// Number of bytes of the file that may be read.
     granted: u64,
-    /// Number of bytes counted up to the end of each segment, by table entry.
+    /// Number of bytes that are counted up to the end of each segment, by table entry.
     ends: Vec<u64>,
-    /// Number of bytes in segments that are not read.
+    /// Number of bytes in segments of the file that are not read.
     unread: u64,
 }
 
@@ -31,8 +31,8 @@ impl Limit {
         Self { share, is_announced: false, instances, granted: 0, ends: Vec::new(), unread: 0 }
     }
 
-    /// Requests the number of bytes that the table's segments have. The first call only announces it, so that files
-    /// opened together get fair shares once all are known.
+    /// Requests from the budget the number of bytes that the file's segments have. The first call only announces it,
+    /// so that files opened together get fair shares once all are known.
     pub(super) fn ask(&mut self, table: impl Iterator<Item = [u64; entry::WORDS]>) {
         let mut end = wide(header::BYTES);
         let mut lens = Vec::new();
@@ -62,7 +62,7 @@ impl ProgramFile {
         self.limit.is_some()
     }
 
-    /// Returns the number of bytes read, for a file of another user.
+    /// Returns the number of bytes that are read of the file, for a file of another user.
     pub fn read_bytes(&self) -> u64 {
         let used = |limit: &Limit| {
             let ends = limit.ends.iter().filter(|end| **end <= limit.granted);
@@ -76,7 +76,7 @@ impl ProgramFile {
         self.limit.as_ref().map(|limit| Arc::clone(&limit.instances))
     }
 
-    /// Returns the number of bytes that are not read because of the limit for all other users.
+    /// Returns the number of bytes of the file that are not read because of the limit for all other users.
     pub fn unread(&self) -> u64 {
         self.limit.as_ref().map_or(0, |limit| limit.unread)
     }
@@ -86,7 +86,7 @@ impl ProgramFile {
         limit.is_none_or(|limit| limit.ends.get(number).is_some_and(|end| *end <= limit.granted))
     }
 
-    /// Counts the instances of a counterset that the file defines.
+    /// Returns the number of instances that the file has of one of its countersets.
     pub fn count(&self, counterset: usize, file: BorrowedFd<'_>) -> u64 {
         let counts =
             self.instances(counterset).map(|(_, of)| copied::count(file, of.offset, of.shape).unwrap_or(0));

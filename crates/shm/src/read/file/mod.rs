@@ -27,7 +27,7 @@ pub(crate) use segments::Definitions;
 use segments::SegmentEntry;
 use whole::check_len;
 
-/// Maximum size of a file that is read: for root and this user, and for other users.
+/// Maximum size in bytes of a publisher's file that is read: for root and this user, and for other users.
 const MOST_BYTES: (u64, u64) = (1 << 30, 64 << 20);
 
 /// Mode bits of a file that other users than its owner may write to.
@@ -52,58 +52,58 @@ pub(crate) struct AccessPolicy {
 pub(crate) struct ProgramFile {
     pub path: PathBuf,
     pub header: Header,
-    /// `true` if times in the file use the reader's clocks.
+    /// `true` if times in the publisher's file use the reader's clocks.
     pub has_our_clock: bool,
     pub user: u32,
-    /// `true` if the file belongs to another user, who is not trusted.
+    /// `true` if the publisher's file belongs to another user, who is not trusted.
     pub is_strangers: bool,
-    /// Creation time of the file in seconds and ns of the wall clock. A publisher can write another time to its
-    /// header, and cannot set this one back.
+    /// Creation time of the publisher's file in seconds and ns of the wall clock. A publisher can write another time
+    /// to its header, and cannot set this one back.
     pub made: (i64, u32),
     file_id: (u64, u64),
-    /// Open file descriptor. If `None`, the file is opened again when needed, because there may be more files than
-    /// file descriptors.
+    /// Open file descriptor of the publisher's file. If `None`, the file is opened again when needed, because there
+    /// may be more files than file descriptors.
     kept: Option<OwnedFd>,
     pub bytes: FileAccess,
-    /// Entries of the segment table that have been read.
+    /// Entries of the file's segment table that have been read.
     segments: Vec<SegmentEntry>,
-    /// End of the last segment read, in bytes.
+    /// Offset in bytes of the end of the file's last segment that was read.
     end: u64,
-    /// Problems with entries of the table: at most one per entry.
+    /// Problems with entries of the file's segment table: at most one per entry.
     bad: Vec<FileError>,
-    /// Problem with the whole file, as found last.
+    /// Problem with the whole publisher's file, as found last.
     problem: Option<FileError>,
-    /// Change counter of the file when the table was read; another one means that the table is outdated.
+    /// Change counter of the file when the segment table was read; another value means that the table is outdated.
     change: u64,
-    /// Read limit, in a file of another user.
+    /// Read limit, if the file belongs to another user.
     limit: Option<Limit>,
-    /// Flags of the header, as copied last.
+    /// Flags of the file's header, as copied last.
     flags: u64,
     /// `true` if the file belongs to root or this user, and no other user may write to it.
     is_trusted: bool,
-    /// Time since which the file is copied because no mapping could be loaded.
+    /// Time since which the publisher's file is copied because no mapping could be loaded.
     unmapped: Option<Instant>,
-    /// Reason why the file cannot be read now: it was truncated or overwritten.
+    /// Reason why the publisher's file cannot be read now: it was truncated or overwritten.
     lost: Option<FileError>,
-    /// Metadata stamp of the file when it was last checked.
+    /// Metadata stamp of the publisher's file when it was last checked.
     stamp: Option<Stamp>,
-    /// Metadata stamp of the file when its table was last read.
+    /// Metadata stamp of the publisher's file when its segment table was last read.
     read_as: Option<Stamp>,
 }
 
-/// Access method for the bytes of a file.
+/// Access method for the bytes of a publisher's file.
 #[derive(Debug)]
 pub(crate) enum FileAccess {
-    /// Values are loaded from a mapping.
+    /// Access by loads: values are loaded from a mapping.
     Mapped {
-        /// Header words that change, as they were when the header was last read.
+        /// Words of the file's header that change, as they were when the header was last read.
         header: Box<Head>,
     },
-    /// Values are copied by system calls at each collection.
+    /// Access by copies: values are copied by system calls at each collection.
     Copied,
 }
 
-/// First words of a header: those that change, and those that identify the file.
+/// First words of a publisher's file header: those that change, and those that identify the file.
 #[derive(Debug)]
 pub(crate) struct Head {
     view: MappedView,
@@ -123,7 +123,7 @@ impl Head {
 }
 
 impl ProgramFile {
-    /// Opens a file by name, if `has_room` accepts another file of its owner.
+    /// Opens a publisher's file by name, if `has_room` accepts another file of its owner.
     pub fn open(
         folder: BorrowedFd<'_>,
         path: &Path,
@@ -229,7 +229,7 @@ impl ProgramFile {
         format!("{}[{}]{user}", process.program, process.pid)
     }
 
-    /// Returns the owner of the file's rows.
+    /// Returns the owner of the file's rows: process and user of the publisher.
     pub fn owner(&self) -> Owner {
         Owner::Process { pid: u32::try_from(self.header.process.pid).unwrap_or(u32::MAX), user: self.user }
     }
@@ -247,7 +247,7 @@ impl ProgramFile {
         if self.is_trusted { String::new() } else { format!("{}/", self.user) }
     }
 
-    /// Returns the change word of the header, if the file is mapped.
+    /// Returns the change word of the file's header, if the file is mapped.
     pub fn change(&self) -> Option<&AtomicU64> {
         match &self.bytes {
             FileAccess::Mapped { header } => header.words().get(header::CHANGE),
@@ -255,7 +255,7 @@ impl ProgramFile {
         }
     }
 
-    /// Switches to copying for a while, because mappings cannot be loaded now.
+    /// Switches the file from mapping to copying for a while, because mappings cannot be loaded now.
     pub fn copy_for_now(&mut self) {
         self.bytes = FileAccess::Copied;
         self.unmapped = Some(Instant::now());
@@ -271,7 +271,7 @@ impl ProgramFile {
         self.unmapped.is_some()
     }
 
-    /// Maps the file again after it has been copied for a while: a child may be available again.
+    /// Maps the publisher's file again after it has been copied for a while: a child may be available again.
     pub fn map_again(&mut self) {
         const PAUSE: Duration = Duration::from_secs(1);
         if self.unmapped.is_none_or(|unmapped| unmapped.elapsed() < PAUSE) {
@@ -288,7 +288,7 @@ impl ProgramFile {
         }
     }
 
-    /// Returns the open file: the kept file descriptor, or the file opened again.
+    /// Returns the open publisher's file: the kept file descriptor, or the file opened again.
     pub fn file(&self) -> io::Result<OwnedFd> {
         if let Some(kept) = &self.kept {
             return kept.try_clone();
@@ -301,7 +301,7 @@ impl ProgramFile {
         Ok(file)
     }
 
-    /// Returns `true` if the publisher is running.
+    /// Returns `true` if the publisher of the file is running.
     pub fn is_alive(&self, asker: &AccessPolicy) -> bool {
         let is_held = match &self.kept {
             Some(kept) => lock::is_held(kept.as_fd()),
@@ -310,13 +310,13 @@ impl ProgramFile {
         is_held.unwrap_or(false) && !self.header.process.is_gone(asker.namespace)
     }
 
-    /// Returns the problems with the file and with its segments.
+    /// Returns the problems with the publisher's file and with the file's segments.
     pub fn damage(&self) -> impl Iterator<Item = &FileError> + Clone {
         self.bad.iter().chain(&self.problem).chain(&self.lost)
     }
 }
 
-/// Returns the error for a file that may not be opened, usually because it belongs to another user.
+/// Returns the error for a publisher's file that may not be opened, usually because it belongs to another user.
 fn denied(folder: BorrowedFd<'_>, name: &str, asker: &AccessPolicy, error: io::Error) -> FileError {
     match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) if stat.st_uid != asker.user => FileError::Denied { owner: stat.st_uid },
@@ -324,13 +324,13 @@ fn denied(folder: BorrowedFd<'_>, name: &str, asker: &AccessPolicy, error: io::E
     }
 }
 
-/// Opens a file that may be untrusted input: follows no link, and never blocks.
+/// Opens a publisher's file that may be untrusted input: follows no link, and never blocks.
 fn open_strange(folder: BorrowedFd<'_>, name: impl rustix::path::Arg) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     Ok(openat(folder, name, flags, Mode::empty())?)
 }
 
-/// Copies the header, as far as the file has one.
+/// Copies the header of a publisher's file, as far as the file has one.
 fn copy_of_header(file: BorrowedFd<'_>) -> Result<Vec<u8>, FileError> {
     let mut lines = Lines::default();
     let len = lines.copy(file, 0, header::BYTES).map_err(FileError::io("cannot be read"))?;

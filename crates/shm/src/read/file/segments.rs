@@ -1,4 +1,4 @@
-//! Segment table of a file: definitions of countersets, and segments of their instances.
+//! Segment table of a publisher's file: definitions of countersets, and segments of their instances.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -19,12 +19,12 @@ use crate::read::lines::{self, read_at};
 use crate::read::stamp::stamp;
 use crate::read::table::{FileError, TableEntry, load, word};
 
-/// Entry of the segment table, after validation.
+/// Entry of a file's segment table, after validation.
 #[derive(Debug)]
 pub(super) enum SegmentEntry {
     Definition(Arc<Counterset>),
     Instances(InstancesSegment),
-    /// Invalid entry; `end` is the end of the previous segments, in bytes.
+    /// Invalid entry of the segment table; `end` is the end of the previous segments, in bytes.
     Bad {
         end: u64,
     },
@@ -40,11 +40,11 @@ pub(crate) struct InstancesSegment {
     pub(super) values: Option<Segment>,
 }
 
-/// Cache of definitions by their bytes, for all files: many publishers have the same definition.
+/// Cache of counterset definitions by their bytes, for all files: many publishers have the same definition.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
     sets: HashMap<Box<[u8]>, Weak<Counterset>>,
-    /// Number of definitions in use when unused ones were last removed.
+    /// Number of cached definitions in use when unused ones were last removed.
     used: usize,
 }
 
@@ -65,7 +65,8 @@ impl Definitions {
 }
 
 impl ProgramFile {
-    /// Reads new entries of the table, if the file changed. Returns `true` if there are new definitions.
+    /// Reads new entries of the file's segment table, if the file changed. Returns `true` if there are new
+    /// definitions.
     pub fn refresh(&mut self, definitions: &mut Definitions) -> bool {
         let change = self.change().map(|change| change.load(Relaxed));
         let is_mended = !self.bad.is_empty() && self.stamp != self.read_as && change.is_some();
@@ -94,7 +95,7 @@ impl ProgramFile {
         self.definitions().count() != before
     }
 
-    /// Forgets the entries of the table from the first invalid one on.
+    /// Forgets the entries of the segment table from the first invalid one on.
     fn forget_from_the_first_bad_one(&mut self) {
         let bad = |(at, known): (usize, &SegmentEntry)| match known {
             SegmentEntry::Bad { end } => Some((at, *end)),
@@ -107,7 +108,7 @@ impl ProgramFile {
         }
     }
 
-    /// Reads the entries of the table that were not read yet.
+    /// Reads the entries of the file's segment table that were not read yet.
     pub(super) fn read_table(&mut self, file: BorrowedFd<'_>, definitions: &mut Definitions) {
         self.problem = self.take_over(file, definitions).err();
     }
@@ -161,7 +162,7 @@ impl ProgramFile {
         })
     }
 
-    /// Returns the counterset of a definition.
+    /// Returns the counterset of the file's definition with an index.
     pub fn definition(&self, number: usize) -> Option<&Arc<Counterset>> {
         match self.segments.get(number)? {
             SegmentEntry::Definition(set) => Some(set),
@@ -169,7 +170,7 @@ impl ProgramFile {
         }
     }
 
-    /// Returns the segments of instances of a counterset, each with its index.
+    /// Returns the file's segments of instances of a counterset, each with its index.
     pub fn instances(&self, counterset: usize) -> impl Iterator<Item = (usize, &InstancesSegment)> + Clone {
         self.segments.iter().enumerate().filter_map(move |(number, known)| match known {
             SegmentEntry::Instances(instances)
@@ -181,7 +182,7 @@ impl ProgramFile {
         })
     }
 
-    /// Returns the values of a segment, if it contains instances and is mapped.
+    /// Returns the values of a file's segment, if it contains instances and is mapped.
     #[inline]
     pub fn segment(&self, number: usize) -> Option<&Segment> {
         match self.segments.get(number)? {
@@ -190,7 +191,7 @@ impl ProgramFile {
         }
     }
 
-    /// Maps the segments of a counterset that are not mapped yet. Returns `true` if all are mapped now.
+    /// Maps the file's segments of a counterset that are not mapped yet. Returns `true` if all are mapped now.
     fn map(&mut self, counterset: usize) -> bool {
         let is_missing = |instances: &InstancesSegment| instances.values.is_none();
         if !self.instances(counterset).any(|(_, instances)| is_missing(instances)) {
@@ -215,7 +216,7 @@ impl ProgramFile {
         is_whole
     }
 
-    /// Updates the index of a counterset's instances. `now_100ns` is a PerfTime100NSec before the update.
+    /// Updates the index of a counterset's instances in the file. `now_100ns` is a PerfTime100NSec before the update.
     pub fn index(&mut self, counterset: usize, index: &mut Index, now_100ns: Option<u64>) {
         let is_whole = self.map(counterset);
         let Some(change) = self.change().map(|change| change.load(Relaxed)) else { return };
@@ -243,7 +244,7 @@ impl ProgramFile {
 }
 
 impl InstancesSegment {
-    /// Returns the location of the segment.
+    /// Returns the location of the segment in its file.
     fn part(&self) -> Part {
         Part { offset: self.offset, shape: self.shape }
     }

@@ -1,4 +1,4 @@
-//! Checks that a file is complete, and that it did not change by system calls while it was read.
+//! Checks that a publisher's file is complete, and that it did not change by system calls while it was read.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,7 +14,8 @@ use crate::read::lines;
 use crate::read::stamp::{Stamp, stamp};
 use crate::read::table::{FileError, load};
 
-/// Returns the creation time of a file, or the last change of its inode if the file system has no creation time.
+/// Returns the creation time of a publisher's file, or the last change of its inode if the file system has no
+/// creation time.
 pub(super) fn made(file: BorrowedFd<'_>) -> (i64, u32) {
     let mask = StatxFlags::BTIME | StatxFlags::CTIME;
     let Ok(found) = statx(file, "", AtFlags::EMPTY_PATH, mask) else { return (i64::MAX, 0) };
@@ -24,8 +25,8 @@ pub(super) fn made(file: BorrowedFd<'_>) -> (i64, u32) {
 }
 
 impl ProgramFile {
-    /// Copies the header again by a system call, and checks that the file has as many bytes as the header promises.
-    /// Otherwise the file is lost until it has.
+    /// Copies the header of the file again by a system call, and checks that the file has as many bytes as the header
+    /// promises. Otherwise the file is lost until it has.
     pub fn look(&mut self) {
         let FileAccess::Mapped { header } = &self.bytes else { return };
         let looked = self.file().and_then(|file| {
@@ -43,14 +44,14 @@ impl ProgramFile {
         self.recognize();
     }
 
-    /// Loads the header again from the mapping.
+    /// Loads the header of the file again from its mapping.
     pub fn look_inside(&self, inside: &Inside) {
         if let FileAccess::Mapped { header } = &self.bytes {
             header.take(header.view.words(inside).iter().map(|word| word.load(Acquire)));
         }
     }
 
-    /// Checks that the words last read are the header of this file; otherwise the file is lost.
+    /// Checks that the header words last read are those of this file; otherwise the file is lost.
     pub fn recognize(&mut self) {
         if let FileAccess::Mapped { header } = &self.bytes {
             let word = |at: usize| load(header.words(), at);
@@ -61,8 +62,8 @@ impl ProgramFile {
         }
     }
 
-    /// Returns `true` if the file was not changed by system calls since the last look: values loaded in between were
-    /// stored by its publisher. While a file is truncated, loads can return zeros and torn words.
+    /// Returns `true` if the publisher's file was not changed by system calls since the last look: values loaded in
+    /// between were stored by its publisher. While a file is truncated, loads can return zeros and torn words.
     pub fn is_as_it_was(&mut self) -> bool {
         let mut is_same = false;
         if self.is_lost() {
@@ -87,18 +88,18 @@ impl ProgramFile {
         is_same && self.lost.is_none()
     }
 
-    /// Marks the file as lost, because it was changed by system calls during every load.
+    /// Marks the publisher's file as lost, because it was changed by system calls during every load.
     pub fn lose(&mut self) {
         self.lost = Some(FileError::Header("the file was truncated or overwritten while it was read"));
     }
 
-    /// Returns the reason why the file cannot be read now, for the user.
+    /// Returns the reason why the publisher's file cannot be read now, for the user.
     pub fn why_lost(&self) -> Option<Arc<str>> {
         self.lost.as_ref().map(|why| format!("the file of {}: {why}", self.program()).into())
     }
 
-    /// Reads the file by system calls, and repeats that until the file did not change meanwhile. After several
-    /// attempts the file is lost.
+    /// Reads the publisher's file by system calls, and repeats that until the file did not change meanwhile. After
+    /// several attempts the file is lost.
     pub fn copy<T>(&mut self, mut read: impl FnMut(&Self, BorrowedFd<'_>) -> io::Result<T>) -> Option<T> {
         const TRIES: usize = 3;
         self.lost = None;
@@ -123,7 +124,7 @@ impl ProgramFile {
         None
     }
 
-    /// Checks that the file has all the bytes that its header promises. Returns its stamp.
+    /// Checks that the publisher's file has all the bytes that its header promises. Returns its stamp.
     fn whole(&self, file: BorrowedFd<'_>) -> Result<Stamp, FileError> {
         let words = lines::first_words(file).map_err(FileError::io("cannot be read"))?;
         let word = |at: usize| words.get(at).copied().unwrap_or(0);
@@ -136,14 +137,14 @@ impl ProgramFile {
         Ok(stamp(&stat))
     }
 
-    /// Returns `true` if the file cannot be read now.
+    /// Returns `true` if the publisher's file cannot be read now.
     pub fn is_lost(&self) -> bool {
         self.lost.is_some()
     }
 }
 
-/// Checks that a file has the bytes that its header promises, and not too many. Loading from a hole would end this
-/// process if the file system is full.
+/// Checks that a publisher's file has the bytes that its header promises, and not too many. Loading from a hole would
+/// end this process if the file system is full.
 pub(super) fn check_len(stat: &Stat, committed: u64, limit: u64) -> Result<(), FileError> {
     const BLOCK: u64 = 512;
     if committed > limit {
