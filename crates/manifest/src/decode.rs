@@ -7,10 +7,10 @@ use crate::problem::shown;
 
 const MOST: usize = Manifest::BYTES_MAX;
 
-/// Error for bytes that are not valid in their encoding.
+/// Error for bytes of a manifest that are not valid in their encoding.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DecodeError {
-    /// Decoded text before the invalid bytes.
+    /// Text of the manifest decoded before the invalid bytes.
     pub before: String,
     pub what: String,
     pub right: String,
@@ -59,7 +59,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<String, DecodeError> {
     }
 }
 
-/// Returns the encoding in the XML declaration, if the declaration is ASCII.
+/// Returns the encoding that a manifest's XML declaration names, if the declaration is ASCII.
 fn declared(bytes: &[u8]) -> Option<String> {
     const MOST: usize = 256;
     // A declaration is shorter. The rest of a large file must not be searched for its end.

@@ -31,14 +31,14 @@ pub enum ExportError {
     /// No manifest keyword exists for the type of a counter.
     #[error("\"{set}\", counter {}: a manifest cannot express the type {counter_type}", .id.0)]
     Type {
-        /// Name of the counterset.
+        /// Name of the counterset that has the counter.
         set: String,
-        /// Id of the counter.
+        /// Id of the counter whose type has no keyword.
         id: CounterId,
-        /// Type of the counter.
+        /// Counter type for which manifests have no keyword.
         counter_type: CounterType,
     },
-    /// The countersets break other rules of manifests.
+    /// The exported countersets break other rules of manifests.
     #[error("the manifest would be invalid: {0}")]
     Broken(#[source] Problems),
 }
@@ -143,7 +143,7 @@ fn counterset(
     })
 }
 
-/// Assigns the counterset's object clock, or a new one, to counters that need a clock and have none.
+/// Assigns a counterset's object clock, or a new one, to counters that need a clock and have none.
 fn add_clocks(counters: &mut Vec<Counter>) {
     for (relation, word) in [(Relation::PerfTime, "time"), (Relation::PerfFreq, "frequency")] {
         let lacks = |counter: &Counter| {
@@ -167,7 +167,7 @@ fn add_clocks(counters: &mut Vec<Counter>) {
     }
 }
 
-/// Returns the id after the greatest id of the counters or, if that is impossible, any free id.
+/// Returns an unused counter id: the id after the greatest one or, if that is impossible, any free id.
 fn free_id(counters: &[Counter]) -> Option<CounterId> {
     let taken: BTreeSet<u32> = counters.iter().map(|counter| counter.id.0).collect();
     let next = taken.last().and_then(|last| last.checked_add(1)).into_iter();
@@ -176,7 +176,7 @@ fn free_id(counters: &[Counter]) -> Option<CounterId> {
     next.chain(0..=u32::MAX).find(is_free).map(CounterId)
 }
 
-/// Returns an unused C name: the wanted name, or a name with a number appended.
+/// Returns an unused C name for a manifest's symbol: the wanted name, or a name with a number appended.
 fn unique(taken: &mut BTreeSet<String>, wanted: &str, otherwise: &str, number: u128) -> String {
     let is_good =
         |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && !is_word_of_c(name);
@@ -192,7 +192,7 @@ fn unique(taken: &mut BTreeSet<String>, wanted: &str, otherwise: &str, number: u
     name
 }
 
-/// Replaces characters that XML does not permit.
+/// Replaces the characters of a text that XML does not permit.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if is_xml_char(c) { c } else { '\u{FFFD}' }).collect()
 }

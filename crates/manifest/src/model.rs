@@ -34,9 +34,9 @@ impl Manifest {
 /// Version of the manifest schema: 1.1, or 2.0 if texts have resource ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SchemaVersion {
-    /// Number before the dot.
+    /// Number before the dot of the schema version.
     pub major: u32,
-    /// Number after the dot.
+    /// Number after the dot of the schema version.
     pub minor: u32,
 }
 
@@ -66,11 +66,11 @@ pub struct Provider {
     pub guid: Guid,
     /// Display name of the provider; "Counters" if the manifest contains none.
     pub name: String,
-    /// C variable of the provider's handle; optional in kernel mode.
+    /// Name of the C variable with the provider's handle; optional in kernel mode.
     pub symbol: Option<String>,
     /// Binary file that contains the names and descriptions as resources on Windows.
     pub application: String,
-    /// Mode in which the provider runs.
+    /// Mode in which the provider runs: in a program or in a driver.
     pub mode: Mode,
     /// `true` if the generated code accepts a callback of the publisher.
     pub has_callback: bool,
@@ -106,11 +106,11 @@ pub struct ManifestSet {
     pub name: String,
     /// Help text of the counterset.
     pub description: String,
-    /// Prefix of the counterset's C variables.
+    /// Prefix of the names of the counterset's C variables.
     pub symbol: String,
     /// Globally unique alternative name of the counterset.
     pub uri: String,
-    /// Resource ids of name and description.
+    /// Resource ids of the counterset's name and description.
     pub resources: Resources,
     /// Number of instances that the counterset may have, and their aggregation.
     pub instances: InstanceType,
@@ -133,35 +133,35 @@ impl ManifestSet {
 /// Resource ids of name and description, if the schema version requires them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resources {
-    /// Resource id of the name; the next id is that of the English name.
+    /// Resource id of the name of a counterset or counter; the next id is that of the English name.
     pub name: Option<u32>,
-    /// Resource id of the description.
+    /// Resource id of the description of a counterset or counter.
     pub description: Option<u32>,
 }
 
 /// Struct of a driver that contains counter values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Struct {
-    /// C variable of the struct.
+    /// Name of the C variable that is the driver's struct.
     pub name: String,
-    /// C type of the struct.
+    /// Name of the C type of the driver's struct.
     pub of_type: String,
 }
 
 /// Counter of a manifest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ManifestCounter {
-    /// Definition of the counter.
+    /// Definition of the counter, as in other parts of perfset.
     pub counter: Counter,
-    /// C macro for the counter's id.
+    /// Name of the C macro for the counter's id.
     pub symbol: Option<String>,
     /// Globally unique alternative name of the counter.
     pub uri: String,
-    /// Resource ids of name and description.
+    /// Resource ids of the counter's name and description.
     pub resources: Resources,
-    /// Struct of a driver that contains the value of the counter.
+    /// Name of a driver's struct that contains the value of the counter.
     pub of_struct: Option<String>,
-    /// Field of the driver's struct that contains the value.
+    /// Field of the driver's struct that contains the counter's value.
     pub field: Option<String>,
 }
 
@@ -196,12 +196,12 @@ pub(crate) const ATTRIBUTES: [(&str, Attributes); 5] = [
     ("displayAsHex", Attributes::DISPLAY_AS_HEX),
 ];
 
-/// Returns the value of a keyword.
+/// Returns the value that a keyword of manifests stands for.
 pub(crate) fn from_word<T: Copy>(words: &[(&str, T)], word: &str) -> Option<T> {
     words.iter().find(|(known, _)| *known == word).map(|(_, value)| *value)
 }
 
-/// Returns the keyword of a value, if there is one.
+/// Returns the keyword that manifests have for a value, if there is one.
 pub(crate) fn word_of<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> Option<&'static str> {
     words.iter().find(|(_, known)| known == value).map(|(word, _)| *word)
 }
@@ -214,12 +214,12 @@ const WORDLESS: [CounterType; 3] = [
     CounterType::PERF_DOUBLE_RAW,
 ];
 
-/// Returns the counter type of a keyword such as `perf_counter_bulk_count`.
+/// Returns the counter type of a manifest's keyword such as `perf_counter_bulk_count`.
 pub(crate) fn type_of_word(word: &str) -> Option<CounterType> {
     type_words().find(|(known, _)| known == word).map(|(_, known)| known)
 }
 
-/// Returns the keyword of a counter type, if there is one.
+/// Returns the keyword that manifests have for a counter type, if there is one.
 pub(crate) fn word_of_type(counter_type: CounterType) -> Option<String> {
     type_words().find(|(_, known)| *known == counter_type).map(|(word, _)| word)
 }

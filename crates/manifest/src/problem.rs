@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Maximum number of problems stored per severity; more are only counted. A hostile file must not cost more than its
-/// own size.
+/// Maximum number of a manifest's problems that are stored per severity; more are only counted. A hostile file must
+/// not cost more than its own size.
 const KEPT: usize = 1_000;
 
 /// Rule that a manifest breaks. Each message ends with the rule's keyword; `docs/manifests.md` explains the keywords.
@@ -11,22 +11,22 @@ const KEPT: usize = 1_000;
 pub enum Rule {
     /// The file must be well-formed XML without a document type, in a known encoding, and not too large.
     Xml,
-    /// Elements must be known and correctly placed, and their number must be allowed.
+    /// Elements of a manifest must be known and correctly placed, and their number must be allowed.
     Element,
-    /// Attributes must be known, and required attributes present.
+    /// Attributes of a manifest's elements must be known, and required attributes present.
     Attribute,
     /// A value must be valid for its attribute.
     Value,
-    /// Unique values must not occur twice.
+    /// Unique values, such as ids and symbols, must not occur twice.
     Unique,
     /// The id of another counter, or the name of a struct, must exist.
     Reference,
     /// A counter type must have the counters with which it is computed, of the required types.
     Relation,
-    /// Display attributes must not contradict each other. `noDisplay` excludes all others; `displayAsHex` excludes
-    /// `noDigitGrouping` and `displayAsReal`.
+    /// Display attributes of a counter must not contradict each other. `noDisplay` excludes all others;
+    /// `displayAsHex` excludes `noDigitGrouping` and `displayAsReal`.
     Display,
-    /// Names and descriptions must be present and not too long.
+    /// Names and descriptions of countersets and counters must be present and not too long.
     Name,
     /// Resource ids must be present exactly if schemaVersion requires them.
     Version,
@@ -39,7 +39,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// List of all rules.
+    /// List of all rules for manifests.
     pub const ALL: [Self; 13] = [
         Self::Xml,
         Self::Element,
@@ -56,7 +56,7 @@ impl Rule {
         Self::Limit,
     ];
 
-    /// Returns the keyword of the rule, which messages contain at their end.
+    /// Returns the keyword of the manifest rule, which messages contain at their end.
     #[must_use]
     pub const fn keyword(self) -> &'static str {
         match self {
@@ -77,7 +77,7 @@ impl Rule {
     }
 }
 
-/// Severity of a problem.
+/// Severity of a problem of a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
     /// The manifest is usable, although probably not as intended.
@@ -98,17 +98,17 @@ impl fmt::Display for Severity {
 /// Problem of a manifest, displayed as `12:34: error: baseID is missing; … [relation]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Line number, from 1.
+    /// Line number of the problem in the manifest, from 1.
     pub line: usize,
-    /// Number of the character in the line, from 1.
+    /// Number of the problem's character in its line, from 1.
     pub column: usize,
-    /// Severity of the problem.
+    /// Severity of the problem: error or warning.
     pub severity: Severity,
-    /// Rule that the manifest breaks.
+    /// Rule that the manifest breaks by the problem.
     pub rule: Rule,
-    /// Description of the problem.
+    /// Description of the problem in words.
     pub what: String,
-    /// Suggested correction; empty if unknown.
+    /// Suggested correction of the problem; empty if unknown.
     pub right: String,
 }
 
@@ -131,14 +131,14 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// Returns the stored problems: the first thousand errors and the first thousand warnings.
+    /// Returns the stored problems of the manifest: the first thousand errors and the first thousand warnings.
     #[must_use]
     pub fn list(&self) -> &[Problem] {
         &self.list
     }
 
-    /// Returns the number of problems that are not stored. There may be more, because reading stops after too many
-    /// errors.
+    /// Returns the number of the manifest's problems that are not stored. There may be more, because reading stops
+    /// after too many errors.
     #[must_use]
     pub fn more(&self) -> usize {
         self.more
@@ -149,14 +149,14 @@ impl Problems {
         self.list.iter().filter(|problem| problem.severity == Severity::Error)
     }
 
-    /// Returns `true` if there are no problems.
+    /// Returns `true` if the manifest has no problems.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 }
 
-/// Formats the first error, and the number of further problems.
+/// Formats the manifest's first error, and the number of further problems.
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(first) = self.errors().next().or(self.list.first()) else {
@@ -191,7 +191,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Adds an error at a byte offset. Errors make the manifest unusable.
+    /// Adds an error at a byte offset of the manifest's text. Errors make the manifest unusable.
     pub fn error(&mut self, at: usize, rule: Rule, what: fmt::Arguments<'_>, right: fmt::Arguments<'_>) {
         self.errors = self.errors.saturating_add(1);
         if self.errors <= KEPT {
@@ -199,7 +199,7 @@ impl Report {
         }
     }
 
-    /// Adds a warning about something that is probably unintended.
+    /// Adds a warning about a part of the manifest that is probably unintended.
     pub fn warning(&mut self, at: usize, rule: Rule, what: fmt::Arguments<'_>, right: fmt::Arguments<'_>) {
         self.warnings = self.warnings.saturating_add(1);
         if self.warnings <= KEPT {
@@ -225,17 +225,17 @@ impl Report {
         });
     }
 
-    /// Returns `true` if further errors would not be stored.
+    /// Returns `true` if the report is full, so that further errors would not be stored.
     pub fn is_full(&self) -> bool {
         self.errors > KEPT
     }
 
-    /// Returns `true` if there is an error.
+    /// Returns `true` if the report has an error.
     pub fn has_errors(&self) -> bool {
         self.errors > 0
     }
 
-    /// Converts byte offsets to lines and columns, and sorts the problems in the order of the text.
+    /// Converts the problems' byte offsets to lines and columns, and sorts the problems in the order of the text.
     pub fn finish(mut self, text: &str) -> Problems {
         // Rules about several elements report last. The sort is stable: problems at one offset keep their
         // order.
@@ -260,7 +260,7 @@ impl Report {
     }
 }
 
-/// Quotes untrusted text for a message; long text is truncated.
+/// Quotes untrusted text of a manifest for a message; long text is truncated.
 pub(crate) fn shown(text: &str) -> String {
     const MOST: usize = 64;
     match text.char_indices().nth(MOST) {

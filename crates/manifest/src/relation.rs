@@ -24,7 +24,7 @@ impl Relation {
         }
     }
 
-    /// Returns the id of the auxiliary counter.
+    /// Returns the id of a counter's auxiliary counter with this role.
     pub const fn counter_id(self, counter: &Counter) -> Option<CounterId> {
         match self {
             Self::Base => counter.base,
@@ -43,7 +43,8 @@ impl Relation {
         }
     }
 
-    /// Returns the requirement of a counter type for this relation, with the type of the auxiliary counter.
+    /// Returns the requirement of a counter type for an auxiliary counter with this role, with the type of the
+    /// auxiliary counter.
     pub fn needs(self, counter_type: T) -> Requirement {
         let is_multi = matches!(
             counter_type,

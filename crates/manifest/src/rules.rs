@@ -12,10 +12,10 @@ use crate::relation::{Relation, Requirement};
 use crate::symbol::is_word_of_c;
 use crate::xml::Element;
 
-/// Maximum number of counters in a counterset.
+/// Maximum number of counters in a counterset of a manifest.
 pub(crate) const COUNTERS: usize = 65_536;
 
-/// Checks the countersets of a provider.
+/// Checks the countersets of a manifest's provider against the rules that involve several elements.
 pub(crate) fn check(provider: &Element<'_>, sets: &[ParsedSet<'_, '_>], mode: Mode, report: &mut Report) {
     let mut guids = BTreeSet::new();
     let mut names = BTreeSet::new();
@@ -179,7 +179,7 @@ fn counterset(set: &ParsedSet<'_, '_>, mode: Mode, report: &mut Report) {
     }
 }
 
-/// Checks the structs of a counterset and returns their names.
+/// Checks the driver structs of a counterset and returns their names.
 fn structs<'e>(set: &ParsedSet<'e, '_>, report: &mut Report) -> BTreeSet<&'e str> {
     let mut names = BTreeSet::new();
     for element in &set.structs {

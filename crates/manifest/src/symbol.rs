@@ -1,19 +1,19 @@
 //! C and Rust identifiers derived from counter names.
 
-/// Splits a name into words: `% User Time` is percent, User, Time; `Interrupts/sec` is Interrupts, per, sec.
+/// Splits a counter name into words: `% User Time` is percent, User, Time; `Interrupts/sec` is Interrupts, per, sec.
 pub fn words(name: &str) -> Vec<String> {
     let spelled = name.replace('%', " percent ").replace("/sec", " per sec");
     let words = spelled.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_owned).collect()
 }
 
-/// Returns the name of a constant: `% User Time` becomes `PERCENT_USER_TIME`.
+/// Returns the name of a constant for a counter name: `% User Time` becomes `PERCENT_USER_TIME`.
 pub fn constant(name: &str) -> String {
     words(name).join("_").to_ascii_uppercase()
 }
 
-/// Returns the name of a type or of a C variable: `% User Time` becomes `PercentUserTime`. Upper case within a word
-/// is kept.
+/// Returns the name of a type or of a C variable for a counter name: `% User Time` becomes `PercentUserTime`. Upper
+/// case within a word is kept.
 #[allow(dead_code, reason = "the catalogue has constants only")]
 pub fn camel(name: &str) -> String {
     let capital = |word: &String| {
@@ -23,7 +23,7 @@ pub fn camel(name: &str) -> String {
     words(name).iter().map(capital).collect()
 }
 
-/// Returns `true` if the name is reserved in C or C++.
+/// Returns `true` if a name is reserved in C or C++.
 #[allow(dead_code, reason = "the catalogue's names are longer")]
 pub fn is_word_of_c(name: &str) -> bool {
     const WORDS: &str = " \

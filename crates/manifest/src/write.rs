@@ -1,4 +1,4 @@
-//! Writer of manifest files.
+//! Writer of manifests as the text of `.man` files.
 
 use std::fmt::Write as _;
 
@@ -153,7 +153,7 @@ impl XmlWriter {
         let _ = writeln!(self.text, "{:indent$}</{name}>", ""); // a String takes everything
     }
 
-    /// Writes an XML tag with its attributes, wrapping lines at the maximum width.
+    /// Writes an XML tag of the manifest with its attributes, wrapping lines at the maximum width.
     fn tag(&mut self, name: &str, pairs: &[Pair<'_>], end: &str) {
         const WIDTH: usize = 110;
         let indent = self.depth.saturating_mul(2);

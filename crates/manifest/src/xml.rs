@@ -10,20 +10,20 @@ use xmlparser::{ElementEnd, StrSpan, Token, Tokenizer, XmlCharExt};
 
 use crate::problem::shown;
 
-/// Maximum depth of nested elements; a manifest has 8.
+/// Maximum depth of nested XML elements; a manifest has 8.
 const DEPTH: usize = 64;
 
-/// Maximum number of namespaces in scope; a manifest has about 5.
+/// Maximum number of XML namespaces in scope; a manifest has about 5.
 const NAMESPACES: usize = 64;
 
-/// Namespace of an element.
+/// XML namespace of an element in a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Namespace {
     /// Namespace of event manifests, which contain the counters element.
     Events,
     /// Namespace of the counters element and its content.
     Counters,
-    /// Any other namespace, or none.
+    /// Any other XML namespace, or none.
     Other,
 }
 
@@ -45,21 +45,22 @@ impl Namespace {
 pub(crate) struct Element<'a> {
     pub namespace: Namespace,
     pub name: &'a str,
-    /// Byte offset of the element's start tag.
+    /// Byte offset in the manifest of the element's start tag.
     pub offset: usize,
     pub attributes: Vec<Attribute<'a>>,
     pub children: Vec<Element<'a>>,
-    /// Byte offset of the first text in the element that is not blank, if any.
+    /// Byte offset in the manifest of the element's first text that is not blank, if any.
     pub text: Option<usize>,
 }
 
 impl<'a> Element<'a> {
-    /// Returns the attribute with this name.
+    /// Returns the element's attribute with this name.
     pub fn attribute(&self, name: &str) -> Option<&Attribute<'a>> {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
-    /// Returns the byte offset of an attribute's value, or of the element if the attribute is missing.
+    /// Returns the byte offset in the manifest of an attribute's value, or of the element if the attribute is
+    /// missing.
     pub fn offset(&self, name: &str) -> usize {
         self.attribute(name).map_or(self.offset, |attribute| attribute.value_offset)
     }
@@ -88,16 +89,16 @@ impl XmlError {
     }
 }
 
-/// Prefix and local name of an element or attribute; the prefix is empty if there is none.
+/// Qualified name: prefix and local name of an XML element or attribute; the prefix is empty if there is none.
 type Qualified<'a> = (&'a str, &'a str);
 
 /// XML element whose end tag has not been read yet.
 struct Open<'a> {
     name: Qualified<'a>,
     element: Element<'a>,
-    /// `true` if the content of the element is stored.
+    /// `true` if the content of the open element is stored.
     is_kept: bool,
-    /// Number of namespaces in scope before the element.
+    /// Number of XML namespaces in scope before the open element.
     namespaces: usize,
 }
 
@@ -164,7 +165,7 @@ pub(crate) fn parse(text: &str) -> Result<Element<'_>, XmlError> {
 }
 
 struct XmlReader<'a> {
-    /// Namespace prefixes in scope and their namespaces, the innermost last.
+    /// XML namespace prefixes in scope and their namespaces, the innermost last.
     namespaces: Vec<(&'a str, Namespace)>,
     open: Vec<Open<'a>>,
     root: Option<Element<'a>>,
@@ -278,7 +279,7 @@ impl<'a> XmlReader<'a> {
     }
 }
 
-/// Converts a tokenizer error, with the byte offset of its position.
+/// Converts an error of the XML tokenizer to an [`XmlError`], with the byte offset of its position.
 fn syntax(text: &str, seen: usize, error: &xmlparser::Error) -> XmlError {
     use xmlparser::Error as E;
     let (what, cause) = match error {
@@ -297,7 +298,7 @@ fn syntax(text: &str, seen: usize, error: &xmlparser::Error) -> XmlError {
     XmlError::new(offset(text, seen, error.pos()), format!("{what} is not well-formed{cause}"), "")
 }
 
-/// Returns the byte offset of a line and column; the result is at least `seen`.
+/// Returns the byte offset of a line and column of the manifest's text; the result is at least `seen`.
 fn offset(text: &str, seen: usize, place: xmlparser::TextPos) -> usize {
     let row = usize::try_from(place.row).unwrap_or(1).saturating_sub(1);
     let column = usize::try_from(place.col).unwrap_or(1).saturating_sub(1);

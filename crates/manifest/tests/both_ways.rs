@@ -1,4 +1,4 @@
-//! What is written reads back.
+//! Tests that written and exported manifests are read with the same contents.
 
 #![allow(clippy::arithmetic_side_effects, reason = "a test may overflow")]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
@@ -27,7 +27,7 @@ fn samples_are_written_as_they_were_read() {
     }
 }
 
-/// What of a counterset a manifest has a place for.
+/// Returns a counterset with only the properties that a manifest can express.
 fn expressible(set: &Counterset) -> Counterset {
     let counters = set.counters.iter().map(|counter| {
         let Counter { unit, wraps, caps, cost_class, source, availability, v1_index, .. } =
@@ -53,7 +53,7 @@ fn expressible(set: &Counterset) -> Counterset {
         .scope("")
 }
 
-/// Each built-in counterset, and the clocks that it lacks.
+/// Checks that each built-in counterset can be exported, with the clocks that it lacks.
 #[test]
 fn the_catalogue_is_exported() {
     let mut with_clocks = Vec::new();
@@ -153,7 +153,7 @@ fn clocks_have_ids_that_are_free() {
     }
 }
 
-/// Any text that XML can have, and that is no more than a name may be.
+/// Returns a strategy for any text that XML permits and that is not too long for a name.
 fn text() -> impl Strategy<Value = String> {
     let c = prop_oneof![
         any::<char>(),
@@ -167,7 +167,7 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(c.prop_filter("XML", is_xml), 0..20).prop_map(|chars| chars.into_iter().collect())
 }
 
-/// Counters of all types, each with the counters that it needs behind it.
+/// Returns a strategy for counters of all types, each followed by the counters that it needs.
 fn counters() -> impl Strategy<Value = Vec<Counter>> {
     let types: Vec<T> = T::ALL.iter().map(|(known, _)| *known).collect();
     let no = [T::PERF_COUNTER_NODATA, T::PERF_COUNTER_HISTOGRAM_TYPE, T::PERF_DOUBLE_RAW];

@@ -1,4 +1,4 @@
-//! Generated code: as it is stored, and as compilers take it.
+//! Tests of generated code: compared with the stored code, and compiled.
 
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 
@@ -18,7 +18,7 @@ fn sample(name: &str) -> Manifest {
     Manifest::parse(&std::fs::read(repository("testdata/manifests").join(name)).unwrap()).unwrap()
 }
 
-/// Each set of the catalogue in one manifest a provider.
+/// Returns the built-in catalogue as manifests, one for each provider.
 fn catalogue() -> Vec<Manifest> {
     let mut of_providers = std::collections::BTreeMap::<_, Vec<_>>::new();
     for set in catalogue::ALL {
@@ -67,7 +67,7 @@ fn unsupported_manifests_generate_no_code() {
 }
 
 #[cfg(not(windows))]
-/// Compiles a program of C or C++ with all warnings; what the compiler says, if anything.
+/// Compiles a program of C or C++ with all warnings, and returns the compiler's messages, if there are any.
 fn compiled(compiler: &str, options: &[&str], program: &str) -> Option<String> {
     let mut run = Command::new(compiler)
         .args(["-Wall", "-Wextra", "-Werror", "-fsyntax-only"])
@@ -84,7 +84,8 @@ fn compiled(compiler: &str, options: &[&str], program: &str) -> Option<String> {
 }
 
 #[cfg(not(windows))] // the compilers there take other options
-/// Both forms of CounterInitialize, before and behind what Windows source includes.
+/// Checks that C and C++ compilers accept both forms of CounterInitialize, before and after the includes of Windows
+/// source.
 #[test]
 fn c_and_cxx_compilers_take_it() {
     let callback = c_header(&sample("waves.man"), "").unwrap();
@@ -122,7 +123,7 @@ ULONG More(void)
     assert!(compiled("cc", &["-Iinclude", "-xc"], "#include <perflib.h>\nGUID x = 7;").is_some());
 }
 
-/// Names of structs and fields are good and unique, whatever the catalogue has.
+/// Checks that the Rust names of structs and fields are valid and unique for the whole catalogue.
 #[test]
 fn rust_has_good_names() {
     for manifest in catalogue() {

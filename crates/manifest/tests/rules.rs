@@ -1,4 +1,4 @@
-//! A manifest for each rule that breaks it: where that is said, and how.
+//! Tests of manifests that break each rule, with the position and the message of the problem.
 
 #![allow(clippy::arithmetic_side_effects, reason = "a test may overflow")]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
@@ -26,13 +26,13 @@ fn said(text: &str) -> String {
     problems(text).list().iter().map(|problem| format!("{problem}\n")).collect()
 }
 
-/// Replaces the first of what must be there.
+/// Replaces the first occurrence of a text that a manifest must contain.
 fn with(text: &str, from: &str, to: &str) -> String {
     assert!(text.contains(from), "{from}");
     text.replacen(from, to, 1)
 }
 
-/// A line of the file is a good manifest, or what is changed in it; indented below it stands what is said then.
+/// Checks a file of cases: a line is a valid manifest, or a change of it; the expected problems are indented below.
 #[test]
 fn each_rule_is_said_where_it_is_broken() {
     let want = read("rules.txt");
@@ -90,7 +90,8 @@ fn reported_problems_are_limited() {
     assert!(problems.list().iter().all(|problem| problem.severity == Severity::Error && problem.line == 4));
 }
 
-/// Checking stops at a maximum number of errors: a hostile file costs no more memory than its elements.
+/// Checks that reading a manifest stops at a maximum number of errors: a hostile file costs no more memory than its
+/// elements.
 #[test]
 fn reading_stops_after_too_many_problems() {
     let counters = "<counter/>".repeat(50_000) + "</counterSet>";

@@ -1,4 +1,4 @@
-//! The manifests of `testdata/manifests`, and each of their bytes.
+//! Tests of the manifests in `testdata/manifests`, cut and changed at each byte.
 
 #![allow(clippy::arithmetic_side_effects, reason = "a test may overflow")]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
@@ -86,7 +86,7 @@ fn utf16() {
     assert_eq!(set.counters[0].name.as_deref(), Some("°C"));
 }
 
-/// A cut file is an error, up to what follows the last element.
+/// Checks that a cut manifest is an error, unless only text after the last element is lost.
 #[test]
 fn every_prefix_is_an_error() {
     for name in ["driver.man", "bakery.man"] {
@@ -100,7 +100,7 @@ fn every_prefix_is_an_error() {
     }
 }
 
-/// Whatever a byte becomes, the manifest is good or something is said, at a place in the file.
+/// Checks that a manifest with a changed byte is valid or has a problem, at a position in the file.
 #[test]
 fn every_changed_byte_is_said_or_harmless() {
     const ALL: [u8; 8] = [b'"', 0xFF, 0, b' ', b'&', b'<', b'1', b'z'];

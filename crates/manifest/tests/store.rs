@@ -1,4 +1,4 @@
-//! Registered providers.
+//! Tests of the store of registered providers.
 
 #![allow(clippy::arithmetic_side_effects, reason = "a test may overflow")]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
@@ -11,7 +11,7 @@ use perfset_core::{Guid, Status};
 use perfset_manifest::Manifest;
 use perfset_manifest::store::{Installed, Removal, Removed, Store, StoreError};
 
-/// Directory of one test, removed after it.
+/// Directory of one test of the store, removed after the test.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -33,7 +33,7 @@ impl Drop for Scratch {
     }
 }
 
-/// A manifest of a provider with countersets, by small numbers as GUIDs.
+/// Returns a manifest of a provider with countersets, with small numbers as GUIDs.
 fn manifest(provider: u128, sets: &[(u128, &str)]) -> Vec<u8> {
     let guid = Guid::from_u128;
     let set = |(number, name): &(u128, &str)| {
@@ -70,7 +70,7 @@ fn ignored(store: &Store) -> Vec<String> {
     store.ignored().iter().map(|ignored| format!("{}: {}", name(&ignored.file), ignored.why)).collect()
 }
 
-/// Sets the modification time of the directory to this number of seconds ago.
+/// Sets the modification time of a store directory to this number of seconds ago.
 #[cfg(unix)]
 fn settled(folder: &Path, seconds: u64) {
     let time = SystemTime::now() - Duration::from_secs(seconds);

@@ -65,7 +65,7 @@ pub fn c_header(manifest: &Manifest, prefix: &str) -> Result<String, GenerateErr
     Ok(out)
 }
 
-/// Checks that all names in the C header are different and not reserved in C.
+/// Checks that all names in a generated C header are different and not reserved in C.
 fn check_names(provider: &Provider, symbol: &str, prefix: &str) -> Result<(), GenerateError> {
     let sets = provider.sets.iter();
     let of_sets =
@@ -159,7 +159,8 @@ fn size(counter: &Counter) -> Option<&'static str> {
     }
 }
 
-/// Formats a PERF_COUNTER_INFO: id, type, attributes, size, detail level, scale, offset.
+/// Formats a counter as a C initializer of PERF_COUNTER_INFO: id, type, attributes, size, detail level, scale,
+/// offset.
 fn row(counter: &Counter) -> String {
     const NAMES: [(Attributes, &str); 5] = [
         (Attributes::BY_REFERENCE, "PERF_ATTRIB_BY_REFERENCE"),

@@ -15,13 +15,13 @@ pub use rust::rust;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GenerateError {
-    /// The provider runs in kernel mode, for which no code is generated.
+    /// The manifest's provider runs in kernel mode, for which no code is generated.
     #[error("cannot generate code for a provider that runs in kernel mode")]
     Kernel,
-    /// Two items would have the same name, or a name is reserved in C.
+    /// Two items of the generated code would have the same name, or a name is reserved in C.
     #[error("the C name \"{0}\" is used twice or reserved in C; choose another symbol in the manifest")]
     Taken(String),
-    /// The prefix cannot begin a C name.
+    /// The prefix for generated names cannot begin a C name.
     #[error(
         "invalid prefix \"{0}\" for generated names: use letters, digits and _, not starting with a digit"
     )]
@@ -78,7 +78,7 @@ fn check_prefix(prefix: &str) -> Result<(), GenerateError> {
     }
 }
 
-/// Returns the prefix of a provider's C constants, in upper case.
+/// Returns the prefix of a provider's constants in generated C code, in upper case.
 fn constant_of(provider: &Provider) -> String {
     provider.symbol.as_ref().map_or_else(|| constant(&provider.name), |symbol| symbol.to_uppercase())
 }

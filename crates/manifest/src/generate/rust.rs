@@ -45,13 +45,13 @@ pub fn rust(manifest: &Manifest, prefix: &str) -> Result<String, GenerateError> 
 struct RustField<'a> {
     entry: &'a ManifestCounter,
     type_name: &'static str,
-    /// `true` if the type of the field implies the type of the counter.
+    /// `true` if the Rust type of the field implies the type of the counter.
     is_own: bool,
-    /// Base counter that is part of the same field.
+    /// Id of the base counter that is part of the same Rust field.
     base: Option<CounterId>,
 }
 
-/// Rust field types that imply a counter type.
+/// Rust field types that imply a counter type, each with that type.
 const OWN: [(&str, T); 10] = [
     ("Counter32", T::PERF_COUNTER_COUNTER),
     ("Counter64", T::PERF_COUNTER_BULK_COUNT),
@@ -111,7 +111,8 @@ fn counterset(
     out
 }
 
-/// Returns the counters that cannot be fields, and the counters computed with one of them, each with the reason.
+/// Returns the counters of a manifest that cannot be Rust fields, and the counters computed with one of them, each
+/// with the reason.
 fn left_out(set: &ManifestSet) -> Vec<(CounterId, &'static str)> {
     let why = |counter: &Counter| match counter.counter_type.decode().kind {
         ValueKind::Text(_) => Some("a text"),
@@ -180,8 +181,8 @@ fn fields<'a>(set: &'a ManifestSet, left_out: &[(CounterId, &str)]) -> Vec<RustF
     fields
 }
 
-/// Returns the field type for a counter type that no field type implies, by width and by whether the value is a running
-/// sum.
+/// Returns the Rust field type for a counter type that no field type implies, by width and by whether the value is a
+/// running sum.
 fn plain_type(counter_type: T) -> &'static str {
     let is_sum = counter_type.needs_two_samples()
         || matches!(counter_type, T::PERF_AVERAGE_BASE | T::PERF_SAMPLE_BASE);
@@ -235,7 +236,7 @@ fn attribute(field: &RustField<'_>) -> String {
     wrapped("    #[counter(", &parts, ")]\n")
 }
 
-/// Joins parts after a head, wrapping lines at the maximum width.
+/// Joins parts of generated Rust code after a head, wrapping lines at the maximum width.
 fn wrapped(head: &str, parts: &[String], end: &str) -> String {
     const WIDTH: usize = 100;
     let mut out = String::new();
@@ -255,7 +256,7 @@ fn wrapped(head: &str, parts: &[String], end: &str) -> String {
     out + &line + end
 }
 
-/// Formats a text as a documentation comment.
+/// Formats a text as a Rust documentation comment.
 fn doc(indent: &str, text: &str) -> String {
     const WIDTH: usize = 96;
     let mut lines: Vec<String> = Vec::new();
@@ -271,7 +272,7 @@ fn doc(indent: &str, text: &str) -> String {
     lines.iter().map(|line| format!("{indent}/// {line}\n")).collect()
 }
 
-/// Joins a text to one line.
+/// Joins the lines of a text to one line.
 fn line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! Attributes of elements: names, numbers, GUIDs and words, each checked where it stands.
+//! Attributes of a manifest's elements: names, numbers, GUIDs and keywords, each checked when it is read.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use crate::model::{Resources, SchemaVersion, from_word, type_of_word};
 use crate::problem::{Rule, shown};
 use crate::xml::{Attribute, Element};
 
-/// Maximum number of characters (UTF-16 units) of a name.
+/// Maximum number of characters (UTF-16 units) of a name in a manifest.
 const NAME_MAX: usize = 1_023;
 
 impl ManifestReader<'_> {
@@ -80,7 +80,7 @@ impl ManifestReader<'_> {
         scale.unwrap_or(0)
     }
 
-    /// Parses the resource ids of an element; a name or description that is missing needs no id.
+    /// Parses the resource ids of a manifest's element; a name or description that is missing needs no id.
     pub(super) fn resources(
         &mut self,
         element: &Element<'_>,
@@ -267,7 +267,7 @@ impl ManifestReader<'_> {
     }
 }
 
-/// Parses a number of the schema: decimal, or hexadecimal after `0x`.
+/// Parses a number in the form of the manifest schema: decimal, or hexadecimal after `0x`.
 pub(crate) fn uint32(text: &str) -> Option<u32> {
     match text.strip_prefix("0x") {
         // `from_str_radix` alone would accept a sign.
@@ -279,7 +279,7 @@ pub(crate) fn uint32(text: &str) -> Option<u32> {
     }
 }
 
-/// Returns the known word that differs from a text in case only, or in at most two adjacent letters.
+/// Returns the known keyword that differs from a text in case only, or in at most two adjacent letters.
 fn nearest<'k>(text: &str, mut known: impl Iterator<Item = &'k str> + Clone) -> Option<&'k str> {
     let shared = |word: &str| {
         let ahead = text.bytes().zip(word.bytes()).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();

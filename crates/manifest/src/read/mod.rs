@@ -1,4 +1,4 @@
-//! Converter from XML elements to the model; checks each element and attribute.
+//! Converter from XML elements to the manifest model; checks each element and attribute.
 
 use std::borrow::Cow;
 
@@ -64,7 +64,7 @@ impl Manifest {
     }
 }
 
-/// Parsed counter with its XML element.
+/// Parsed counter of a manifest, with its XML element.
 pub(crate) struct ParsedCounter<'e, 'a> {
     pub element: &'e Element<'a>,
     pub entry: ManifestCounter,
@@ -73,7 +73,7 @@ pub(crate) struct ParsedCounter<'e, 'a> {
     pub has_type: bool,
 }
 
-/// Parsed counterset with its XML element.
+/// Parsed counterset of a manifest, with its XML element.
 pub(crate) struct ParsedSet<'e, 'a> {
     pub element: &'e Element<'a>,
     pub guid: Option<Guid>,

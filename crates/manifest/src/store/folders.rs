@@ -3,7 +3,7 @@
 use std::env;
 use std::path::PathBuf;
 
-/// Provider directories for all users: first that of packages, then that of the administrator.
+/// Directories of registered providers for all users: first that of packages, then that of the administrator.
 #[cfg(unix)]
 const OF_ALL: [&str; 2] = ["/usr/share/perfset/providers", "/etc/perfset/providers"];
 

@@ -25,10 +25,10 @@ mod write;
 pub use folders::{install_folder, system_folders};
 pub use write::{Installed, Removal, Removed, StoreError};
 
-/// File extension of manifests.
+/// File extension of manifests, without the dot.
 const ENDING: &str = "man";
 
-/// Maximum number of manifests read from a directory; a usual system has tens of them.
+/// Maximum number of manifests read from a directory of the store; a usual system has tens of them.
 const FILES: usize = 4_096;
 
 /// Registered providers of a machine, or of given directories.
@@ -54,29 +54,29 @@ pub struct Store {
 pub struct RegisteredProvider {
     /// Path of the manifest.
     pub file: PathBuf,
-    /// Contents of the manifest.
+    /// Contents of the provider's manifest.
     pub manifest: Manifest,
     /// Countersets of the provider.
     pub countersets: Vec<Arc<Counterset>>,
 }
 
-/// File or directory that is ignored, because it registers no provider.
+/// File or directory in the store that is ignored, because it registers no provider.
 #[derive(Debug)]
 pub struct IgnoredFile {
     /// Path of the ignored file or directory.
     pub file: PathBuf,
-    /// Reason for ignoring the file.
+    /// Reason for ignoring the file or directory.
     pub why: IgnoreReason,
 }
 
-/// Reason why a file or a directory registers no provider.
+/// Reason why a file or a directory of the store registers no provider.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IgnoreReason {
     /// The file or directory cannot be read.
     #[error("reading failed: {0}")]
     Unreadable(#[source] io::Error),
-    /// The path is not a regular file: it is a link, a pipe, a device or a directory.
+    /// The path of the manifest is not a regular file: it is a link, a pipe, a device or a directory.
     #[error("the path is not a regular file")]
     NotPlain,
     /// The file has more bytes than a manifest may have.
@@ -85,7 +85,7 @@ pub enum IgnoreReason {
     /// The directory contains too many manifests.
     #[error("the directory has more than {FILES} manifests")]
     Many,
-    /// The file is not a manifest, or breaks rules.
+    /// The file is not a manifest, or breaks rules of manifests.
     #[error("{0}")]
     Broken(#[source] Problems),
     /// The file name differs from the required one, which is derived from the provider's GUID.
@@ -99,9 +99,9 @@ pub enum IgnoreReason {
 /// Conflict between two registrations that contain the same GUID or counterset name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// GUID or name that both registrations contain.
+    /// GUID or name that both registrations in conflict contain.
     pub what: Claim,
-    /// Existing owner of that GUID or name.
+    /// Existing owner of the GUID or name in conflict.
     pub owner: Owner,
 }
 
@@ -111,12 +111,12 @@ impl std::fmt::Display for Conflict {
     }
 }
 
-/// GUID or name that only one registration may contain.
+/// GUID or name of a provider or counterset that only one registration may contain.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Claim {
-    /// GUID of a provider.
+    /// GUID of a registered provider.
     Provider(Guid),
-    /// GUID of a counterset.
+    /// GUID of a registered counterset.
     Counterset(Guid),
     /// Name of a counterset in its [comparison form](likeness), which is the same for names that look the same to
     /// people.
@@ -133,19 +133,19 @@ impl std::fmt::Display for Claim {
     }
 }
 
-/// Owner of a GUID or a name.
+/// Owner of a GUID or a name: the built-in catalogue, or a registered provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// The built-in catalogue of countersets.
     Catalogue {
-        /// Name of the provider or the counterset.
+        /// Name of the built-in provider or counterset.
         name: String,
     },
     /// A provider that is registered.
     Provider {
-        /// Name of the provider.
+        /// Name of the provider that is the owner.
         name: String,
-        /// GUID of the provider.
+        /// GUID of the provider that is the owner.
         guid: Guid,
         /// Path of the provider's manifest.
         file: PathBuf,
@@ -172,7 +172,7 @@ impl Store {
         Self { folders, list: Vec::new(), ignored: Vec::new() }
     }
 
-    /// Reads the directories again if one of them has changed. Returns `true` if they were read.
+    /// Reads the store's directories again if one of them has changed. Returns `true` if they were read.
     ///
     /// If nothing has changed, the cost is one stat per directory. Files are replaced and never overwritten, and a
     /// directory's modification time shows changes of its names.
@@ -276,12 +276,13 @@ fn claims(manifest: &Manifest) -> impl Iterator<Item = Claim> {
     std::iter::once(Claim::Provider(provider.guid)).chain(provider.sets.iter().flat_map(of_sets))
 }
 
-/// Returns the name of the manifest file for a provider.
+/// Returns the required file name of a provider's manifest in the store.
 fn file_name(provider: Guid) -> String {
     format!("{provider}.{ENDING}")
 }
 
-/// Returns the manifests of a directory, sorted by name. Hidden files, such as files being written, are excluded.
+/// Returns the paths of the manifests in a directory, sorted by name. Hidden files, such as files being written, are
+/// excluded.
 fn files(folder: &Path) -> Result<Vec<PathBuf>, IgnoreReason> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -317,7 +318,7 @@ fn registered(file: &Path) -> Result<RegisteredProvider, IgnoreReason> {
     Ok(RegisteredProvider { file: file.to_owned(), manifest, countersets })
 }
 
-/// Reads a regular file, unless the file is too large. Never blocks and follows no symbolic link.
+/// Reads a manifest from a regular file, unless the file is too large. Never blocks and follows no symbolic link.
 fn read_plain(file: &Path) -> Result<Vec<u8>, IgnoreReason> {
     let most = u64::try_from(Manifest::BYTES_MAX).unwrap_or(u64::MAX);
     let is_plain = |about: &Metadata| match (about.is_file(), about.len()) {
@@ -358,11 +359,11 @@ fn open(file: &Path) -> io::Result<File> {
 #[derive(Debug)]
 struct StoreDir {
     path: PathBuf,
-    /// State of the directory at the last reading; `None` if a later change might not be visible.
+    /// Stamp of the store directory at the last reading; `None` if a later change might not be visible.
     stamp: Option<DirStamp>,
 }
 
-/// State of a directory that changes when one of its files is added, removed or replaced.
+/// Stamp of a store directory: state that changes when one of its files is added, removed or replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct DirStamp {
     modified: Option<SystemTime>,
@@ -378,7 +379,7 @@ impl DirStamp {
         }
     }
 
-    /// Returns `true` if every later change of the directory will change this state. File system timestamps have a
+    /// Returns `true` if every later change of the directory will change this stamp. File system timestamps have a
     /// limited resolution: two changes within one step look like one.
     fn is_settled(&self, now: SystemTime) -> bool {
         // Above 10 ms, the longest timer tick of Linux (HZ=100), at which file times advance.

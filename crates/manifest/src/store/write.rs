@@ -1,4 +1,4 @@
-//! Installation and removal of providers.
+//! Installation and removal of providers in the store.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -10,16 +10,16 @@ use super::{Claims, Conflict, Owner, RegisteredProvider, Store, file_name};
 use crate::model::Manifest;
 use crate::problem::Problems;
 
-/// Result of an installation.
+/// Result of the installation of a provider's manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Installed {
-    /// The manifest is now registered.
+    /// The manifest is newly registered at this path.
     New(PathBuf),
     /// The same manifest was already registered at this path.
     Before(PathBuf),
 }
 
-/// Provider or counterset to remove.
+/// Provider or counterset to remove from the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removal {
     /// The provider or counterset with this GUID.
@@ -28,46 +28,46 @@ pub enum Removal {
     Name(String),
 }
 
-/// Result of a removal.
+/// Result of a removal from the store of providers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removed {
-    /// A provider was removed.
+    /// A provider was removed, whose manifest had this path.
     Provider(PathBuf),
     /// A counterset was removed from a provider that still has others.
     Counterset(PathBuf),
 }
 
-/// Reason why nothing was installed or removed.
+/// Reason why no provider was installed in the store, or removed from it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The manifest breaks rules.
+    /// The manifest to install breaks rules.
     #[error("{0}")]
     Broken(#[source] Problems),
-    /// The manifest conflicts with an existing registration.
+    /// The manifest to install conflicts with an existing registration.
     #[error("{0}; remove that registration first")]
     AlreadyExists(Conflict),
-    /// No provider or counterset matches the request.
+    /// No registered provider or counterset matches the removal request.
     #[error("no registered provider or counterset has this GUID or name")]
     NotFound,
-    /// Several providers have the requested name.
+    /// Several registered providers have the requested name.
     #[error("several providers have this name; use one of their GUIDs: {}", guids(.0))]
     Several(Vec<Guid>),
-    /// A file cannot be written or removed.
+    /// A file of the store cannot be written or removed.
     #[error("cannot {action} manifest {}", .file.display())]
     Io {
         /// Name of the operation that failed: `write` or `remove`.
         action: &'static str,
-        /// Path of the file.
+        /// Path of the file that cannot be written or removed.
         file: PathBuf,
-        /// Reason for the failure.
+        /// Error of the system for the failed operation.
         #[source]
         error: io::Error,
     },
 }
 
 impl StoreError {
-    /// Returns the Windows error code for this error.
+    /// Returns the Windows error code for this error of the store.
     #[must_use]
     pub fn status(&self) -> Status {
         match self {
@@ -85,7 +85,7 @@ fn guids(all: &[Guid]) -> String {
 }
 
 impl Store {
-    /// Registers a manifest in a directory, which is created if it does not exist.
+    /// Installs a provider: registers its manifest in a directory, which is created if it does not exist.
     ///
     /// The file is installed completely or not at all. An existing file of the same provider that registers nothing
     /// is replaced.
@@ -110,7 +110,8 @@ impl Store {
         Ok(Installed::New(file))
     }
 
-    /// Removes a provider, or a counterset of a provider. Removing the last counterset removes the provider.
+    /// Removes a registered provider, or a counterset of a provider. Removing the last counterset removes the
+    /// provider.
     ///
     /// A provider's GUID also finds a file that registers nothing.
     ///
@@ -174,7 +175,7 @@ impl Store {
         claims
     }
 
-    /// Discards the stored states of the directories and reads the directories again.
+    /// Discards the stored stamps of the store's directories and reads the directories again.
     fn forget(&mut self) {
         for folder in &mut self.folders {
             folder.stamp = None;
@@ -188,7 +189,7 @@ fn failed(action: &'static str, file: &Path) -> impl FnOnce(io::Error) -> StoreE
     move |error| StoreError::Io { action, file, error }
 }
 
-/// Creates or replaces a file atomically and flushes it to disk.
+/// Creates or replaces a manifest file atomically and flushes it to disk.
 fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -217,7 +218,7 @@ fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
     out.sync_all()
 }
 
-/// Flushes the directory to disk.
+/// Flushes a store directory to disk.
 fn settle(folder: &Path) -> io::Result<()> {
     // A rename lasts only once its directory is on the disk. Windows cannot open a directory as a file.
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
