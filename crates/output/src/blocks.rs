@@ -1,4 +1,4 @@
-//! Blocks of a table: the values of one sample, with a row for each instance or for each counter.
+//! Blocks of the table output: the values of one sample, with a row for each instance or for each counter.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -11,25 +11,25 @@ use crate::path_names::instance_name;
 use crate::rows::{InstanceRow, InstanceTable, RowOrder};
 use crate::text::{cut_middle, escaped, wrapped};
 
-/// Layout of the blocks of a table.
+/// Layout of the blocks of values in the table output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blocks<'o> {
-    /// Form of the cells.
+    /// Form of the cells in the blocks of the table output.
     pub cell: CellForm,
-    /// Maximum number of characters in a line.
+    /// Maximum number of characters in a line of a block.
     pub width: usize,
     /// Number of lines of the terminal; `None` if the output is no terminal. A terminal gets the heads again for each
     /// screenful, and names that fit.
     pub height: Option<usize>,
-    /// Order of the instances.
+    /// Order of the instances in a block.
     pub order: &'o RowOrder,
 }
 
-/// Part of a block: some of its columns, with their widths.
+/// Part of a block of the table output: some of its columns, with their widths.
 type Part = Vec<(usize, usize)>;
 
 impl Blocks<'_> {
-    /// Appends the block of a table, below a line with the time and the counterset.
+    /// Appends a block with the values of a table, below a line with the time and the counterset.
     pub fn push(&self, time: &str, table: &mut InstanceTable<'_>, out: &mut String) {
         let _ = writeln!(out, "{time}  {}", escaped(&table.counterset.name)); // a String takes everything
         if table.counterset.instance_type.is_multiple() {
@@ -42,11 +42,12 @@ impl Blocks<'_> {
         }
     }
 
-    /// Appends a line for each instance, with a column for each counter. Columns that do not fit follow below, with
-    /// the instances again: no number is ever cut.
+    /// Appends to a block a line for each instance, with a column for each counter. Columns that do not fit follow
+    /// below, with the instances again: no number is ever cut.
     fn push_instances(&self, table: &InstanceTable<'_>, out: &mut String) {
         const HEAD: &str = "instance";
-        /// Minimum number of characters of a name, even if a single column is as wide as the terminal.
+        /// Minimum number of characters of an instance name in a block, even if a single column is as wide as the
+        /// terminal.
         const NAME_LEAST: usize = 8;
         let names: Vec<String> = table.rows.iter().map(|row| instance_name(row.first)).collect();
         let name_len = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(HEAD.len());
@@ -84,7 +85,7 @@ impl Blocks<'_> {
         }
     }
 
-    /// Returns the texts of the cells of a row.
+    /// Returns the texts of the cells in the row of an instance.
     fn cells(&self, row: &InstanceRow<'_>) -> Vec<String> {
         let cell = |v: &Option<&PathValue<'_>>| {
             let mut text = String::new();
@@ -96,7 +97,7 @@ impl Blocks<'_> {
         row.cells.iter().map(cell).collect()
     }
 
-    /// Divides the columns into parts that fit into the width beside the names.
+    /// Divides the columns of a block into parts that fit into the width beside the instance names.
     fn parts(&self, heads: &[(String, String)], cells: &[Vec<String>], name_len: usize) -> Vec<Part> {
         // A terminal may get a cut name, and a pipe gets whole ones, which should fit.
         let name_min = if self.height.is_some() { 16 } else { 24 };
@@ -121,8 +122,8 @@ impl Blocks<'_> {
         parts
     }
 
-    /// Appends a line for each value: value, unit, counter. A single reason that fits stands beside its value. All
-    /// other reasons follow once, below all values.
+    /// Appends to a block a line for each value: value, unit, counter. A single reason that fits stands beside its
+    /// value. All other reasons follow once, below all values.
     fn push_counters(&self, values: &[&PathValue<'_>], out: &mut String) {
         let form = self.cell.form;
         let note = |v: &PathValue<'_>| notes::note(form, v);
@@ -175,7 +176,7 @@ impl Blocks<'_> {
     }
 }
 
-/// Appends a line of right-aligned cells and a name.
+/// Appends a line of a block: right-aligned cells and a name.
 fn push_line<'c>(out: &mut String, part: &Part, cell: impl Fn(usize) -> &'c str, name: &str) {
     for (at, width) in part {
         let _ = write!(out, "  {:>width$}", cell(*at)); // a String takes everything

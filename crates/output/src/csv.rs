@@ -1,4 +1,4 @@
-//! CSV output: a line for each value.
+//! CSV output: one line for each value of a counter.
 
 use std::io::{self, Write as _};
 

@@ -16,12 +16,12 @@ pub enum NumberForm {
     /// Formatted values of the counters.
     #[default]
     Formatted,
-    /// Raw values of the counters.
+    /// Raw values of the counters, as collected.
     Raw,
 }
 
 impl NumberForm {
-    /// Returns the displayed number of a value; `None` if it is missing.
+    /// Returns the displayed number of a counter's value; `None` if it is missing.
     #[must_use]
     pub fn number(self, v: &PathValue<'_>) -> Option<f64> {
         match (self, &v.value.value) {
@@ -30,7 +30,7 @@ impl NumberForm {
         }
     }
 
-    /// Returns the displayed number with all its digits.
+    /// Returns the displayed number of a counter's value with all its digits.
     #[must_use]
     pub fn digits(self, v: &PathValue<'_>) -> Option<TextNumber> {
         match self {
@@ -100,7 +100,8 @@ impl NumberForm {
             && !counter.name.as_deref().is_some_and(is_quotient)
     }
 
-    /// Returns `true` if a value has decimals: it is the result of a division. Counts are integers.
+    /// Returns `true` if the values of a counter have decimals, because they are results of a division. Counts are
+    /// integers.
     pub(crate) fn is_measured(self, counter: &Counter) -> bool {
         let decoded = counter.counter_type.decode();
         let divided = counter.counter_type.needs_two_samples() || counter.divisor().is_some();
@@ -111,7 +112,7 @@ impl NumberForm {
 /// Form of a cell in a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CellForm {
-    /// Form of the numbers.
+    /// Form of the cell's numbers: formatted or raw values.
     pub form: NumberForm,
     /// `true` to print numbers in short form, with prefixes that fit their units.
     pub is_human: bool,

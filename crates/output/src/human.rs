@@ -5,7 +5,7 @@ use crate::text::{push_grouped, push_measured};
 /// Units of bytes with the prefixes of powers of 1,024.
 const BYTES: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
-/// Prefixes of the powers of 1,000.
+/// Prefixes of units for the powers of 1,000.
 const COUNTS: [&str; 7] = ["", "k", "M", "G", "T", "P", "E"];
 
 /// Returns a number with its unit in short form: rounded to one decimal, with a prefix that fits the size. The unit is
@@ -102,12 +102,12 @@ fn push_unit(out: &mut String, unit: &str) {
     }
 }
 
-/// Appends a number without a prefix.
+/// Appends a number in short form without a prefix.
 fn push_plain(out: &mut String, value: f64) {
     if value.fract() == 0.0 { push_grouped(out, value, 0) } else { push_measured(out, value, true) }
 }
 
-/// Appends a number of bytes. Below 1 KiB, a whole number has no decimals.
+/// Appends a number of bytes in short form. Below 1 KiB, a whole number has no decimals.
 fn push_bytes(out: &mut String, value: f64, per: &str) {
     let unit = match value.fract() == 0.0 && value.abs() < 1_024.0 {
         true => {
@@ -140,7 +140,7 @@ fn push_scaled<'p>(out: &mut String, value: f64, base: f64, prefixes: &[&'p str]
     prefixes.get(prefix).copied().unwrap_or_default()
 }
 
-/// Appends a time: in ns, µs or ms if it is below a second, with two parts if it is a minute or longer.
+/// Appends a duration in short form: in ns, µs or ms below a second, with two parts from a minute on.
 fn push_seconds(out: &mut String, seconds: f64) {
     const MINUTE: f64 = 60.0;
     const HOUR: f64 = 3_600.0;

@@ -9,7 +9,7 @@ use perfset_engine::path::PathValue;
 use crate::output::{Output, OutputSample};
 use crate::writer::SampleWriter;
 
-/// Characters that separate parts of a line, where they stand in a measurement and in other names.
+/// Characters that are escaped in a measurement of line protocol, because they separate parts of a line.
 const OF_MEASUREMENT: [char; 2] = [',', ' '];
 const OF_NAME: [char; 3] = [',', '=', ' '];
 
@@ -24,14 +24,14 @@ const OF_NAME: [char; 3] = [',', '=', ' '];
 #[derive(Debug)]
 pub struct InfluxLines<'w> {
     out: SampleWriter<'w>,
-    /// Name of the machine of values that name none.
+    /// Name of the machine for values that name no machine.
     host: String,
-    /// Number of values that have no field.
+    /// Number of missing values, which have no field in line protocol.
     missing: u64,
 }
 
 impl<'w> InfluxLines<'w> {
-    /// Creates the output of lines. `host` is the machine of values whose samples name no machine.
+    /// Creates the output of line protocol. `host` is the machine of values whose samples name no machine.
     #[must_use]
     pub fn new(out: SampleWriter<'w>, host: String) -> Self {
         Self { out, host, missing: 0 }
@@ -95,13 +95,14 @@ impl Output for InfluxLines<'_> {
     }
 }
 
-/// Returns the number of a value; `None` if it has none, or one that the format cannot contain.
+/// Returns the number that line protocol contains for a value; `None` for a missing value or a number that the format
+/// lacks.
 fn number(v: &PathValue<'_>) -> Option<f64> {
     v.value.value.as_ref().ok().map(|value| value.nocap()).filter(|number| number.is_finite())
 }
 
-/// Returns a name as it stands in a line. Other users can choose names: a line break would begin another line, and a
-/// backslash would hide the separator behind it.
+/// Returns a name as it stands in a line of line protocol. Other users can choose names: a line break would begin
+/// another line, and a backslash would hide the separator behind it.
 fn escaped(name: &str, separators: &[char]) -> String {
     let mut text = String::with_capacity(name.len());
     for c in name.chars() {

@@ -1,4 +1,4 @@
-//! JSON output: an object for each value, each on its own line.
+//! JSON output: an object for each value of a counter, each on its own line.
 
 use std::io;
 

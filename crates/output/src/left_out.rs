@@ -11,7 +11,7 @@ use crate::record::Record;
 use crate::series::SeriesKey;
 use crate::text::escaped;
 
-/// Number of instances without a value, for each counter of each path, by reason.
+/// Numbers of instances without a value, for each counter of each path, by reason.
 #[derive(Debug, Default)]
 pub struct LeftOut<'v> {
     counters: Vec<OfCounter>,
@@ -20,15 +20,16 @@ pub struct LeftOut<'v> {
     firsts: Vec<PathValue<'v>>,
 }
 
-/// The instances of one counter of one path.
+/// Numbers of instances with missing values, for one counter of one path.
 #[derive(Clone, Debug)]
 struct OfCounter {
-    /// Requested path, with the name of this counter instead of a pattern.
+    /// Requested path that the counter belongs to, with the name of this counter instead of a pattern.
     path: CounterPath,
     has_instances: bool,
-    /// Number of instances, with and without a value.
+    /// Number of instances of the counter, with and without a value.
     all: usize,
-    /// Reasons for missing values: reason, number of instances, and index of the first such value in `firsts`.
+    /// Reasons for missing values of the counter: reason, number of instances, and index of the first such value in
+    /// `firsts`.
     reasons: Vec<(NoValue, usize, usize)>,
 }
 
@@ -42,7 +43,7 @@ pub struct LeftOutRecord<'a> {
     pub instances: usize,
     /// Number of all instances of the counter.
     pub of: usize,
-    /// Text of the reason for the missing values.
+    /// Text of the reason for which the instances have no value.
     pub reason: String,
 }
 
@@ -84,12 +85,12 @@ impl<'v> LeftOut<'v> {
         }
     }
 
-    /// Returns a sentence for each counter with missing values.
+    /// Returns a sentence for users about each counter with missing values.
     pub fn sentences(&self) -> Vec<String> {
         sentences(&self.counters)
     }
 
-    /// Returns the fields for each counter and reason.
+    /// Returns the fields about missing values for each counter and reason.
     #[must_use]
     pub fn records(&self, clocks: &ClockReading) -> Vec<LeftOutRecord<'_>> {
         let of_counter = |counter: &OfCounter| {
@@ -129,8 +130,8 @@ impl OfCounter {
         Self { path, has_instances, all: 0, reasons: Vec::new() }
     }
 
-    /// Counts an instance and the reason why its value is missing, if any. Returns `true` for the first instance with
-    /// that reason; then `first` is stored.
+    /// Counts an instance of the counter and the reason why its value is missing, if any. Returns `true` for the
+    /// first instance with that reason; then `first` is stored.
     fn add(&mut self, first: usize, reason: Option<&NoValue>) -> bool {
         let one = usize::from(reason != Some(&NoValue::NoInstance)); // that is a path without instances
         self.all = self.all.saturating_add(one);
@@ -151,7 +152,7 @@ impl OfCounter {
     }
 
     fn sentence(&self) -> String {
-        /// Maximum number of reasons listed one by one.
+        /// Maximum number of reasons for missing values that a sentence lists one by one.
         const MOST: usize = 5;
         let path = escaped(&self.path.to_string());
         let told = |(reason, count, _): &(NoValue, usize, usize)| escaped(&reason_text(reason, *count));
@@ -182,7 +183,7 @@ impl OfCounter {
     }
 }
 
-/// Series that never had a value during a run.
+/// Series that never had a value during a run of the command.
 #[derive(Debug, Default)]
 pub struct NeverThere {
     series: HashMap<SeriesKey, Option<NoValue>>,
@@ -192,7 +193,7 @@ pub struct NeverThere {
 }
 
 impl NeverThere {
-    /// Adds the series of a sample, with or without a value.
+    /// Counts the series of a sample, with or without a value.
     pub fn add<'a, 'b: 'a>(
         &mut self,
         values: impl IntoIterator<Item = &'a PathValue<'b>>,
@@ -228,13 +229,14 @@ impl NeverThere {
         self.sentences_of(|path| with_values.contains(&path))
     }
 
-    /// Returns a sentence for each counter with series that never had a value.
+    /// Returns a sentence for users about each counter with series that never had a value.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         self.sentences_of(|_| true)
     }
 
-    /// Returns the sentences of the paths, given by their indexes, for which `is_told` returns `true`.
+    /// Returns the sentences about missing values of the paths, given by their indexes, for which `is_told` returns
+    /// `true`.
     fn sentences_of(&self, is_told: impl Fn(usize) -> bool) -> Vec<String> {
         let mut counters = self.counters.clone();
         for (series, reason) in &self.series {
@@ -248,13 +250,13 @@ impl NeverThere {
     }
 }
 
-/// Returns a sentence for each counter with missing values.
+/// Returns a sentence for users about each counter with missing values.
 fn sentences(counters: &[OfCounter]) -> Vec<String> {
     counters.iter().filter(|counter| !counter.reasons.is_empty()).map(OfCounter::sentence).collect()
 }
 
-/// Returns the first ten sentences and, if there are more, one about the rest: `values of N more counters`, followed by
-/// `what`. Each sentence is about one counter.
+/// Returns the first ten sentences about missing values and, if there are more, one about the rest: `values of N more
+/// counters`, followed by `what`. Each sentence is about one counter.
 #[must_use]
 pub fn first_sentences(mut sentences: Vec<String>, what: &str) -> Vec<String> {
     const MOST: usize = 10;
@@ -266,13 +268,15 @@ pub fn first_sentences(mut sentences: Vec<String>, what: &str) -> Vec<String> {
     sentences
 }
 
-/// Returns `true` if instances with these reasons are counted together. Values that fell have numbers of their own.
+/// Returns `true` if instances with these two reasons for missing values are counted together. Values that fell have
+/// numbers of their own.
 pub(crate) fn is_same(a: &NoValue, b: &NoValue) -> bool {
     use NoValue::{NegativeValue as Fell, Wrapped};
     a == b || matches!((a, b), (Fell { .. }, Fell { .. }) | (Wrapped { .. }, Wrapped { .. }))
 }
 
-/// Returns the text of a reason; for several instances, without numbers that only one of them has.
+/// Returns the text of a reason for a missing value; for several instances, without numbers that only one of them
+/// has.
 pub(crate) fn reason_text(reason: &NoValue, count: usize) -> String {
     match reason {
         NoValue::NegativeValue { .. } if count > 1 => "the raw values fell".into(),
@@ -283,7 +287,7 @@ pub(crate) fn reason_text(reason: &NoValue, count: usize) -> String {
     }
 }
 
-/// Returns the reason for a missing value.
+/// Returns the reason for which a value is missing.
 fn reason_of<'a>(v: &'a PathValue<'_>) -> &'a NoValue {
     const NONE: &NoValue = &NoValue::NotGiven;
     v.value.value.as_ref().err().unwrap_or(NONE)

@@ -9,7 +9,7 @@ use perfset_engine::path::{CounterPath, PathValue};
 use crate::left_out::first_sentences;
 use crate::text::{escaped, grouped_digits};
 
-/// Number of marked values of each counter, for each kind of mark.
+/// Numbers of marked values of each counter, for each kind of mark.
 #[derive(Debug, Default)]
 pub struct MarkedValues {
     counters: Vec<MarkedCounter>,
@@ -19,18 +19,18 @@ pub struct MarkedValues {
 /// Values of one counter that have the same kind of mark.
 #[derive(Debug)]
 struct MarkedCounter {
-    /// Path of these values, with `*` as instance if they belong to several instances.
+    /// Path of the marked values, with `*` as instance if the values belong to several instances.
     path: CounterPath,
     kind: MarkKind,
     count: u64,
-    /// Largest number of instances that a partial sum among these values lacks.
+    /// Largest number of instances that a partial sum among the marked values lacks.
     missing: u32,
-    /// Age of the oldest of these values.
+    /// Age of the oldest of the marked values.
     age: Duration,
 }
 
-/// Marks that are reported to users. A value formatted by the writer of its log is as good as the log and not
-/// reported.
+/// Kinds of marks that are reported to users. A value formatted by the writer of its log is as good as the log and
+/// not reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum MarkKind {
     Partial,
@@ -40,7 +40,7 @@ enum MarkKind {
 }
 
 impl MarkedValues {
-    /// Counts those of the given values that are marked.
+    /// Counts the marked values among the given ones.
     pub fn add<'a, 'b: 'a>(&mut self, values: impl IntoIterator<Item = &'a PathValue<'b>>) {
         for v in values {
             self.add_one(v);
@@ -77,12 +77,13 @@ impl MarkedValues {
         }
     }
 
-    /// Returns a sentence for each counter and kind of mark, in order of appearance.
+    /// Returns a sentence for users about each counter and kind of mark, in order of appearance.
     pub fn sentences(&self) -> Vec<String> {
         self.counters.iter().map(MarkedCounter::sentence).collect()
     }
 
-    /// Returns the sentences for a warning; if there are many, the first ones and a summary of the rest.
+    /// Returns the sentences of a warning about marked values; if there are many, the first ones and a summary of the
+    /// rest.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         first_sentences(self.sentences(), "are marked")

@@ -12,7 +12,7 @@ use crate::text::escaped;
 /// Maximum number of notes below a table: a publisher can have a different reason for each value.
 const MOST: usize = 10;
 
-/// Reason for a missing value, or the mark of a present one.
+/// Note about a value: reason for a missing value, or mark of a present one.
 #[derive(Clone, Debug)]
 enum ValueNote<'a> {
     Missing(&'a NoValue),
@@ -28,7 +28,7 @@ impl<'a> ValueNote<'a> {
         }
     }
 
-    /// Returns `true` if values with these notes are counted together.
+    /// Returns `true` if values with two notes are counted together.
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Missing(a), Self::Missing(b)) => is_same(a, b),
@@ -39,7 +39,7 @@ impl<'a> ValueNote<'a> {
         }
     }
 
-    /// Returns the text for a number of values with this note; empty for marks that are not reported.
+    /// Returns the text of the note for a number of values; empty for marks that are not reported.
     fn text(&self, count: usize) -> String {
         match self {
             Self::Missing(reason) => escaped(&reason_text(reason, count)),
@@ -119,7 +119,7 @@ pub(crate) fn sentences(table: &InstanceTable<'_>, form: NumberForm, are_counted
     sentences
 }
 
-/// Returns the names of counters, or their number if they are many.
+/// Returns the names of counters for a note, or only their number if there are many.
 fn counters_text(counters: &[String], all: usize) -> String {
     const NAMED: usize = 3;
     match counters.len() {
@@ -129,7 +129,7 @@ fn counters_text(counters: &[String], all: usize) -> String {
     }
 }
 
-/// Returns the counter name and the note of each value that has a note; equal pairs occur once.
+/// Returns counter name and text of the note for each value that has a note; equal pairs occur once.
 pub(crate) fn notes_by_counter(form: NumberForm, values: &[&PathValue<'_>]) -> Vec<(String, String)> {
     let mut notes: Vec<(String, String)> = Vec::new(); // takes no memory while nothing is missing
     for v in values {

@@ -74,7 +74,7 @@ pub trait Output {
         false
     }
 
-    /// Returns the number of values that had no place in the output.
+    /// Returns the number of values that the output could not contain, because it has no column for them.
     fn without_column(&self) -> u64 {
         0
     }
@@ -86,20 +86,20 @@ pub trait Output {
     }
 }
 
-/// Formatted values of one sample.
+/// Formatted values of one sample, which an output receives.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct OutputSample<'a> {
     /// Clocks of the sample.
     pub clocks: &'a ClockReading,
-    /// Values of each machine; live samples have one machine.
+    /// Values of each machine in the sample; live samples have one machine.
     pub machines: &'a [MachineValues<'a>],
-    /// Missing values that a filter or ranking removed; `None` without such a selection.
+    /// Missing values of the sample that a filter or ranking removed; `None` without such a selection.
     pub left_out: Option<&'a LeftOut<'a>>,
 }
 
 impl<'a> OutputSample<'a> {
-    /// Creates a sample from which nothing was removed.
+    /// Creates a sample for outputs from which nothing was removed.
     #[must_use]
     pub fn new(clocks: &'a ClockReading, machines: &'a [MachineValues<'a>]) -> Self {
         Self { clocks, machines, left_out: None }
@@ -111,7 +111,7 @@ impl<'a> OutputSample<'a> {
         Self { left_out, ..self }
     }
 
-    /// Returns the values of all machines.
+    /// Returns the values of all machines in the sample.
     pub fn values(&self) -> impl Iterator<Item = &'a PathValue<'a>> + Clone + use<'a> {
         self.machines.iter().flat_map(|machine| machine.values)
     }
@@ -123,9 +123,10 @@ impl<'a> OutputSample<'a> {
 pub struct MachineValues<'a> {
     /// Name of the machine; `None` if the output can contain one machine only, which the reader knows.
     pub name: Option<&'a str>,
-    /// Values in the order of the paths.
+    /// Values of the machine, in the order of the requested paths.
     pub values: &'a [PathValue<'a>],
-    /// Query that returned the values, for raw counters and births; `None` if they were read without a query.
+    /// Query that returned the machine's values, for raw counters and births; `None` if they were read without a
+    /// query.
     pub query: Option<&'a PathQuery>,
 }
 
@@ -149,14 +150,14 @@ impl<'a> MachineValues<'a> {
     }
 }
 
-/// Reason that [`write_samples`] ended early.
+/// Reason for which [`write_samples`] ended early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OutputError {
-    /// The source returned an error.
+    /// The source of the samples returned an error.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The output returned an error.
+    /// The output that receives the samples returned an error.
     #[error("cannot write the samples")]
     Output(#[from] io::Error),
 }

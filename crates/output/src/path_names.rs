@@ -1,4 +1,4 @@
-//! Names of values in outputs.
+//! Names of values in outputs: paths, counters and instances.
 
 use perfset_engine::path::PathValue;
 
@@ -25,7 +25,7 @@ impl PathNames {
     }
 }
 
-/// Returns the name of a value's counter, escaped.
+/// Returns the escaped name of a value's counter.
 #[must_use]
 pub fn counter_name(v: &PathValue<'_>) -> String {
     escaped(&v.value.counter.shown_name())

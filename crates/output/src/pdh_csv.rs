@@ -21,26 +21,26 @@ pub struct PdhCsv<'w> {
     options: PdhCsvOptions,
     columns: PdhCsvColumns,
     state: PdhCsvState<'w>,
-    /// Numbers of the current line, indexed by series.
+    /// Numbers of the text log's current line, indexed by series.
     line: Vec<Option<TextNumber>>,
-    /// Number of values that have no column.
+    /// Number of values that have no column in the text log.
     without_column: u64,
-    /// Counts of marked values, because the file cannot show marks.
+    /// Counts of marked values, because the text log cannot show marks.
     marked: MarkedValues,
 }
 
 /// Options of a [`PdhCsv`].
 #[derive(Clone, Debug)]
 pub struct PdhCsvOptions {
-    /// Separator of the fields.
+    /// Separator of the fields: comma or tab.
     pub separator: Separator,
-    /// Time zone of the times in the file.
+    /// Time zone of the times in the text log.
     pub zone: Zone,
-    /// `true` if the first line names the zone; typeperf's standard output does not.
+    /// `true` if the first line of the text log names the time zone; typeperf's standard output does not.
     pub names_zone: bool,
-    /// Number of decimals to which values are rounded; `None` for all digits.
+    /// Number of decimals to which values in the text log are rounded; `None` for all digits.
     pub decimals: Option<usize>,
-    /// Form of the numbers.
+    /// Form of the numbers: formatted or raw values.
     pub form: NumberForm,
     /// `true` if all series of a log are learned before the first sample is written.
     pub is_learned: bool,
@@ -60,26 +60,26 @@ impl Default for PdhCsvOptions {
     }
 }
 
-/// State of the file: before or after its first line.
+/// State of the written text log: before or after its first line.
 #[derive(Debug)]
 enum PdhCsvState<'w> {
-    /// Nothing is written yet; the writer is `None` while the first line is being written, and after a failure to write
-    /// it.
+    /// State before the first line; the writer is `None` while the first line is being written, and after a failure
+    /// to write it.
     New(Option<SampleWriter<'w>>),
-    /// The first line is written. `order` contains the series of each column.
+    /// State after the first line was written. `order` contains the series of each column.
     Open { writer: TextLogWriter<SampleWriter<'w>>, order: Vec<usize> },
 }
 
 impl<'w> PdhCsv<'w> {
-    /// Creates the output with the columns that are known so far.
+    /// Creates the output of a text log with the columns that are known so far.
     #[must_use]
     pub fn new(out: SampleWriter<'w>, options: PdhCsvOptions, columns: PdhCsvColumns) -> Self {
         let state = PdhCsvState::New(Some(out));
         Self { options, columns, state, line: Vec::new(), without_column: 0, marked: MarkedValues::default() }
     }
 
-    /// Writes the first line, with the columns of all series so far. Without this call, the line is written before the
-    /// first sample.
+    /// Writes the first line of the text log, with the columns of all series so far. Without this call, the line is
+    /// written before the first sample.
     ///
     /// # Errors
     /// If writing fails.
@@ -158,12 +158,12 @@ impl Output for PdhCsv<'_> {
 /// Columns of a text log, one for each series.
 #[derive(Debug, Default)]
 pub struct PdhCsvColumns {
-    /// Name of the machine for values without a machine name.
+    /// Name of the machine for values that name no machine.
     host: String,
     names: PathNames,
     grouping: Grouping,
     series: SeriesMap,
-    /// Columns, indexed by the series number from `series`.
+    /// Columns of the text log, indexed by the series number from `series`.
     columns: Vec<CsvColumn>,
 }
 
@@ -177,10 +177,10 @@ enum Grouping {
     Machine,
 }
 
-/// Column of a series.
+/// Column of a text log, for one series.
 #[derive(Debug)]
 struct CsvColumn {
-    /// Index of the requested path or the machine.
+    /// Index of the requested path or the machine that the column belongs to.
     source: usize,
     path: String,
     /// `false` while the column stands for a path without any instance so far.
@@ -201,19 +201,19 @@ impl PdhCsvColumns {
         Self { names: PathNames::Own, grouping: Grouping::Machine, ..Self::default() }
     }
 
-    /// Returns the number of series, including those without a column.
+    /// Returns the number of series so far, including those without a column.
     #[must_use]
     pub fn len(&self) -> usize {
         self.columns.len()
     }
 
-    /// Returns `true` if there is no series so far.
+    /// Returns `true` if no series is known so far.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
 
-    /// Adds columns for the series of a sample.
+    /// Adds columns for the new series of a sample.
     pub fn learn(&mut self, machines: &[MachineValues<'_>]) {
         let Self { host, names, grouping, series, columns } = self;
         let mut positions = 0_usize..;
@@ -237,13 +237,13 @@ impl PdhCsvColumns {
         }
     }
 
-    /// Returns the path of each column, in order.
+    /// Returns the counter path of each column of the text log, in order.
     #[must_use]
     pub fn paths(&self) -> Vec<String> {
         self.ordered().1
     }
 
-    /// Returns the series and the path of each column, in order.
+    /// Returns the series and the counter path of each column of the text log, in order.
     fn ordered(&self) -> (Vec<usize>, Vec<String>) {
         let order = match self.grouping {
             Grouping::Path => self.by_path(),
@@ -270,7 +270,7 @@ impl PdhCsvColumns {
         order.into_iter().map(|(_, series)| series).collect()
     }
 
-    /// Returns the values of a sample, each with its series if that is known.
+    /// Returns the values of a sample, each with the number of its series if that is known.
     fn series_of<'s, 'a>(
         &'s mut self,
         machines: &'a [MachineValues<'a>],

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Number of values that are stored as they are. Percentiles of longer series are estimates.
+/// Number of values of a series that are stored exactly. Percentiles of longer series are estimates.
 pub(crate) const EXACT: usize = 4_096;
 
 /// Ratio of the bounds of a class of values: the middle of a class differs by half a percent from its bounds.
@@ -11,10 +11,10 @@ const RATIO: f64 = 1.01;
 /// Values of a series, from which percentiles are computed.
 #[derive(Clone, Debug)]
 pub(crate) enum Percentiles {
-    /// All values, in order of appearance.
+    /// All values of the series, in order of appearance.
     Exact(Vec<f64>),
-    /// Number of values in each class of similar values. Memory grows with the orders of magnitude of the values, not
-    /// with their number.
+    /// Number of the series' values in each class of similar values. Memory grows with the orders of magnitude of the
+    /// values, not with their number.
     Classes(BTreeMap<ValueClass, u64>),
 }
 
@@ -50,7 +50,7 @@ impl ValueClass {
         }
     }
 
-    /// Returns the value in the middle of the class.
+    /// Returns the value in the middle of the class of values.
     fn middle(self) -> f64 {
         let size = |exponent: i32| RATIO.powf(f64::from(exponent) - 0.5);
         match self {
@@ -80,12 +80,13 @@ impl Percentiles {
         }
     }
 
-    /// Returns `true` if percentiles are values of the series, not estimates.
+    /// Returns `true` if the percentiles are values of the series, not estimates.
     pub fn is_exact(&self) -> bool {
         matches!(self, Self::Exact(_))
     }
 
-    /// Returns the smallest value that at least `percent` percent of the values do not exceed; `None` without values.
+    /// Returns a percentile: the smallest value that at least `percent` percent of the values do not exceed; `None`
+    /// without values.
     pub fn get(&self, percent: u64) -> Option<f64> {
         match self {
             Self::Exact(values) => {

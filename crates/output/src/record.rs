@@ -1,4 +1,4 @@
-//! Fields of one value, with stable names: see `docs/output.md` for their meaning.
+//! Fields of one value in CSV and JSON, with stable names: see `docs/output.md` for their meaning.
 
 use std::num::NonZeroU32;
 
@@ -16,37 +16,37 @@ pub struct Record<'a> {
     pub machine: Option<&'a str>,
     /// Time of the sample: UTC, RFC 3339 with milliseconds.
     pub time: String,
-    /// Counter path of this single value.
+    /// Counter path of the record's single value.
     pub path: String,
-    /// English name of the counterset.
+    /// English name of the value's counterset.
     pub counterset: String,
-    /// Name of the instance.
+    /// Name of the value's instance.
     pub instance: String,
-    /// Id of the instance, if the counterset can have several instances.
+    /// Id of the value's instance, if the counterset can have several instances.
     pub instance_id: Option<u32>,
-    /// English name of the counter, or `#` and its id.
+    /// English name of the value's counter, or `#` and its id.
     pub counter: String,
     /// Formatted value, without an upper limit.
     pub value: Option<f64>,
-    /// `ok`, or the keyword of the reason for the missing value.
+    /// Status: `ok`, or the keyword of the reason for the missing value.
     pub status: &'static str,
     /// Raw value of the counter.
     pub raw: Option<u64>,
     /// Raw value of the base that the counter is divided by.
     pub base: Option<u64>,
-    /// Name of the counter type.
+    /// Name of the value's counter type.
     #[serde(rename = "type")]
     pub counter_type: String,
-    /// Unit of the formatted value.
+    /// Unit of the record's formatted value.
     pub unit: String,
-    /// Keyword of the mark, if the value has one.
+    /// Keyword of the value's mark, if the value has one.
     pub mark: Option<&'static str>,
-    /// Number of instances that a partial sum lacks.
+    /// Number of instances that the value lacks, if it is a partial sum.
     pub missing: Option<u32>,
 }
 
 impl Record<'_> {
-    /// Converts a value of a sample with these clock readings.
+    /// Creates the record of a value in a sample with these clock readings.
     #[must_use]
     pub fn new(clocks: &ClockReading, v: &PathValue<'_>) -> Self {
         let value = &v.value;

@@ -9,7 +9,7 @@ use perfset_engine::path::{CounterPath, PathValue, Selector};
 use crate::form::NumberForm;
 use crate::output::MachineValues;
 
-/// Identity of a row in a sample. Instances of one name are told apart by id, birth, and number among their name.
+/// Identity of a row in a sample. Instances of one name are distinguished by id, birth, and number among their name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RowKey<'v> {
     counterset: Guid,
@@ -35,37 +35,37 @@ impl<'v> RowKey<'v> {
 /// Values of one counterset in a sample, instance by instance.
 #[derive(Debug)]
 pub(crate) struct InstanceTable<'a> {
-    /// Counterset of all values.
+    /// Counterset of all values in the table.
     pub counterset: &'a Counterset,
-    /// Counters in the order in which the paths name them.
+    /// Counters that are columns of the table, in the order in which the paths name them.
     pub columns: Vec<&'a Counter>,
-    /// Instances in the order of the source, until they are sorted.
+    /// Rows of the instances, in the order of the source until they are sorted.
     pub rows: Vec<InstanceRow<'a>>,
 }
 
-/// Values of one instance.
+/// Row of a table: the values of one instance.
 #[derive(Debug)]
 pub(crate) struct InstanceRow<'a> {
-    /// Any value of the row, from which the instance's name is taken.
+    /// Some value of the row, from which the instance's name is taken.
     pub first: &'a PathValue<'a>,
-    /// Value of each column; `None` where no path requests that counter of this instance.
+    /// Value of the row in each column; `None` where no path requests that counter of this instance.
     pub cells: Vec<Option<&'a PathValue<'a>>>,
 }
 
-/// Order of the rows of instances.
+/// Order of the rows of instances in a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RowOrder {
-    /// Descending order of the values of the first counter.
+    /// Descending order by the values of the first counter.
     #[default]
     FirstCounter,
-    /// Descending order of the values of the counter with this name.
+    /// Descending order by the values of the counter with this name.
     Counter(String),
-    /// Ascending order of the names of the instances.
+    /// Ascending order by the names of the instances.
     Instance,
 }
 
 impl RowOrder {
-    /// Parses an order: the name of a counter, or `instance`.
+    /// Parses the order of a table's rows: the name of a counter, or `instance`.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         match text.trim() {
@@ -74,7 +74,7 @@ impl RowOrder {
         }
     }
 
-    /// Returns the name of the counter that determines the order, if one was given.
+    /// Returns the name of the counter that determines the order of the rows, if one was given.
     #[must_use]
     pub fn counter(&self) -> Option<&str> {
         match self {
@@ -117,7 +117,7 @@ impl<'a> InstanceTable<'a> {
         Self::of_values(machine.values, paths, birth)
     }
 
-    /// Returns the tables of values; see [`of_machine`](Self::of_machine).
+    /// Returns the tables of some values, one for each counterset; see [`of_machine`](Self::of_machine).
     pub fn of_values(
         values: &'a [PathValue<'a>],
         paths: &[CounterPath],
@@ -165,8 +165,8 @@ impl<'a> InstanceTable<'a> {
         tables
     }
 
-    /// Sorts the rows in an order. Rows without a value in the column that determines the order come last; equal rows
-    /// keep their order.
+    /// Sorts the rows of the table in an order. Rows without a value in the column that determines the order come
+    /// last; equal rows keep their order.
     pub fn sort(&mut self, order: &RowOrder, form: NumberForm) {
         if *order == RowOrder::Instance {
             let name = |row: &InstanceRow<'_>| row.first.value.instance.to_string();
@@ -180,8 +180,8 @@ impl<'a> InstanceTable<'a> {
         });
     }
 
-    /// Keeps the first `most` rows in an order. Sums over other instances and idle instances are removed if there are
-    /// others, and so are rows without a value in the column that decides.
+    /// Keeps the first `most` rows of the table in an order. Sums over other instances and idle instances are removed
+    /// if there are others, and so are rows without a value in the column that decides.
     pub fn keep_first(&mut self, most: usize, order: &RowOrder, form: NumberForm) {
         if self.rows.iter().any(|row| !row.first.sums_up()) {
             self.rows.retain(|row| !row.first.sums_up());
@@ -194,7 +194,8 @@ impl<'a> InstanceTable<'a> {
         self.rows.truncate(most);
     }
 
-    /// Returns the index of the column that determines an order: the first column if the order names no other.
+    /// Returns the index of the table's column that determines an order of rows: the first column if the order names
+    /// no other.
     fn column(&self, order: &RowOrder) -> usize {
         let names: Vec<_> = self.columns.iter().map(|counter| counter.shown_name()).collect();
         let named =

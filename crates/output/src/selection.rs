@@ -21,8 +21,8 @@ pub struct ValueFilter {
 }
 
 impl ValueFilter {
-    /// Parses a condition: a comparison sign and a number, after the name of a counter if the condition is about that
-    /// counter.
+    /// Parses a condition on values: a comparison sign and a number, after the name of a counter if the condition is
+    /// about that counter.
     ///
     /// # Errors
     /// A sentence for users, if the text has no sign or the rest is no number.
@@ -54,13 +54,13 @@ impl ValueFilter {
         Ok(Self { counter, holds, number })
     }
 
-    /// Returns the name of the counter that the condition is about; `None` if it is about each value.
+    /// Returns the name of the counter that the condition on values is about; `None` if it is about each value.
     #[must_use]
     pub fn counter(&self) -> Option<&str> {
         self.counter.as_deref()
     }
 
-    /// Returns `true` if the condition holds for a value.
+    /// Returns `true` if a value fulfils the condition.
     #[must_use]
     pub fn holds(&self, value: f64) -> bool {
         (self.holds)(&value, &self.number)
@@ -70,23 +70,24 @@ impl ValueFilter {
 /// Selection of the values of a sample that are written.
 #[derive(Debug, Default)]
 pub struct ValueSelection {
-    /// Form of the numbers that are compared.
+    /// Form of the numbers that conditions and rankings compare: formatted or raw.
     pub form: NumberForm,
     /// `true` to keep counters that never have a value on this operating system, if a pattern selects them.
     pub all: bool,
     /// Conditions that values must fulfil. A condition about a counter removes all values of the instances for which
     /// it does not hold.
     pub filters: Vec<ValueFilter>,
-    /// Maximum number of greatest values for each counter of a path or, with `rows`, of instances in each counterset.
+    /// Maximum number of greatest values that are kept for each counter of a path or, with `rows`, of instances in
+    /// each counterset.
     pub top: Option<usize>,
     /// Order of the instances of which `top` keeps the first ones. With `None`, it keeps values of each counter.
     pub rows: Option<RowOrder>,
-    /// Paths that requested the values.
+    /// Counter paths that requested the values.
     pub paths: Vec<CounterPath>,
 }
 
 impl ValueSelection {
-    /// Removes the values of counters that no machine of this system has, unless a path names them.
+    /// Removes the values of counters that never have a value on this operating system, unless a path names them.
     pub fn hide(&self, values: &mut Vec<PathValue<'_>>) {
         if self.all {
             return;
@@ -96,14 +97,14 @@ impl ValueSelection {
         values.retain(|v| is_named(v) || !v.value.counter.is_never_there());
     }
 
-    /// Returns `true` if a value is missing.
+    /// Returns `true` if any of the values is missing in the selection's form of numbers.
     #[must_use]
     pub fn lacks(&self, values: &[PathValue<'_>]) -> bool {
         values.iter().any(|v| self.form.number(v).is_none())
     }
 
-    /// Applies the conditions and the ranking to the values. Returns the missing values that they remove; `None` if
-    /// there is no condition and no ranking.
+    /// Applies the selection's conditions and its ranking to values. Returns the missing values that they remove;
+    /// `None` if there is no condition and no ranking.
     pub fn apply<'v>(&self, values: &mut Vec<PathValue<'v>>) -> Option<LeftOut<'v>> {
         if self.filters.is_empty() && self.top.is_none() {
             return None;
@@ -132,7 +133,8 @@ impl ValueSelection {
         Some(left_out)
     }
 
-    /// Removes the values of instances for which a condition about a counter does not hold, or whose value is missing.
+    /// Removes all values of the instances for which a condition about a counter does not hold, or whose value is
+    /// missing.
     fn keep_instances(&self, values: &mut Vec<PathValue<'_>>, counter: &str, filter: &ValueFilter) {
         let keeps: Vec<bool> = {
             let names: HashSet<_> = values.iter().map(|v| v.value.counter.shown_name()).collect();

@@ -13,11 +13,11 @@ use perfset_engine::path::PathValue;
 /// of an instance that is spelled otherwise. The second instance of a name in a sample is another series.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SeriesKey {
-    /// Index of the path or machine that requested the value.
+    /// Index of the path or machine that requested the series.
     source: usize,
     counterset: Guid,
     counter: CounterId,
-    /// Name of the instance, in UTF-16LE.
+    /// Name of the series' instance, in UTF-16LE.
     instance: Box<[u8]>,
     occurrence: usize,
 }
@@ -34,12 +34,12 @@ impl SeriesKey {
         }
     }
 
-    /// Returns the index of the requested path, and the id of the counter.
+    /// Returns the index of the series' requested path, and the id of its counter.
     pub fn counter_of_path(&self) -> (usize, CounterId) {
         (self.source, self.counter)
     }
 
-    /// Returns `true` if the value belongs to this series. Allocates nothing.
+    /// Returns `true` if a value belongs to this series. Allocates nothing.
     pub fn is_of(&self, source: usize, v: &PathValue<'_>) -> bool {
         let instance = v.value.instance.as_bytes();
         (self.source, self.counter, self.occurrence) == (source, v.value.counter.id, v.occurrence)
@@ -103,13 +103,13 @@ impl SeriesMap {
 /// both `a_1` in PDH-CSV. The later one gets the next free number, as a second instance of the name would.
 #[derive(Debug, Default)]
 pub struct DistinctPaths<'p> {
-    /// Paths so far, each with the index of the path or machine that requested it, and the next number to try for
-    /// another column of that path. Different ones can request the same path.
+    /// Paths of columns so far, each with its source (index of path or machine) and the next number for another
+    /// column of that path. Different ones can request the same path.
     paths: HashMap<(usize, Cow<'p, str>), u64>,
 }
 
 impl<'p> DistinctPaths<'p> {
-    /// Returns the path, with another number if `source` already has a column of that path.
+    /// Returns the distinct path of a column, with another number if `source` already has a column of that path.
     pub fn distinct(&mut self, source: usize, path: &'p str) -> Cow<'p, str> {
         let path = Cow::Borrowed(path);
         let first = match self.paths.get(&(source, path.clone())) {

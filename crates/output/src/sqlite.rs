@@ -16,20 +16,20 @@ use crate::series::SeriesMap;
 /// Writer of samples into a log set of a SQLite file.
 #[derive(Debug)]
 pub struct SqlLog {
-    /// Writer; `None` once the log set is complete.
+    /// Writer of the log set; `None` once the log set is complete.
     writer: Option<SqlWriter>,
     series: SeriesMap,
     /// Counter id of each series and number of the last record with a value of the series, indexed by the series'
     /// number.
     counters: Vec<(CounterId, u64)>,
-    /// Number of records written.
+    /// Number of records written to the log set.
     records: u64,
     /// Counts of marked values, because the tables cannot show marks.
     marked: MarkedValues,
 }
 
 impl SqlLog {
-    /// Creates the output for a log set that has begun. Machines need a name, and raw numbers a query.
+    /// Creates the output into a log set that has begun. Machines need a name, and raw numbers a query.
     #[must_use]
     pub fn new(writer: SqlWriter) -> Self {
         let (series, counters, marked) = Default::default();
@@ -96,7 +96,7 @@ fn time_bases_of(query: Option<&PathQuery>, values: &[PathValue<'_>]) -> TimeBas
     bases
 }
 
-/// Registers the counter of a value in the database and returns its id.
+/// Registers the counter of a value in the SQLite database, and returns the counter's id.
 fn counter(
     writer: &mut SqlWriter,
     machine: &str,

@@ -1,4 +1,4 @@
-//! Statistics of a run.
+//! Statistics output: minimum, mean, percentiles and maximum of each series in a run.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -23,9 +23,9 @@ use crate::writer::SampleWriter;
 pub struct Summary<'w> {
     out: SampleWriter<'w>,
     paths: Vec<CounterPath>,
-    /// Width of lines, in characters.
+    /// Width of the statistics' lines, in characters.
     width: usize,
-    /// `true` for numbers in short form.
+    /// `true` to write the statistics' numbers in short form.
     is_human: bool,
     run: Run,
     percentiles: HashMap<SeriesKey, Percentiles>,
@@ -35,7 +35,7 @@ pub struct Summary<'w> {
     counters: HashMap<(usize, CounterId), SummaryCounter>,
 }
 
-/// Properties of a counter that are needed to write its lines.
+/// Properties of a counter that are needed to write the lines of its statistics.
 #[derive(Debug)]
 struct SummaryCounter {
     name: String,
@@ -53,7 +53,7 @@ impl SummaryCounter {
         Self { name, unit, is_share, is_measured, is_identifier: is_identifier(counter) }
     }
 
-    /// Returns the text of a number in the form of this counter.
+    /// Returns the text of a statistic's number in the form of this counter.
     fn number(&self, value: f64, is_human: bool) -> String {
         match (self.is_identifier, is_human) {
             (true, _) => value.to_string(),
@@ -69,7 +69,7 @@ impl SummaryCounter {
 }
 
 impl<'w> Summary<'w> {
-    /// Creates the output for values of these paths, with lines of a width in characters.
+    /// Creates the output of statistics for values of these paths, with lines of a width in characters.
     #[must_use]
     pub fn new(out: SampleWriter<'w>, paths: &[CounterPath], width: usize) -> Self {
         let (run, percentiles, never_there, marked, counters) = Default::default();
@@ -77,14 +77,14 @@ impl<'w> Summary<'w> {
         Self { out, paths, width, is_human: false, run, percentiles, never_there, marked, counters }
     }
 
-    /// Selects numbers in short form, such as `23.7 MiB`.
+    /// Sets whether the statistics' numbers are in short form, such as `23.7 MiB`.
     #[must_use]
     pub fn human(self, is_human: bool) -> Self {
         Self { is_human, ..self }
     }
 
-    /// Returns the cells of all lines: statistics, number of values, and unit, then the name. `true` if a percentile is
-    /// an estimate.
+    /// Returns the cells of all lines of the output: statistics, number of values, and unit, then the name. `true` if
+    /// a percentile is an estimate.
     fn lines(&self) -> (Vec<([String; 7], String)>, bool) {
         let mut is_estimated = false;
         let line = |(series, s): &(SeriesKey, perfset_engine::path::Statistics)| {

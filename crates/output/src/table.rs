@@ -31,15 +31,15 @@ pub struct Table<'w> {
     out: SampleWriter<'w>,
     options: TableOptions,
     paths: Vec<CounterPath>,
-    /// `true` if each sample may be a line: each path selects one instance, the same in all samples.
+    /// `true` if each sample may be a line of the table: each path selects one instance, the same in all samples.
     may_be_lines: bool,
-    /// Buffer for the text of one sample.
+    /// Buffer for the text of one sample of the table.
     text: String,
-    /// Buffer for one cell.
+    /// Buffer for the text of one cell of the table.
     cell: String,
     /// Columns of the table; `None` if their head is not printed.
     columns: Option<TableHead>,
-    /// Reasons printed below the line of the last sample; equal ones are not printed again.
+    /// Reasons for missing values printed below the line of the last sample; equal ones are not printed again.
     printed_reasons: Vec<(String, String)>,
     /// Last notes below the block of each counterset; equal ones are not printed again.
     notes: HashMap<Guid, Vec<String>>,
@@ -69,21 +69,21 @@ struct TableColumn {
 /// Options of a [`Table`].
 #[derive(Clone, Debug)]
 pub struct TableOptions {
-    /// Form of the numbers.
+    /// Form of the table's numbers: formatted or raw values.
     pub form: NumberForm,
-    /// `true` for numbers in short form, such as `23.7 MiB`; raw values are always exact.
+    /// `true` to print the table's numbers in short form, such as `23.7 MiB`; raw values are always exact.
     pub is_human: bool,
-    /// `true` if several samples are expected: if their values fit into a line, each sample is a line.
+    /// `true` if the table gets several samples: if their values fit into a line, each sample is a line.
     pub is_series: bool,
-    /// `true` for values of a ranking, which have a row for each instance.
+    /// `true` if the values are a ranking, which has a row for each instance.
     pub is_ranking: bool,
-    /// Order of the instances in a block.
+    /// Order of the instances in each block of the table.
     pub order: RowOrder,
-    /// `true` if the values were recorded earlier: then times contain the day.
+    /// `true` if the table's values were recorded earlier: then times contain the day.
     pub is_recorded: bool,
-    /// Time zone of the displayed times.
+    /// Time zone of the times that the table shows.
     pub zone: TimeZone,
-    /// Maximum number of characters in a line.
+    /// Maximum number of characters in a line of the table.
     pub width: usize,
     /// Number of lines of the terminal: heads are repeated for each screenful, and long names are cut. `None` if the
     /// output is no terminal.
@@ -108,7 +108,7 @@ impl Default for TableOptions {
 }
 
 impl<'w> Table<'w> {
-    /// Creates the output for values of these paths.
+    /// Creates the table output for values of these paths.
     #[must_use]
     pub fn new(out: SampleWriter<'w>, options: TableOptions, paths: &[CounterPath]) -> Self {
         let may_be_lines = options.is_series && !options.is_ranking && !paths.iter().any(selects_instances);
@@ -133,7 +133,7 @@ impl<'w> Table<'w> {
 
     /// Appends a sample as one line of the table or, if that is not possible, as blocks.
     fn table(&mut self, sample: &OutputSample<'_>, values: &[&PathValue<'_>], text: &mut String) {
-        /// Minimum width of a column.
+        /// Minimum width in characters of a column of the table.
         const COLUMN_LEN: usize = 16;
         let clocks = sample.clocks;
         let fits = self.may_be_lines && values.len().saturating_mul(COLUMN_LEN) <= self.options.width;
@@ -169,7 +169,7 @@ impl<'w> Table<'w> {
         self.reasons(values, text);
     }
 
-    /// Appends the blocks of a sample, and the notes below each of them if they have changed.
+    /// Appends a sample as blocks, one for each counterset, and the notes below each of them if they have changed.
     fn blocks(&mut self, sample: &OutputSample<'_>, text: &mut String) {
         let time = self.local_time(sample.clocks);
         let blocks = Blocks {
@@ -240,7 +240,8 @@ impl<'w> Table<'w> {
         true
     }
 
-    /// Appends the reasons for missing values, and the marks, if they differ from those of the previous line.
+    /// Appends below a line the reasons for missing values, and the marks, if they differ from those of the previous
+    /// line.
     fn reasons(&mut self, values: &[&PathValue<'_>], text: &mut String) {
         let reasons = notes_by_counter(self.options.form, values);
         if reasons != self.printed_reasons {
@@ -327,7 +328,7 @@ mod tests {
     use super::*;
     use crate::output::MachineValues;
 
-    /// Returns a counterset with a size, a rate and an id.
+    /// Returns a counterset for tests with counters for a size, a rate and an id.
     fn things() -> Counterset {
         let counter = |id, counter_type, name: &'static str, unit: &'static str| {
             perfset_core::Counter::new(CounterId(id), counter_type).name(name).unit(unit).source("a test")

@@ -147,7 +147,8 @@ fn in_units(number: f64, decimals: usize) -> Option<u32> {
     is_safe.then(|| units.round() as u32)
 }
 
-/// Appends a number that is given as a count of units of its last decimal: with two decimals, 125 units are 1.25.
+/// Appends a decimal number that is given as a count of units of its last decimal: with two decimals, 125 units are
+/// 1.25.
 fn push_units(out: &mut String, units: u32, decimals: usize) {
     let mut digits = [b'0'; 11];
     let mut left = units;
@@ -188,9 +189,9 @@ pub fn measured(number: f64, is_share_or_rate: bool) -> String {
 /// that 0.0249 seconds are not 0.0. Shares and rates below 0.1 have two significant digits, all other numbers below
 /// 10 have three. Shares and rates of 1,000 and more have no decimals.
 pub fn push_measured(out: &mut String, number: f64, is_share_or_rate: bool) {
-    /// Maximum number of decimals: no measurement is finer than billionths.
+    /// Maximum number of decimals of a measured number: no measurement is finer than billionths.
     const MOST: usize = 9;
-    /// Lower bound of numbers without decimals: one decimal would round this to 1,000.0.
+    /// Lower bound of measured numbers without decimals: one decimal would round this to 1,000.0.
     const LARGE: f64 = 999.95;
     let size = number.abs();
     let (mut edge, mut decimals) = (10.0, 1_usize);
@@ -266,13 +267,13 @@ pub fn push_sentences(out: &mut String, sentences: &[String], width: usize) {
     }
 }
 
-/// Cuts a line to a width, so that a terminal does not wrap it.
+/// Cuts a line of output to a width, so that a terminal does not wrap it.
 #[must_use]
 pub fn cut(line: &str, width: usize) -> &str {
     line.char_indices().nth(width).map_or(line, |(end, _)| line.get(..end).unwrap_or(line))
 }
 
-/// Cuts a name to a width, with `…` instead of its middle: the end of a name often has a number that tells it apart.
+/// Cuts a name to a width, with `…` instead of its middle, because the end of a name often has a distinctive number.
 #[must_use]
 pub fn cut_middle(name: &str, width: usize) -> String {
     let len = name.chars().count();

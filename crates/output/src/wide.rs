@@ -20,9 +20,9 @@ use crate::writer::SampleWriter;
 /// Options of [`WideCsv`] and [`WideJson`].
 #[derive(Clone, Debug, Default)]
 pub struct WideOptions {
-    /// Form of the numbers.
+    /// Form of the numbers: formatted or raw values.
     pub form: NumberForm,
-    /// Order of the instances; `None` is the order of the source.
+    /// Order of the instances in each sample; `None` is the order of the source.
     pub order: Option<RowOrder>,
     /// `true` if all series of a log are learned before the first sample is written. Only CSV needs them.
     pub is_learned: bool,
@@ -30,24 +30,24 @@ pub struct WideOptions {
     pub on_terminal: bool,
 }
 
-/// Values of one instance at one time; see `docs/output.md` for the fields.
+/// Record of wide output: the values of one instance at one time; see `docs/output.md` for the fields.
 #[derive(Debug, Serialize)]
 struct WideRecord {
     time: String,
     counterset: String,
     instance: String,
     instance_id: Option<u32>,
-    /// Formatted or raw values, by counter.
+    /// Formatted or raw values of the instance, by counter.
     values: Pairs<Option<WideNumber>>,
-    /// Keywords of the reasons for missing values, by counter.
+    /// Keywords of the reasons for the instance's missing values, by counter.
     status: Pairs<&'static str>,
-    /// Keywords of marks, by counter.
+    /// Keywords of the marks of the instance's values, by counter.
     mark: Pairs<&'static str>,
-    /// Numbers of instances that partial sums lack, by counter.
+    /// Numbers of instances that the values lack which are partial sums, by counter.
     missing: Pairs<u32>,
 }
 
-/// Number of a value that is written without a loss of digits.
+/// Number in wide output that is written without a loss of digits.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(untagged)]
 enum WideNumber {
@@ -82,7 +82,7 @@ impl<T: Serialize> Serialize for Pairs<T> {
 }
 
 impl<T: Serialize> Pairs<T> {
-    /// Returns the object as a cell of CSV, empty if it has no fields.
+    /// Returns the JSON object as a cell of CSV, empty if the object has no fields.
     fn csv(&self) -> io::Result<String> {
         if self.0.is_empty() { Ok(String::new()) } else { line(self) }
     }
@@ -128,8 +128,8 @@ fn status(v: &PathValue<'_>) -> &'static str {
     v.value.value.as_ref().err().unwrap_or(&NoValue::NotGiven).keyword()
 }
 
-/// Returns the names of counters of one counterset. If several have the same name, all except the first have their ids
-/// as well.
+/// Returns the names of a counterset's counters for wide output. If several have the same name, all except the first
+/// have their ids as well.
 fn names_in_set(counters: &[&Counter]) -> Vec<String> {
     let mut known = HashSet::new();
     let name = |counter: &&Counter| {
@@ -139,7 +139,7 @@ fn names_in_set(counters: &[&Counter]) -> Vec<String> {
     counters.iter().map(name).collect()
 }
 
-/// Returns the tables of a sample, with their instances in order.
+/// Returns a sample's values as tables, one for each counterset, with their instances in order.
 fn tables<'a>(
     sample: &OutputSample<'a>,
     paths: &[CounterPath],
@@ -164,7 +164,7 @@ pub struct WideJson<'w> {
 }
 
 impl<'w> WideJson<'w> {
-    /// Creates the output for values of these paths.
+    /// Creates the output of wide JSON for values of these paths.
     #[must_use]
     pub fn new(out: SampleWriter<'w>, options: WideOptions, paths: &[CounterPath]) -> Self {
         Self { out, options, paths: paths.to_vec() }
@@ -199,11 +199,11 @@ pub struct WideCsv<'w> {
     columns: Vec<WideColumn>,
     places: HashMap<(Guid, CounterId), usize>,
     has_header: bool,
-    /// Number of values that have no column.
+    /// Number of values that have no column in the CSV.
     without_column: u64,
 }
 
-/// Counter that has a column.
+/// Column of wide CSV, for one counter.
 #[derive(Debug)]
 struct WideColumn {
     counterset: String,
@@ -217,7 +217,7 @@ impl<'w> WideCsv<'w> {
     /// Names of the CSV fields behind the fields of the counters.
     const BEHIND: [&'static str; 3] = ["status", "mark", "missing"];
 
-    /// Creates the output for values of these paths.
+    /// Creates the output of wide CSV for values of these paths.
     #[must_use]
     pub fn new(out: SampleWriter<'w>, options: WideOptions, paths: &[CounterPath]) -> Self {
         let (columns, places) = Default::default();
@@ -228,7 +228,8 @@ impl<'w> WideCsv<'w> {
         if self.options.on_terminal { csv_cell(&escaped(text)) } else { csv_cell(text) }
     }
 
-    /// Returns the header: the name of each counter, with its counterset if another field has the same name.
+    /// Returns the header of wide CSV: the name of each counter, with its counterset if another field has the same
+    /// name.
     fn header(&self) -> String {
         let mut count: HashMap<&str, usize> =
             Self::BEFORE.iter().chain(&Self::BEHIND).map(|name| (*name, 1)).collect();

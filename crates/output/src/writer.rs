@@ -1,14 +1,14 @@
-//! Writer of the text of samples.
+//! Writer of the text that an output makes of samples.
 
 use std::fmt;
 use std::io::{self, Write};
 
-/// Writer of text, sample by sample: live samples are written at once, recorded ones in large pieces.
+/// Writer of an output's text, sample by sample: live samples are written at once, recorded ones in large pieces.
 pub struct SampleWriter<'w> {
     out: Box<dyn Write + 'w>,
     /// `true` to write each sample at once.
     is_live: bool,
-    /// Text that is not written yet.
+    /// Text of samples that is not written yet.
     text: Vec<u8>,
 }
 
@@ -19,28 +19,28 @@ impl fmt::Debug for SampleWriter<'_> {
 }
 
 impl<'w> SampleWriter<'w> {
-    /// Creates a writer that writes and flushes each sample as soon as it is complete.
+    /// Creates a writer of an output's text that writes and flushes each sample as soon as it is complete.
     pub fn live(out: impl Write + 'w) -> Self {
         Self { out: Box::new(out), is_live: true, text: Vec::new() }
     }
 
-    /// Creates a writer for samples of a log, which come by the million. The last of them are written by
-    /// [`finish`](Self::finish).
+    /// Creates a writer of an output's text for samples of a log, which come by the million. The last of them are
+    /// written by [`finish`](Self::finish).
     pub fn buffered(out: impl Write + 'w) -> Self {
         Self { is_live: false, ..Self::live(out) }
     }
 
-    /// Appends a text to the text of the current sample.
+    /// Appends a piece to the text of the current sample.
     pub fn push(&mut self, text: &str) {
         self.text.extend_from_slice(text.as_bytes());
     }
 
-    /// Ends the current sample.
+    /// Ends the current sample, whose text is written now or with later samples.
     ///
     /// # Errors
     /// If writing fails.
     pub fn end_sample(&mut self) -> io::Result<()> {
-        /// Minimum size of a write of recorded values, in bytes.
+        /// Minimum number of bytes of recorded samples that are written at once.
         const ENOUGH: usize = 64 << 10;
         match self.is_live || self.text.len() > ENOUGH {
             true => self.write_text(),
@@ -64,7 +64,7 @@ impl<'w> SampleWriter<'w> {
     }
 }
 
-/// Appends to the text of the current sample.
+/// Appends the written bytes to the text of the current sample.
 impl Write for SampleWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.text.write(bytes)
