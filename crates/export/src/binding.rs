@@ -27,9 +27,9 @@ pub(crate) struct Binding {
     pub families: Families,
     /// Index in `tables` of the table for each result of the query.
     pub results: Vec<usize>,
-    /// Names of the metrics about the exporter itself.
+    /// Names of the exported metrics about the exporter itself.
     pub own_names: OwnNames,
-    /// Metrics of the machine's inventory.
+    /// Writer of the metrics of the machine's inventory.
     pub inventory: InventoryMetrics,
 }
 
@@ -46,7 +46,7 @@ impl Binding {
         Ok(Self { options, prefix, tables, families, results, own_names, inventory })
     }
 
-    /// Adds all counters of a path to the tables and families, or none if that fails.
+    /// Adds all counters of a path to the bound tables and metric families, or none if that fails.
     pub fn add(&mut self, source: &mut dyn Source, path: &CounterPath) -> Result<(), ExportError> {
         let failed = |error| ExportError::Path { path: path.to_string(), error };
         let ResolvedPath { set, counters, instances } = resolve(source, path).map_err(failed)?;
@@ -97,7 +97,7 @@ impl Binding {
         Ok(())
     }
 
-    /// Returns the metrics of a counter with their names.
+    /// Returns the metrics that are exported for a counter, with their names.
     fn metrics_of(&self, set: &Counterset, counter: &Counter) -> Vec<NamedMetric> {
         let profiles = &self.options.profiles;
         let of_type = metrics(counter, known(&set.guid, counter.id));
@@ -132,7 +132,7 @@ impl Binding {
         all
     }
 
-    /// Adds members to their families: all of them, or none if one cannot be added.
+    /// Adds members (counters) to their metric families: all of them, or none if one cannot be added.
     fn add_members(&mut self, members: Vec<(String, MetricType, FamilyMember)>) -> Result<(), ExportError> {
         let mut alone = Families::default();
         for (name, sort, member) in members {
@@ -161,7 +161,7 @@ pub(crate) struct Families {
 }
 
 impl Families {
-    /// Returns an error if a member cannot be put into its family.
+    /// Returns an error if a member cannot be put into its metric family.
     fn check(&self, name: &str, sort: MetricType, member: &FamilyMember) -> Result<(), ExportError> {
         let family = self.by_name.get(name).and_then(|at| self.all.get(*at));
         let Some(family) = family else { return Ok(()) };
@@ -180,7 +180,7 @@ impl Families {
         if is_good { Ok(()) } else { Err(collision()) }
     }
 
-    /// Puts a checked member into its family, unless the family already has it.
+    /// Puts a checked member into its metric family, unless the family already has it.
     fn put(&mut self, name: String, sort: MetricType, mut member: FamilyMember) {
         let at = self.by_name.get(&name).copied().unwrap_or_else(|| {
             self.by_name.insert(name.clone(), self.all.len());
@@ -216,7 +216,7 @@ fn path_of(set: &Counterset, counter: &Counter) -> String {
     CounterPath { machine: None, counterset: set.name.to_string(), instance, counter: name }.to_string()
 }
 
-/// Metric of a counter and its name.
+/// Metric of a counter, with the metric's name.
 struct NamedMetric {
     name: String,
     sort: MetricType,
@@ -252,7 +252,7 @@ impl NamedMetric {
     }
 }
 
-/// Returns the value of a metric of node_exporter with this name, without `_total`.
+/// Returns the source of the value for a metric of node_exporter with this name, without `_total`.
 fn node_reading(stem: &str, metric: &NodeMetric, counter: &Counter) -> MetricValue {
     let of_type = metrics(counter, known(&metric.set, counter.id));
     if let Some(MetricValue::Share(id, base, times)) = of_type.first().map(|metric| metric.reading) {
@@ -268,8 +268,8 @@ fn node_reading(stem: &str, metric: &NodeMetric, counter: &Counter) -> MetricVal
     }
 }
 
-/// Returns the value of a curated metric with this name, without `_total`: times in seconds; other raw values with the
-/// given scale, or in base units if the name contains the unit.
+/// Returns the source of the value for a curated metric with this name, without `_total`. Times are in seconds, other
+/// raw values with the given scale, or in base units if the name contains the unit.
 fn reading_for(stem: &str, scale: Option<UnitConversion>, set: Guid, counter: &Counter) -> MetricValue {
     let of_type = metrics(counter, known(&set, counter.id));
     let reading = of_type.first().map(|metric| metric.reading);

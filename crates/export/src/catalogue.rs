@@ -49,22 +49,22 @@ pub(crate) struct NodeMetric {
     pub set: Guid,
     pub counter: CounterId,
     pub name: &'static str,
-    /// Fixed labels, as in the catalogue.
+    /// Fixed labels of the metric, as in the catalogue.
     pub labels: &'static str,
     /// Name of the only instance that has the metric; empty if all instances have it, except totals.
     pub instance: &'static str,
-    /// Factor, and the number of decimal places by whose power of ten the product is divided.
+    /// Factor of the raw value, and the number of decimal places by whose power of ten the product is divided.
     pub factor: Option<(u64, u8)>,
-    /// Number that is added to a share.
+    /// Number that is added to the metric's value if it is a share.
     pub offset: i8,
-    /// Counter whose raw value is subtracted.
+    /// Id of the counter whose raw value is subtracted from the metric's value.
     pub minus: Option<CounterId>,
-    /// `true` if node_exporter exports the metric without being asked.
+    /// `true` if node_exporter exports the metric by default.
     pub is_default: bool,
 }
 
 impl NodeMetric {
-    /// Returns the conversion that the catalogue names; `None` if the unit decides.
+    /// Returns the conversion of the metric's value that the catalogue names; `None` if the unit decides.
     pub fn scale(&self) -> Option<UnitConversion> {
         self.factor.map(|(factor, digits)| UnitConversion { factor, digits, ..UnitConversion::ONE })
     }
@@ -87,12 +87,12 @@ pub(crate) fn node_metrics(set: &Guid, counter: CounterId) -> impl Iterator<Item
     node_exporter::METRICS.iter().filter(move |metric| (metric.set, metric.counter) == (*set, counter))
 }
 
-/// Returns all metrics that node_exporter makes of counters.
+/// Returns all metrics that node_exporter makes of counters in the catalogue.
 pub(crate) fn all_node_metrics() -> &'static [NodeMetric] {
     node_exporter::METRICS
 }
 
-/// Labels of instances, each with the source of its value; and the kinds of devices that have no metrics.
+/// Labels of instances in node_exporter, each with the source of its value, and the kinds of devices without metrics.
 pub(crate) type NodeRows = (&'static [(&'static str, &'static str)], &'static [&'static str]);
 
 /// Returns the labels of a counterset's instances in node_exporter, and the kinds of devices that it leaves out.

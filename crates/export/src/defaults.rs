@@ -1,4 +1,4 @@
-//! Counters that are exported if the user names none.
+//! Default counters, which are exported if the user names none.
 
 use std::collections::HashSet;
 
@@ -8,8 +8,8 @@ use perfset_engine::path::CounterPath;
 use crate::catalogue::all_node_metrics;
 use crate::options::Profile;
 
-/// Default countersets, instances and counters: the usual ones for a machine, without any that cost much or grow with
-/// the number of processes.
+/// Countersets, instances and counters that are exported by default. They are the usual ones for a machine, without
+/// any that cost much or grow with the number of processes.
 const DEFAULTS: &[(&str, Option<&str>, &[&str])] = &[
     (
         "Processor Information",
@@ -171,12 +171,13 @@ const DEFAULTS: &[(&str, Option<&str>, &[&str])] = &[
     ("Perfset Engine", None, &["*"]),
 ];
 
-/// Counterset and counter that only the names of windows_exporter add to the default ones.
+/// Counters that are exported by default only under the names of windows_exporter, each with its counterset.
 const WINDOWS_DEFAULTS: &[(&str, &str)] = &[("System", "Processes")];
 
-/// Returns the paths that these naming schemes export if the user names none: processors, memory, disks, network,
-/// pressure, and the engine itself. Processes are not included; they need an explicit path. The names of node_exporter
-/// include what node_exporter exports by itself. On Windows, countersets that exist only on Linux are left out.
+/// Returns the counter paths that these naming schemes export if the user names none: processors, memory, disks,
+/// network, pressure, and the engine itself. Processes are not included; they need an explicit path. The names of
+/// node_exporter include what node_exporter exports by itself. On Windows, countersets that exist only on Linux are
+/// left out.
 #[must_use]
 pub fn default_paths(profiles: &[Profile]) -> Vec<CounterPath> {
     let mut paths = Vec::new();
@@ -194,7 +195,7 @@ pub fn default_paths(profiles: &[Profile]) -> Vec<CounterPath> {
     paths
 }
 
-/// Returns the paths of the metrics that node_exporter exports without being asked.
+/// Returns the counter paths of the metrics that node_exporter exports by default.
 fn node_paths() -> impl Iterator<Item = CounterPath> {
     all_node_metrics().iter().filter(|metric| metric.is_default).filter_map(|metric| {
         let set = catalogue::by_guid(metric.set)?;

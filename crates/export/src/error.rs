@@ -1,18 +1,18 @@
-//! Errors of creating an exporter.
+//! Errors of creating an exporter of metrics.
 
 use perfset_engine::SourceError;
 use perfset_engine::path::BindError;
 
-/// Reason why an exporter of the given paths cannot be created.
+/// Reason why an exporter of the given counter paths cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// A path cannot be bound on this source.
+    /// A counter path cannot be bound on the source.
     #[error("{path}: {error}")]
     Path {
-        /// Counter path that cannot be exported.
+        /// Counter path that cannot be bound.
         path: String,
-        /// Reason for the failure.
+        /// Reason for which the counter path cannot be bound.
         error: BindError,
     },
     /// No counter that a path names has a number to export: bases and texts have none, and flags must be named in
@@ -25,7 +25,7 @@ pub enum ExportError {
     /// Two counters would have the same metric.
     #[error("{first} and {second} would both be {metric}: leave one out")]
     Collision {
-        /// Name of the metric.
+        /// Name of the metric that two counters would have.
         metric: String,
         /// Path of the first counter with this metric.
         first: String,

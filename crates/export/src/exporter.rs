@@ -20,7 +20,7 @@ use crate::own::ExporterMetrics;
 use crate::selection::MetricSelection;
 use crate::table::CollectionClocks;
 
-/// Minimum number of seconds between two searches for countersets that were missing.
+/// Minimum number of seconds between two searches for missing countersets of exported paths.
 const PAUSE: i64 = 10;
 
 /// Exporter of counters as text for Prometheus: paths are bound once, and can be scraped any number of times.
@@ -31,7 +31,7 @@ pub struct Exporter {
     query: Box<dyn QueryHandle>,
     snapshot: Snapshot,
     bound: Binding,
-    /// Paths whose counterset does not exist yet.
+    /// Counter paths to export whose counterset does not exist yet.
     waiting: Vec<CounterPath>,
     /// Time of the last search for missing countersets, in ticks of PerfTime; `None` before the first.
     looked: Option<i64>,
@@ -50,7 +50,8 @@ impl std::fmt::Debug for Exporter {
 }
 
 impl Exporter {
-    /// Binds paths to a source. A path whose counterset does not exist waits until the counterset appears.
+    /// Creates an exporter, whose paths are bound to a source. A path whose counterset does not exist waits until the
+    /// counterset appears.
     ///
     /// # Errors
     /// If a path cannot be bound in its counterset, names only counters without a number, or two counters would be
@@ -92,7 +93,8 @@ impl Exporter {
         Ok(exporter)
     }
 
-    /// Adds the inventory of the machine whose counters are exported, and the resources of this process.
+    /// Adds to the metrics the inventory of the machine whose counters are exported, and the resources of this
+    /// process.
     #[cfg(target_os = "linux")]
     #[must_use]
     pub fn with_inventory(mut self, reader: InventoryReader) -> Self {
@@ -100,13 +102,13 @@ impl Exporter {
         self
     }
 
-    /// Returns the paths whose counterset does not exist yet. Scrapes search for these countersets at most every 10
-    /// seconds.
+    /// Returns the counter paths to export whose counterset does not exist yet. Scrapes search for these countersets
+    /// at most every 10 seconds.
     pub fn waiting(&self) -> impl Iterator<Item = &CounterPath> {
         self.waiting.iter()
     }
 
-    /// Rebuilds everything that depends on all bound paths, and adds changed entries to the query.
+    /// Rebuilds the parts of the exporter that depend on all bound paths, and adds changed entries to the query.
     fn make_ready(&mut self) -> Result<(), SourceError> {
         let Self { bound, query, .. } = self;
         self.own = ExporterMetrics::new(bound, &self.waiting);
@@ -176,7 +178,7 @@ impl Exporter {
         self.waiting.len() < paths || self.bound.results.len() > results
     }
 
-    /// Collects once, and replaces the content of `out` by the text with all metrics.
+    /// Scrapes: collects once, and replaces the content of `out` by the text with all metrics.
     ///
     /// A counterset that fails loses its own metrics and no others: its `exporter_collector_success` is 0.
     ///
@@ -186,8 +188,8 @@ impl Exporter {
         self.scrape_selected(format, None, out)
     }
 
-    /// Finds a part of the metrics by names of countersets, and of collectors as node_exporter and windows_exporter
-    /// have them.
+    /// Returns the part of the metrics that is selected by names of countersets, and of collectors as node_exporter
+    /// and windows_exporter have them.
     ///
     /// # Errors
     /// The known names if one of the names is unknown.

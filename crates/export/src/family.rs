@@ -1,4 +1,4 @@
-//! Families: metrics of one name, with their head lines and the line of each metric.
+//! Metric families: metrics of one name, with their head lines and the line of each metric.
 
 use std::sync::Arc;
 
@@ -19,51 +19,51 @@ pub(crate) struct Family {
     pub name: String,
     pub sort: MetricType,
     pub members: Vec<FamilyMember>,
-    /// Lines before the first value, in Prometheus text and in OpenMetrics.
+    /// Head lines of the family, before its first value, in Prometheus text and in OpenMetrics.
     heads: [Vec<u8>; 2],
     /// `true` if the family is a counter in OpenMetrics; otherwise its series must not have a created time.
     is_open_counter: bool,
 }
 
-/// Contribution of one counter to a family.
+/// Contribution of one counter to a metric family.
 #[derive(Debug)]
 pub(crate) struct FamilyMember {
-    /// Index of the counterset's table.
+    /// Index of the table of the counter's counterset.
     pub table: usize,
     /// Indexes of the table's requested instance selections that include this counter.
     pub asks: Vec<usize>,
     pub reading: MetricValue,
     /// Labels that all lines of this counter have.
     pub labels: &'static str,
-    /// Rows that have a line, and the labels of these rows.
+    /// Rows of the table that have a line of this counter, and the labels of these rows.
     pub rows: RowScheme,
-    /// Path of the counter.
+    /// Counter path of the counter, for help texts and messages.
     pub path: String,
-    /// Counterset at the time when the counter was bound.
+    /// Definition of the counter's counterset at the time when the counter was bound.
     set: Arc<Counterset>,
-    /// Text that each line begins with.
+    /// Text that each line of this counter begins with.
     prefix: Vec<u8>,
     columns: ValueColumns,
     /// Number of lines of this counter that are written of the table's cut rank.
     pub at_cut: usize,
 }
 
-/// Value in the form in which it is written.
+/// Number of a metric's line, in the form in which it is written.
 enum SampleNumber {
     Scaled(u64, UnitConversion),
     Seconds(u64, u64),
     Real(f64),
 }
 
-/// Columns of a row that contain the numbers of a reading.
+/// Columns of a row that contain the raw values from which a metric's number is computed.
 #[derive(Debug, Default)]
 struct ValueColumns {
-    /// Column of the counter itself.
+    /// Column with the value of the counter itself.
     value: Option<usize>,
-    /// Column of the counter's base.
+    /// Column with the value of the counter's base.
     base: Option<usize>,
-    /// Columns of the counter's own clock and of the frequency of that clock. `None` if it has no own clock, which is
-    /// usual.
+    /// Columns with the counter's own clock and of the frequency of that clock. `None` if it has no own clock, which
+    /// is usual.
     own: Option<(Option<usize>, Option<usize>)>,
 }
 
@@ -72,7 +72,7 @@ impl Family {
         Self { name, sort, members: Vec::new(), heads: [Vec::new(), Vec::new()], is_open_counter: false }
     }
 
-    /// Returns the name that OpenMetrics uses for this family.
+    /// Returns the name that OpenMetrics uses for this metric family.
     pub fn stem(&self) -> &str {
         match self.sort {
             MetricType::Counter => self.name.strip_suffix("_total").unwrap_or(&self.name),
@@ -80,7 +80,7 @@ impl Family {
         }
     }
 
-    /// Appends the created time of a row's value, if that time is known.
+    /// Appends the line with the created time of a row's value, if that time is known.
     fn write_created(&self, member: &FamilyMember, table: &CountersetTable, row: usize, out: &mut Vec<u8>) {
         let since = member.columns.value.and_then(|column| table.since(row, column));
         let (Some(since), Some(behind)) = (since, member.prefix.get(self.name.len()..)) else { return };
@@ -93,8 +93,8 @@ impl Family {
         out.push(b'\n');
     }
 
-    /// Creates the head lines of this family. `is_taken`: `true` if another family has the name that OpenMetrics
-    /// would use for this one; the type is then `unknown` instead of `counter`.
+    /// Creates the head lines of this metric family. `is_taken`: `true` if another family has the name that
+    /// OpenMetrics would use for this one; the type is then `unknown` instead of `counter`.
     pub fn make_heads(&mut self, tables: &[CountersetTable], is_taken: bool) {
         let text = self.help();
         let (in_text, sort) = match self.sort {
@@ -133,7 +133,8 @@ impl Family {
         }
     }
 
-    /// Returns the help text: the paths of the family's counters, and the meaning if there is only one counter.
+    /// Returns the help text of the metric family: the paths of the family's counters, and the meaning if there is
+    /// only one counter.
     fn help(&self) -> String {
         let mut paths: Vec<&str> = self.members.iter().map(|member| member.path.as_str()).collect();
         paths.dedup();
@@ -144,7 +145,7 @@ impl Family {
         }
     }
 
-    /// Appends the lines of this family; none at all if it has no value.
+    /// Appends the lines of this metric family; none at all if the family has no value.
     pub fn write(&self, tables: &[CountersetTable], format: ExpositionFormat, out: &mut Vec<u8>) {
         let start = out.len();
         let [plain, open] = &self.heads;
@@ -183,7 +184,7 @@ impl Family {
     }
 }
 
-/// Appends a comment line about a family.
+/// Appends a comment line about a metric family, such as its type.
 pub(crate) fn line(out: &mut Vec<u8>, what: &str, family: &str, text: impl FnOnce(&mut Vec<u8>)) {
     for part in ["# ", what, " ", family, " "] {
         out.extend_from_slice(part.as_bytes());
@@ -205,7 +206,7 @@ impl FamilyMember {
         Self { table, asks: vec![ask], reading, labels, rows, path, set, prefix, columns, at_cut: 0 }
     }
 
-    /// Finds the columns of this counter's numbers.
+    /// Finds the table's columns of this counter's numbers.
     pub fn bind(&mut self, table: &CountersetTable) {
         let id = self.reading.counter();
         let base = self.reading.second();
@@ -226,7 +227,7 @@ impl FamilyMember {
         table.rank_of(row, &self.asks)
     }
 
-    /// Returns the value of this counter in a row, if the row has one.
+    /// Returns the number that this counter's line has for a row, if the row has a value.
     fn number(&self, row: &[Option<RawValue>], times: &CollectionClocks) -> Option<SampleNumber> {
         let number = |column: usize| row.get(column).copied().flatten().map(RawValue::get);
         let raw = number(self.columns.value?)?;
@@ -260,7 +261,7 @@ impl FamilyMember {
         })
     }
 
-    /// Returns the start time that a counter contains; `raw` is that time on the counterset's clock.
+    /// Returns the start time that a counter contains as a number; `raw` is that time on the counterset's clock.
     fn start(
         &self,
         raw: u64,
@@ -286,7 +287,7 @@ impl FamilyMember {
     }
 }
 
-/// Converts a time in terms of PerfTime100NSec to seconds since 1970. `step` is the offset of the wall clock from
+/// Converts a time in PerfTime100NSec to seconds since 1970. `step` is the offset of the wall clock from
 /// PerfTime100NSec, in 100 ns.
 fn date(time_100ns: u64, step: i64) -> Option<SampleNumber> {
     let epoch = u64::try_from(UNIX_EPOCH_100NS.checked_sub(step)?).ok()?;
@@ -303,7 +304,7 @@ impl SampleNumber {
     }
 }
 
-/// Returns the counters that contain a counter's own clock and its frequency.
+/// Returns the counters that contain a counter's own clock and the clock's frequency.
 fn own_clock(set: &Counterset, id: CounterId) -> Option<(Option<CounterId>, Option<CounterId>)> {
     let counter = set.counter(id)?;
     let has_own = counter.perf_time.is_some() || counter.perf_freq.is_some();

@@ -24,16 +24,16 @@ const PROCESS_NAMES: [&str; 7] = [
 /// Text that NIS has instead of a domain if none is set.
 const NO_DOMAIN: &str = "(none)";
 
-/// Value of a line.
+/// Value of a line of the inventory's metrics.
 #[derive(Clone, Copy)]
 enum InventoryNumber {
     Whole(u64),
-    /// Whole number, divided by ten to this power.
+    /// Decimal value: a whole number, divided by ten to this power.
     Over(u64, u8),
     Real(f64),
 }
 
-/// Type of a family of the inventory.
+/// Type of a metric family of the inventory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum InventoryKind {
     Counter,
@@ -46,7 +46,7 @@ enum InventoryKind {
 #[derive(Debug)]
 pub(crate) struct InventoryMetrics {
     profiles: Vec<Profile>,
-    /// Name of the metric with the machine's names.
+    /// Name of the metric whose labels are the machine's names.
     machine_info: String,
 }
 
@@ -61,7 +61,7 @@ impl InventoryMetrics {
         PROCESS_NAMES.contains(&name) || self.machine_info == name
     }
 
-    /// Appends the metrics of all profiles.
+    /// Appends the inventory's metrics of all profiles.
     pub fn write(
         &self,
         inventory: &Inventory,
@@ -99,26 +99,26 @@ impl InventoryMetrics {
     }
 }
 
-/// Returns a fact by its name; an empty text if it is missing.
+/// Returns a fact about the machine by its name; an empty text if it is missing.
 fn fact<'a>(facts: &'a [(&'static str, String)], name: &str) -> &'a str {
     facts.iter().find(|(key, _)| *key == name).map_or("", |(_, text)| text)
 }
 
-/// Text that families of the inventory are appended to.
+/// Text of a scrape that metric families of the inventory are appended to.
 struct InventoryText<'a> {
     out: &'a mut Vec<u8>,
     format: ExpositionFormat,
-    /// Part of the metrics that is written; `None` for all.
+    /// Selected part of the metrics that is written; `None` for all.
     part: Option<&'a MetricSelection>,
 }
 
 impl InventoryText<'_> {
-    /// Returns `true` if a metric is written. The metrics about this process always are.
+    /// Returns `true` if a metric of the inventory is written. The metrics about this process always are.
     fn has(&self, name: &str) -> bool {
         PROCESS_NAMES.contains(&name) || self.part.is_none_or(|part| part.has_name(name))
     }
 
-    /// Appends the head lines of a family. `name` is that of its lines.
+    /// Appends the head lines of a metric family of the inventory. `name` is that of its lines.
     fn family(&mut self, name: &str, kind: InventoryKind, help: &str) {
         if !self.has(name) {
             return;
@@ -166,7 +166,7 @@ impl InventoryText<'_> {
         self.out.push(b'\n');
     }
 
-    /// Appends a family of one line without labels; nothing if there is no number.
+    /// Appends a metric family of one line without labels; nothing if there is no number.
     fn single(&mut self, name: &str, kind: InventoryKind, help: &str, number: Option<InventoryNumber>) {
         if let Some(number) = number {
             self.family(name, kind, help);
@@ -175,7 +175,7 @@ impl InventoryText<'_> {
     }
 }
 
-/// Appends the facts that node_exporter publishes.
+/// Appends the facts about the machine that node_exporter publishes.
 fn node_exporter(text: &mut InventoryText<'_>, inventory: &Inventory) {
     let kernel = &inventory.kernel;
     text.family(
@@ -309,7 +309,7 @@ fn node_devices(text: &mut InventoryText<'_>, inventory: &Inventory) {
     }
 }
 
-/// Appends the facts that windows_exporter publishes.
+/// Appends the facts about the machine that windows_exporter publishes.
 fn windows_exporter(text: &mut InventoryText<'_>, inventory: &Inventory) {
     let kernel = &inventory.kernel;
     let (host, domain) = match kernel.host.split_once('.') {
@@ -350,7 +350,7 @@ fn windows_exporter(text: &mut InventoryText<'_>, inventory: &Inventory) {
     }
 }
 
-/// Appends the resources of this process, under the names that all client libraries of Prometheus use.
+/// Appends the metrics about resources of this process, under the names that all client libraries of Prometheus use.
 fn process(text: &mut InventoryText<'_>, process: &ProcessInventory) {
     let whole = |number: Option<u64>| number.map(InventoryNumber::Whole);
     let [cpu, most_files, files, resident, start, size, most_size] = PROCESS_NAMES;

@@ -1,4 +1,4 @@
-//! Metrics of a counter, derived from its type: the raw value is exported, never a rate.
+//! Metrics of a counter, derived from the counter's type: the raw value is exported, never a rate.
 //!
 //! A counter that is divided by another one becomes two metrics; the server computes the quotient of their rates.
 
@@ -7,7 +7,7 @@ use perfset_core::{Counter, CounterId, CounterType};
 
 use crate::unit::{Unit, UnitConversion, base_unit};
 
-/// Prometheus's type of a metric.
+/// Type of a metric in Prometheus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MetricType {
     /// Counter, which rises until its source restarts from zero.
@@ -70,17 +70,17 @@ impl MetricValue {
 pub(crate) enum Role {
     /// The counter's value itself, in this base unit.
     Value(Option<Unit>),
-    /// Divisor of a sum: the number of additions to the sum. The unit is that of the sum.
+    /// Number that a sum is divided by: the number of additions to the sum. The unit is that of the sum.
     Base(Option<Unit>),
-    /// Time that something was active.
+    /// Time for which the counted object was active.
     Active,
-    /// Time that something was idle, for a counter that shows the active time.
+    /// Time for which the counted object was idle, for a counter that shows the active time.
     Idle,
-    /// Length of a queue times seconds.
+    /// Sum over time of the length of a queue, in items times seconds.
     Queue,
-    /// Number of items whose time is counted.
+    /// Number of items whose active times are counted together.
     Items,
-    /// Time at which something began.
+    /// Time at which the counted object began.
     Start,
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct CounterTraits {
     pub rises: bool,
 }
 
-/// Returns the metrics of a counter; none if the counter has no number of its own.
+/// Returns the metrics that are exported for a counter; none if the counter has no number of its own.
 ///
 /// The kind comes from the bits of the type. A type without a named constant therefore gets the kind of the types
 /// that are computed alike.
@@ -157,7 +157,7 @@ fn ticks(id: CounterId, clock: Clock, role: Role) -> Metric {
     Metric { sort: MetricType::Counter, reading: MetricValue::Ticks(id, clock), role }
 }
 
-/// Returns the metrics of a timer: the time that something, or several items, were active or idle.
+/// Returns the metrics of a timer counter: the time for which one or several items were active or idle.
 fn timer(counter: &Counter, decoded: &Decoded) -> Vec<Metric> {
     let role = if decoded.inverse { Role::Idle } else { Role::Active };
     let time = ticks(counter.id, decoded.clock, role);

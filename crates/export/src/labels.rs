@@ -1,4 +1,4 @@
-//! Labels of the rows of a counterset.
+//! Labels that the rows of a counterset have in a scrape.
 
 use perfset_catalogue as catalogue;
 use perfset_core::{Counterset, Guid, Name};
@@ -14,9 +14,9 @@ pub(crate) struct NodeLabels {
     pub keys: &'static [(&'static str, &'static str)],
     /// Kinds of devices that have no lines: their names are one of these with a number.
     without: &'static [&'static str],
-    /// Facts about the instance of each row, for the keys that need some.
+    /// Facts about the instance of each row, for the labels that need some.
     pub facts: Vec<Vec<Fact>>,
-    /// `true` if the facts of some rows could not be read, and are read again with the next scrape.
+    /// `true` if the facts about some rows' instances could not be read, and are read again with the next scrape.
     pub lacks_facts: bool,
     pub text: Vec<u8>,
     pub ends: Vec<usize>,
@@ -35,7 +35,7 @@ impl NodeLabels {
         })
     }
 
-    /// Returns `true` if a label is a fact about the instance.
+    /// Returns `true` if a label of the rows is a fact about the instance.
     pub fn needs_facts(&self) -> bool {
         self.keys.iter().any(|(_, value)| FactKind::from_keyword(value).is_some())
     }
@@ -51,7 +51,7 @@ impl NodeLabels {
         self.keys.iter().all(|(_, value)| is_there(value))
     }
 
-    /// Returns `true` if an instance has no lines.
+    /// Returns `true` if an instance has no lines under the names of node_exporter.
     pub fn leaves_out(&self, name: &[u8]) -> bool {
         self.without.iter().any(|kind| {
             let mut rest = Name::until_nul(name).units();
@@ -61,16 +61,16 @@ impl NodeLabels {
     }
 }
 
-/// Labels that distinguish instances.
+/// Labels that distinguish the instances of a counterset in a scrape.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Labels<'a> {
-    /// No labels.
+    /// No labels, for the metrics of a single instance.
     None,
     /// The instance's name, in a label with this key.
     Name(&'static str),
-    /// Name and number of a process.
+    /// Labels with name and number of a process.
     Process,
-    /// Name of the process, and number of the thread.
+    /// Labels with name of the process and number of the thread.
     Thread,
     /// Labels with these keys and the sources of their values: `name`, `id`, or the keyword of one of the facts.
     Node(&'static [(&'static str, &'static str)], &'a [Fact]),
@@ -95,13 +95,13 @@ impl Labels<'static> {
 pub(crate) enum Disambiguator {
     #[default]
     Nothing,
-    /// The id of the instance.
+    /// Label with the id of the instance.
     Id,
-    /// The id of the instance, and the process that publishes it.
+    /// Labels with the id of the instance, and with the process that publishes it.
     Owner,
 }
 
-/// Appends the labels of a row, and all text up to its number.
+/// Appends the labels of a row, and all text of the row's line up to its number.
 pub(crate) fn one_row(
     text: &mut Vec<u8>,
     labels: Labels<'_>,

@@ -67,17 +67,17 @@ fn cut(table: &CountersetTable, at: usize, families: &mut [Family], left: usize)
     }
 }
 
-/// Returns the number of lines of a table that could be written.
+/// Returns the number of lines that a table could have in the scrape.
 fn demand(table: &CountersetTable) -> usize {
     table.lines.iter().fold(0, |all, lines| all.saturating_add(*lines))
 }
 
-/// Fair division of a number among demands: small demands are met in full, and larger ones get equal shares of the
-/// rest.
+/// Fair division of a number of lines among demands: small demands are met in full, and larger ones get equal shares
+/// of the rest.
 struct FairShare {
-    /// Share of each demand that is larger than `each`.
+    /// Number of lines for each demand that is larger than this number.
     each: usize,
-    /// Number of larger demands that get `each` plus 1.
+    /// Number of the larger demands that get one line more than `each`.
     more: usize,
 }
 
@@ -96,7 +96,7 @@ impl FairShare {
         Self { each, more: most.saturating_sub(sum(each)) }
     }
 
-    /// Returns the share of the next demand.
+    /// Returns the number of lines that the next demand gets.
     fn share(&mut self, demand: usize) -> usize {
         let Some(over) = demand.checked_sub(self.each) else { return demand };
         let one = over.min(self.more).min(1);

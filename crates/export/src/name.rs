@@ -52,7 +52,7 @@ pub(crate) fn generated(prefix: &str, set: &Counterset, counter: &Counter, metri
     parts.join("_")
 }
 
-/// Returns the words of a counterset's name, joined by `_`.
+/// Returns the part of a metric's name for a counterset: the words of the counterset's name, joined by `_`.
 fn set_name(name: &str, guid: &Guid) -> String {
     let words = words(name);
     if words.is_empty() {
@@ -67,7 +67,7 @@ fn by_id(id: CounterId) -> String {
     format!("counter_{}", id.0)
 }
 
-/// Splits a name into words of small letters and digits.
+/// Splits the name of a counterset or counter into words of small letters and digits.
 fn words(name: &str) -> Vec<String> {
     let lower = name.to_ascii_lowercase();
     let without_rate = lower.strip_suffix("/sec").unwrap_or(&lower);
@@ -91,8 +91,8 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Joins a duration to one word, as `5 minutes` to `5m`, because a unit of time other than the base unit must not be a
-/// separate word.
+/// Joins a duration in the words of a name to one word, as `5 minutes` to `5m`. A unit of time other than the base
+/// unit must not be a separate word.
 fn join_durations(words: &mut Vec<String>) {
     let mut at = 0_usize;
     while at.saturating_add(1) < words.len() {
@@ -113,14 +113,15 @@ fn join_durations(words: &mut Vec<String>) {
     }
 }
 
-/// Removes the first word that names the unit.
+/// Removes the first word of a counter's name that names the unit.
 fn remove_unit(words: &mut Vec<String>, of_unit: &[&str]) {
     if let Some(at) = words.iter().position(|word| of_unit.contains(&word.as_str())) {
         words.remove(at);
     }
 }
 
-/// Changes a name with a reserved ending, such as those of counters and histograms, which other metrics must not have.
+/// Changes a metric name with a reserved ending, such as those of counters and histograms, which other metrics must
+/// not have.
 fn free_of_reserved_ends(parts: &mut Vec<String>) {
     match parts.last().map(String::as_str) {
         // Only if another word of the counter remains beside prefix and counterset.
@@ -146,7 +147,7 @@ pub(crate) fn is_prefix(text: &str) -> bool {
         && !text.bytes().next().is_none_or(|c| c.is_ascii_digit())
 }
 
-/// Returns the unit at the end of a family's name, as OpenMetrics spells it.
+/// Returns the unit at the end of a metric family's name, as OpenMetrics spells it.
 pub(crate) fn unit_of(family: &str) -> Option<&str> {
     const UNITS: &[&str] =
         &["seconds", "bytes", "ratio", "hertz", "celsius", "volts", "amperes", "joules", "watts"];

@@ -1,20 +1,20 @@
-//! Options of an exporter: names, the format, limits.
+//! Options of an exporter of metrics: names, the format, limits.
 
-/// Naming scheme of metrics.
+/// Naming scheme of the exported metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
-    /// Names made of the names of counterset and counter: `perf_memory_available_bytes`.
+    /// Metric names made of the names of counterset and counter: `perf_memory_available_bytes`.
     #[default]
     Perf,
-    /// Names of windows_exporter, for the counters that windows_exporter has too, so that its dashboards continue to
-    /// work. Other counters are named as in [`Perf`](Self::Perf).
+    /// Metric names of windows_exporter, for the counters that windows_exporter has too, so that its dashboards
+    /// continue to work. Other counters are named as in [`Perf`](Self::Perf).
     WindowsExporter,
-    /// Names of node_exporter, for the counters that node_exporter has too. Other counters are named as in
+    /// Metric names of node_exporter, for the counters that node_exporter has too. Other counters are named as in
     /// [`Perf`](Self::Perf).
     NodeExporter,
 }
 
-/// Settings of an exporter, except its paths.
+/// Settings of an exporter of metrics, except the paths of counters.
 #[derive(Clone, Debug)]
 pub struct ExportOptions {
     /// Naming schemes of metrics; none is the same as [`Profile::Perf`]. A counter is exported once for each scheme
@@ -22,7 +22,7 @@ pub struct ExportOptions {
     pub profiles: Vec<Profile>,
     /// Prefix of metric names that are generated from counter names, without the `_` behind it; `None` is `perf`.
     pub prefix: Option<String>,
-    /// Maximum number of lines with values in a scrape. If there are more, large countersets are cut first.
+    /// Maximum number of lines (series) with values in a scrape. If there are more, large countersets are cut first.
     pub series_max: usize,
     /// `true` to export metrics about the exporter itself, such as the time that each collection took.
     pub own: bool,
@@ -32,7 +32,7 @@ pub struct ExportOptions {
 }
 
 impl ExportOptions {
-    /// Default value of [`series_max`](Self::series_max).
+    /// Default maximum number of lines in a scrape, for [`series_max`](Self::series_max).
     pub const SERIES_MAX: usize = 10_000;
 }
 
@@ -42,7 +42,7 @@ impl Default for ExportOptions {
     }
 }
 
-/// Text format that Prometheus reads.
+/// Text format of a scrape that Prometheus reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ExpositionFormat {
     /// Prometheus text format, version 0.0.4.
@@ -53,8 +53,8 @@ pub enum ExpositionFormat {
 }
 
 impl ExpositionFormat {
-    /// Returns the format that the `Accept` header of a request prefers: the first of those with the highest weight.
-    /// A header that accepts neither format gets Prometheus text, as `Accept` is only a preference.
+    /// Returns the text format that the `Accept` header of a request prefers: the first of those with the highest
+    /// weight. A header that accepts neither format gets Prometheus text, as `Accept` is only a preference.
     ///
     /// ```
     /// use perfset_export::ExpositionFormat;
@@ -73,7 +73,7 @@ impl ExpositionFormat {
         best.map_or(Self::default(), |(_, format)| format)
     }
 
-    /// Returns the format that one part of an `Accept` header names, and its weight in thousandths.
+    /// Returns the text format that one part of an `Accept` header names, and its weight in thousandths.
     fn from_range(range: &str) -> Option<(u32, Self)> {
         let mut parts = range.split(';').map(str::trim);
         let kind = parts.next()?;
@@ -96,7 +96,7 @@ impl ExpositionFormat {
         (is_plain || is("text/*") || is("*/*")).then_some((weight, Self::Prometheus))
     }
 
-    /// Returns the `Content-Type` of text in this format.
+    /// Returns the HTTP `Content-Type` of metrics in this text format.
     #[must_use]
     pub const fn content_type(self) -> &'static str {
         match self {
@@ -106,7 +106,7 @@ impl ExpositionFormat {
     }
 }
 
-/// Parses a weight from 0 to 1 with at most three digits behind the point, as thousandths.
+/// Parses a weight of an `Accept` header from 0 to 1 with at most three digits behind the point, as thousandths.
 fn thousandths(text: &str) -> Option<u32> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     if !matches!(whole, "0" | "1") || part.len() > 3 || !part.bytes().all(|digit| digit.is_ascii_digit()) {

@@ -14,22 +14,23 @@ use crate::text::{escaped_label, real, whole};
 #[derive(Debug)]
 pub(crate) struct ExporterMetrics {
     names: OwnNames,
-    /// Value of the label of each table.
+    /// Label value that names the counterset, for each exported table.
     labels: Vec<String>,
-    /// Values of that label for the countersets that do not exist yet.
+    /// Label values that name the counterset, for countersets that do not exist yet.
     waiting: Vec<String>,
 }
 
 /// Names of the metrics about the exporter itself.
 #[derive(Clone, Debug)]
 pub(crate) struct OwnNames {
-    /// Version: the name of its line, and the name of its family in OpenMetrics.
+    /// Names of the metric with the version: the name of its line, and the name of its family in OpenMetrics.
     build: [String; 2],
-    /// Duration and success of the collection of a counterset, and the label with the counterset, for each scheme.
+    /// Names of the metrics with duration and success of a counterset's collection, and the label with the
+    /// counterset, for each scheme.
     collected: Vec<(String, String, &'static str)>,
-    /// Number of series left out of a counterset.
+    /// Name of the metric with the number of series left out of a counterset.
     dropped: String,
-    /// Number of instances that totals of a counterset lack.
+    /// Name of the metric with the number of instances that totals of a counterset lack.
     missing: String,
 }
 
@@ -120,7 +121,7 @@ impl ExporterMetrics {
     }
 }
 
-/// Appends a line up to its value.
+/// Appends a line of a metric about the exporter, up to its value.
 fn one(out: &mut Vec<u8>, name: &str, label: &str, counterset: &str) {
     for part in [name, "{", label, "=\"", counterset, "\"} "] {
         out.extend_from_slice(part.as_bytes());

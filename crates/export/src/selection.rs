@@ -3,7 +3,7 @@
 use crate::family::Family;
 use crate::table::CountersetTable;
 
-/// Names of collectors in node_exporter and windows_exporter, and the beginnings of their metrics' names.
+/// Names of collectors in node_exporter and windows_exporter, each with the beginnings of their metrics' names.
 const COLLECTORS: &[(&str, &[&str])] = &[
     ("arp", &["node_arp_"]),
     ("bonding", &["node_bonding_"]),
@@ -54,8 +54,8 @@ const COLLECTORS: &[(&str, &[&str])] = &[
     ("zfs", &["node_zfs_"]),
 ];
 
-/// Collectors of node_exporter that have no counters here. A configuration that names them gets the metrics of the
-/// others, as on a machine without such devices.
+/// Names of node_exporter's collectors that have no counters in perfset. A configuration that names them gets the
+/// metrics of the others, as on a machine without such devices.
 const WITHOUT_COUNTERS: &[&str] = &[
     "bcache",
     "btrfs",
@@ -73,7 +73,7 @@ const WITHOUT_COUNTERS: &[&str] = &[
     "xfs",
 ];
 
-/// Metrics of a network interface, except its counts.
+/// Names of the metrics about a network interface, except its counts.
 const NETCLASS: &[&str] = &[
     "node_network_address_",
     "node_network_carrier",
@@ -100,7 +100,8 @@ pub struct MetricSelection {
 }
 
 impl MetricSelection {
-    /// Finds collectors and countersets by their names. `countersets` are those of the exporter.
+    /// Creates the selection of metrics from names of collectors and countersets. `countersets` are those of the
+    /// exporter.
     ///
     /// # Errors
     /// The names of all collectors and countersets if one of the names is that of none.
@@ -120,7 +121,7 @@ impl MetricSelection {
         Ok(selection)
     }
 
-    /// Returns `true` if a family is selected, by its own name or by the countersets of its counters.
+    /// Returns `true` if a metric family is selected, by its own name or by the countersets of its counters.
     pub(crate) fn has_family(&self, family: &Family, tables: &[CountersetTable]) -> bool {
         let mut of_family = family.members.iter().filter_map(|member| tables.get(member.table));
         self.has_name(&family.name) || of_family.any(|table| self.has_table(table))

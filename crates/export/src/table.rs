@@ -1,4 +1,4 @@
-//! Rows of one counterset in one scrape: their identities, as labels, and their numbers.
+//! Rows of one counterset in one scrape: identities of the rows, as labels, and numbers.
 
 use std::collections::{HashMap, HashSet};
 use std::slice;
@@ -15,54 +15,57 @@ use crate::labels::{Disambiguator, Labels, NodeLabels, one_row};
 use crate::options::Profile;
 use crate::wrap::WrapTracker;
 
-/// Exported data of one counterset.
+/// Table of the exported rows of one counterset.
 #[derive(Debug)]
 pub(crate) struct CountersetTable {
-    /// Counterset at the time when the first path was bound.
+    /// Definition of the counterset at the time when the first path was bound.
     pub set: Arc<Counterset>,
-    /// Counterset in the last scrape.
+    /// Definition of the counterset in the last scrape.
     last: Option<Arc<Counterset>>,
     labels: Labels<'static>,
     has_totals: bool,
     asks: Vec<Ask>,
     /// Ids of the counters that must be collected for the metrics of this counterset.
     pub wanted: Vec<CounterId>,
-    /// Entry that the query has for this counterset.
+    /// Query entry that collects this counterset.
     pub entry: Option<Entry>,
-    /// Ids of the counters of a result, in order.
+    /// Ids of the counters that are columns of the collected result, in order.
     pub columns: Vec<CounterId>,
     /// Indexes in `columns` of the 32-bit counters that are exported as rising values.
     narrow: Vec<usize>,
     widened: WrapTracker,
-    /// Identities of the rows.
+    /// Identities of the table's rows, as of the last scrape.
     rows: Identities,
     /// Identities of the rows of the current scrape, while the rows are read.
     now: Identities,
-    /// Labels of all rows, as one text; `ends` contains the offset at which each row's labels end.
+    /// Labels of all rows of the table, as one text; `ends` contains the offset at which each row's labels end.
     text: Vec<u8>,
     ends: Vec<usize>,
     /// Labels of all rows under the names of node_exporter, if these names are exported.
     node: Option<NodeLabels>,
     /// Flags by row: `true` if the row has lines under the names of node_exporter, which are not those of an instance.
     in_node: Vec<bool>,
-    /// Instances that have metrics of their own, and their rows.
+    /// Names of the instances that have metrics of their own, each with its row.
     named: Vec<(Vec<u8>, Option<usize>)>,
     /// Flags by row and requested selection: `true` if the selection includes the row.
     meant: Vec<bool>,
-    /// Indexes of the rows that are exported.
+    /// Indexes of the table's rows that are exported.
     pub kept: Vec<usize>,
-    /// Indexes of selected rows that are not exported, because nothing distinguishes them from other rows.
+    /// Indexes of the table's selected rows that are not exported, because nothing distinguishes them from other
+    /// rows.
     pub twins: Vec<usize>,
     /// Rank of each requested selection: the number of smaller row counts among the selections.
     ranks: Vec<usize>,
-    /// Number of lines of each rank that could be written. The lines are counted only if there might be too many.
+    /// Number of lines of each rank of selections that could be written. The lines are counted only if there might be
+    /// too many.
     pub lines: Vec<usize>,
-    /// First rank whose lines are not all written; `None` if all lines are written.
+    /// First rank of selections whose lines are not all written; `None` if all lines are written.
     pub cut: Option<usize>,
-    /// Number of lines that are not written.
+    /// Number of the table's lines that are not written.
     pub dropped: usize,
     numbers: Vec<Option<RawValue>>,
-    /// Times at which counting began, by row and column, ascending; only values with a known time have an entry.
+    /// Times at which the counting of values began, by row and column, ascending; only values with a known time have
+    /// an entry.
     since: Vec<((usize, usize), u64)>,
     pub times: CollectionClocks,
     pub outcome: Outcome,
@@ -71,17 +74,17 @@ pub(crate) struct CountersetTable {
     pub missing: u32,
 }
 
-/// Clocks of a collection.
+/// Clocks of a collection that a scrape reads.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CollectionClocks {
-    /// Clocks by which formulas divide.
+    /// Clocks of the collection by which formulas divide.
     pub clocks: Clocks,
     /// Offset of the wall clock from PerfTime100NSec, in 100 ns:
     /// [`ClockReading::step_100ns`](perfset_core::clock::ClockReading::step_100ns).
     pub step: i64,
 }
 
-/// Outcome of a collection for one counterset.
+/// Outcome of a scrape's collection for one counterset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Good,
@@ -112,17 +115,18 @@ pub(crate) enum RowScheme {
     Base,
     /// All rows except totals, with the labels of node_exporter.
     Node,
-    /// The row of one instance, without labels: its index among the instances that the table was told of.
+    /// Row of one instance, without labels; the number is the index of the instance in the table's list `named`.
     Named(usize),
 }
 
-/// Names and ids of rows, in one byte buffer that is compared as a whole with that of the scrape before.
+/// Identities of a table's rows: names and ids, in one byte buffer that is compared as a whole with that of the
+/// scrape before.
 #[derive(Debug, Default)]
 pub(crate) struct Identities {
     bytes: Vec<u8>,
     len: usize,
-    /// Additional labels of all rows. Once two rows have the same labels, all rows get more labels for good.
-    /// Otherwise the series of an instance that ended would continue with another instance's values.
+    /// Additional labels that distinguish all rows. Once two rows have the same labels, all rows get more labels for
+    /// good. Otherwise the series of an instance that ended would continue with another instance's values.
     more: Disambiguator,
 }
 
@@ -141,7 +145,7 @@ impl Identities {
         self.len = self.len.saturating_add(1);
     }
 
-    /// Returns id, owner and name of each row.
+    /// Returns id, owner and name of each row's instance.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32, &[u8])> {
         let mut rest = self.bytes.as_slice();
         std::iter::from_fn(move || {
@@ -154,7 +158,7 @@ impl Identities {
     }
 }
 
-/// Converts bytes to three little-endian numbers.
+/// Converts the stored bytes of a row's identity to three little-endian numbers.
 fn words(bytes: &[u8; 12]) -> [u32; 3] {
     let [a, b, c, d, e, f, g, h, i, j, k, l] = *bytes;
     [[a, b, c, d], [e, f, g, h], [i, j, k, l]].map(u32::from_le_bytes)
@@ -196,21 +200,21 @@ impl CountersetTable {
         }
     }
 
-    /// Adds the instance selection of a path to the requested selections, unless it is already there.
+    /// Adds the instance selection of a path to the table's requested selections, unless the table has it already.
     pub fn ask(&mut self, instances: Option<&str>) {
         if self.place_of_ask(instances) == self.asks.len() {
             self.asks.push(Ask::new(instances));
         }
     }
 
-    /// Returns the index of the requested selection with this text, or the index that a new one would get.
+    /// Returns the index of the requested instance selection with this text, or the index that a new one would get.
     pub fn place_of_ask(&self, instances: Option<&str>) -> usize {
         let same = |ask: &Ask| ask.text.as_deref() == instances;
         self.asks.iter().position(same).unwrap_or(self.asks.len())
     }
 
-    /// Returns the entry that a query needs: with the instance pattern of the paths if all paths have the same pattern,
-    /// else with all instances.
+    /// Returns the entry that a query needs for this counterset. The entry has the instance pattern of the paths if
+    /// all paths have the same pattern, else with all instances.
     pub fn wanted_entry(&self) -> Entry {
         let entry = Entry::several(self.set.guid, self.wanted.iter().copied());
         match self.asks.as_slice() {
@@ -220,13 +224,13 @@ impl CountersetTable {
         }
     }
 
-    /// Forgets the columns and rows of an entry that is replaced.
+    /// Removes the table's columns and rows, because the query entry is replaced.
     pub fn forget(&mut self) {
         self.last = None;
         self.fail();
     }
 
-    /// Removes all rows. Their identities stay, in case the rows return.
+    /// Removes all rows of the table. Their identities stay, in case the rows return.
     fn fail(&mut self) {
         self.outcome = Outcome::Failed;
         self.kept.clear();
@@ -234,7 +238,7 @@ impl CountersetTable {
         self.ends.clear();
     }
 
-    /// Returns `true` if these rows have labels.
+    /// Returns `true` if the table's rows have labels under this scheme.
     pub fn has_labels(&self, rows: RowScheme) -> bool {
         match rows {
             RowScheme::Base => !matches!(self.labels, Labels::None),
@@ -243,7 +247,7 @@ impl CountersetTable {
         }
     }
 
-    /// Returns the rows that have the metrics of one instance.
+    /// Returns the scheme for the rows that have the metrics of one instance.
     pub fn rows_of(&mut self, instance: &str) -> RowScheme {
         let name: Vec<u8> = instance.encode_utf16().flat_map(u16::to_le_bytes).collect();
         let known = self.named.iter().position(|(other, _)| *other == name);
@@ -255,7 +259,7 @@ impl CountersetTable {
         }))
     }
 
-    /// Returns `true` if a row has a line of a metric with these rows.
+    /// Returns `true` if a row of the table has a line of a metric with this scheme of rows.
     pub fn has_line(&self, row: usize, rows: RowScheme) -> bool {
         match rows {
             RowScheme::Base => true,
@@ -264,8 +268,8 @@ impl CountersetTable {
         }
     }
 
-    /// Finds the columns again if the counterset's registration has changed since the last scrape. Returns `true` if
-    /// the columns were found again.
+    /// Finds the table's columns again if the counterset's registration has changed since the last scrape. Returns
+    /// `true` if the columns were found again.
     pub fn bind(&mut self, info: &ResolvedEntry, rises: impl Fn(CounterId) -> bool) -> bool {
         let same = match (&self.last, &info.counterset) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
@@ -293,15 +297,15 @@ impl CountersetTable {
         true
     }
 
-    /// Returns the column of a counter, if its type and unit are still those in `then`, for which the counter's metrics
-    /// were made.
+    /// Returns the table's column of a counter, if its type and unit are still those in `then`, for which the
+    /// counter's metrics were made.
     pub fn column(&self, then: &Counterset, counter: CounterId) -> Option<usize> {
         let (then, now) = (then.counter(counter)?, self.last.as_ref()?.counter(counter)?);
         let same = then.counter_type == now.counter_type && then.unit == now.unit;
         self.columns.iter().position(|id| *id == counter).filter(|_| same)
     }
 
-    /// Reads the rows of a result.
+    /// Reads the rows of a collected result into the table.
     pub fn read(
         &mut self,
         result: Option<QueryResult<'_>>,
@@ -382,7 +386,7 @@ impl CountersetTable {
         }
     }
 
-    /// Reads the facts about all instances, if labels need some.
+    /// Reads the facts about all instances of the table, if labels need some.
     fn read_facts(&mut self, annex: Option<&EntryMetadata>, source: &mut dyn Source) {
         let Self { set, rows, node: Some(node), .. } = self else { return };
         if !node.needs_facts() {
@@ -414,7 +418,7 @@ impl CountersetTable {
         self.numbers.resize(self.now.len.saturating_mul(self.columns.len()), None);
     }
 
-    /// Creates the labels of all rows, and finds the selected rows.
+    /// Creates the labels of all rows of the table, and finds the selected rows.
     fn label(&mut self, owners: impl Fn(usize) -> u32) {
         self.choose();
         loop {
@@ -444,7 +448,7 @@ impl CountersetTable {
         self.rank();
     }
 
-    /// Ranks the requested selections by their number of rows; the fewest rows are rank 0.
+    /// Ranks the table's requested selections by their number of rows; the fewest rows are rank 0.
     fn rank(&mut self) {
         let rows = |ask: usize| self.kept.iter().filter(|row| self.is_meant(**row, &[ask])).count();
         let rows: Vec<_> = (0..self.asks.len()).map(rows).collect();
@@ -455,7 +459,7 @@ impl CountersetTable {
         self.ranks.extend(rows.iter().map(|rows| order.binary_search(rows).unwrap_or_default()));
     }
 
-    /// Sets the number of lines of each rank to 0, before the lines are counted.
+    /// Sets the table's number of lines of each rank to 0, before the lines are counted.
     pub fn clear_lines(&mut self) {
         self.lines.clear();
         self.lines.resize(self.asks.len(), 0);
@@ -468,7 +472,7 @@ impl CountersetTable {
         meaning.filter_map(|ask| self.ranks.get(*ask)).min().copied()
     }
 
-    /// Finds the rows that the requested selections include.
+    /// Finds the rows of the table that the requested selections include.
     fn choose(&mut self) {
         let Self { rows, asks, meant, kept, has_totals, in_node, named, node, .. } = self;
         meant.clear();
@@ -533,7 +537,8 @@ impl CountersetTable {
         }
     }
 
-    /// Returns the labels of a row, with all text between the prefix of the family member and the number.
+    /// Returns the labels of a row of the table, with all text between the prefix of the family member and the
+    /// number.
     pub fn row_text(&self, row: usize, rows: RowScheme) -> &[u8] {
         let (text, ends) = match (rows, &self.node) {
             (RowScheme::Base, _) => (&self.text, &self.ends),
@@ -551,13 +556,13 @@ impl CountersetTable {
         self.since.get(at).map(|(_, since)| *since)
     }
 
-    /// Returns the numbers of a row.
+    /// Returns the raw values of a row of the table.
     pub fn row(&self, row: usize) -> &[Option<RawValue>] {
         let start = row.saturating_mul(self.columns.len());
         self.numbers.get(start..start.saturating_add(self.columns.len())).unwrap_or_default()
     }
 
-    /// Returns `true` if one of these requested selections includes a row.
+    /// Returns `true` if one of some requested selections includes a row.
     pub fn is_meant(&self, row: usize, asks: &[usize]) -> bool {
         if self.asks.len() == 1 {
             return true; // or it would not be kept

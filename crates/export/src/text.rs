@@ -4,7 +4,7 @@ use std::io::Write;
 
 use crate::unit::UnitConversion;
 
-/// Appends a whole number.
+/// Appends a whole number to the text of a scrape.
 #[inline]
 pub(crate) fn whole(out: &mut Vec<u8>, number: u64) {
     const MOST: usize = 20; // digits of 2^64
@@ -24,7 +24,7 @@ pub(crate) fn whole(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(digits.get(at..).unwrap_or_default());
 }
 
-/// Appends a raw value, converted to a base unit, with all its digits.
+/// Appends to the text of a scrape a raw value, converted to a base unit, with all its digits.
 #[inline]
 pub(crate) fn scaled(out: &mut Vec<u8>, raw: u64, scale: UnitConversion) {
     if scale == UnitConversion::ONE {
@@ -50,7 +50,7 @@ pub(crate) fn scaled(out: &mut Vec<u8>, raw: u64, scale: UnitConversion) {
     }
 }
 
-/// Appends a decimal number, given by the whole numbers before and behind its point.
+/// Appends to the text of a scrape a decimal number, given by the whole numbers before and behind its point.
 #[inline]
 fn decimal(out: &mut Vec<u8>, above: Option<u64>, below: Option<u64>, digits: u8) {
     whole(out, above.unwrap_or_default());
@@ -76,7 +76,7 @@ fn decimal(out: &mut Vec<u8>, above: Option<u64>, below: Option<u64>, digits: u8
     }
 }
 
-/// Appends a real number, in the fewest digits that reproduce it exactly.
+/// Appends to the text of a scrape a real number, in the fewest digits that reproduce it exactly.
 pub(crate) fn real(out: &mut Vec<u8>, number: f64) {
     let _ = if number.is_infinite() {
         write!(out, "{}", if number > 0.0 { "+Inf" } else { "-Inf" })
@@ -85,7 +85,8 @@ pub(crate) fn real(out: &mut Vec<u8>, number: f64) {
     };
 }
 
-/// Appends ticks of a clock as seconds: exactly if the frequency is a power of ten, which is usual.
+/// Appends to the text of a scrape the ticks of a clock as seconds. They are exact if the frequency is a power of
+/// ten, which is usual.
 #[inline]
 pub(crate) fn seconds(out: &mut Vec<u8>, ticks: u64, freq: u64) {
     match power_of_ten(freq) {
@@ -113,7 +114,7 @@ pub(crate) fn float(number: u64) -> f64 {
     number as f64
 }
 
-/// Appends a text as the value of a label. Characters that would end the value or its line are escaped.
+/// Appends a text as the value of a metric's label. Characters that would end the value or its line are escaped.
 pub(crate) fn label(out: &mut Vec<u8>, text: impl Iterator<Item = char>) {
     let mut utf8 = [0; 4];
     for c in text {
@@ -132,7 +133,7 @@ pub(crate) fn characters(utf16: &[u8]) -> impl Iterator<Item = char> + '_ {
     char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
 }
 
-/// Returns a text as the value of a label, without the quotation marks around it.
+/// Returns a text as the value of a metric's label, without the quotation marks around it.
 #[must_use]
 pub fn escaped_label(text: &str) -> String {
     let mut escaped = Vec::new();
@@ -140,7 +141,7 @@ pub fn escaped_label(text: &str) -> String {
     String::from_utf8_lossy(&escaped).into_owned()
 }
 
-/// Appends a help text. OpenMetrics escapes quotation marks too.
+/// Appends the help text of a metric family. OpenMetrics escapes quotation marks too.
 pub(crate) fn help(out: &mut Vec<u8>, text: &str, escapes_quotes: bool) {
     for c in text.bytes() {
         match c {
@@ -152,7 +153,7 @@ pub(crate) fn help(out: &mut Vec<u8>, text: &str, escapes_quotes: bool) {
     }
 }
 
-/// Returns the first sentence of a text.
+/// Returns the first sentence of a help text.
 pub(crate) fn first_sentence(text: &str) -> &str {
     let end = text.match_indices(". ").find(|(at, _)| {
         // An abbreviation or a number is not the end of one.

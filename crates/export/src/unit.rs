@@ -11,14 +11,14 @@ pub(crate) struct UnitConversion {
 }
 
 impl UnitConversion {
-    /// Conversion that leaves the value unchanged.
+    /// Unit conversion that leaves the value unchanged.
     pub const ONE: Self = Self { factor: 1, offset: 0, digits: 0 };
 
     const fn times(factor: u64) -> Self {
         Self { factor, ..Self::ONE }
     }
 
-    /// Returns a real number, converted.
+    /// Converts a real number to the base unit.
     pub fn of_real(self, number: f64) -> f64 {
         if self == Self::ONE {
             return number;
@@ -27,7 +27,7 @@ impl UnitConversion {
         (number * float(self.factor) + offset) / 10_f64.powi(self.digits.into())
     }
 
-    /// Returns the conversion that divides by ten to the power of `digits`.
+    /// Returns the unit conversion that divides by ten to the power of `digits`.
     pub const fn over(digits: u8) -> Self {
         Self { digits, ..Self::ONE }
     }
@@ -36,11 +36,11 @@ impl UnitConversion {
 /// Base unit of a metric, with the conversion to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unit {
-    /// Last words of the metric's name.
+    /// Name of the base unit: last words of the metric's name.
     pub name: &'static str,
     /// Words for the unit in a counter's name, which are removed because the metric's name contains the unit anyway.
     pub words: &'static [&'static str],
-    /// Conversion of raw values to this unit.
+    /// Conversion of a counter's raw values to this base unit.
     pub scale: UnitConversion,
 }
 
@@ -51,8 +51,8 @@ const SECONDS: &[&str] =
 const RATIO: &[&str] = &["percent", "percentage"];
 const NONE: &[&str] = &[];
 
-/// Returns the base unit of a UCUM unit; `None` if the unit has none, so that the counter is exported as a plain
-/// number.
+/// Returns the base unit of a metric for a UCUM unit. Returns `None` if the unit has none, so that the counter is
+/// exported as a plain number.
 ///
 /// `per_second`: `true` if the raw value is a rate already, `false` if only the formula makes it one.
 pub(crate) fn base_unit(ucum: &str, per_second: bool) -> Option<Unit> {

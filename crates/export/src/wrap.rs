@@ -7,8 +7,8 @@ use perfset_core::{Birth, RawValue};
 
 use crate::table::Identities;
 
-/// Last values of the 32-bit counters of one counterset, by row and column. Nothing is stored for instances that have
-/// ended.
+/// Tracker of overflows: last values of the 32-bit counters of one counterset, by row and column. Nothing is stored
+/// for instances that have ended.
 #[derive(Debug, Default)]
 pub(crate) struct WrapTracker {
     columns: usize,
@@ -24,8 +24,8 @@ struct Wide {
 }
 
 impl Wide {
-    /// Returns the value extended to 64 bits. A fall by more than half the range is an overflow; any other fall is a
-    /// restart.
+    /// Returns the next value of the 32-bit counter, extended to 64 bits. A fall by more than half the range is an
+    /// overflow; any other fall is a restart.
     fn next(&mut self, value: u32) -> u64 {
         match self.last.replace(value) {
             Some(last) if value < last && value.wrapping_sub(last) < 1 << 31 => {
@@ -40,12 +40,12 @@ impl Wide {
 }
 
 impl WrapTracker {
-    /// Creates the state for a number of columns; for 0 columns nothing is stored.
+    /// Creates a tracker of overflows for a number of columns; for 0 columns nothing is stored.
     pub fn new(columns: usize) -> Self {
         Self { columns, ..Self::default() }
     }
 
-    /// Follows a change of the rows: copies the state of the rows that existed before.
+    /// Adapts the tracker to a change of the table's rows: copies the state of the rows that existed before.
     pub fn follow(&mut self, before: &Identities, now: &Identities) {
         if self.columns == 0 {
             return;
@@ -66,7 +66,8 @@ impl WrapTracker {
         self.cells.get(start..start.checked_add(self.columns)?)
     }
 
-    /// Widens the 32-bit values of one row to 64 bits. A new instance that has taken over the name begins again.
+    /// Widens the 32-bit values of one row of the table to 64 bits. A new instance that has taken over the name
+    /// begins again.
     pub fn widen<'a>(
         &mut self,
         at: usize,

@@ -1,25 +1,25 @@
-//! A strict reader of both formats, written after their documents alone.
+//! Strict reader of Prometheus text and OpenMetrics, written after the documents of these formats alone.
 
 use std::collections::{BTreeMap, HashSet};
 
 use crate::ExpositionFormat;
 
-/// Name, labels and value of a line.
+/// Series of a scrape: name, labels and value of a line.
 type Series = (String, Labels, String);
 
-/// What a text says.
+/// Contents of the text of a scrape.
 #[derive(Debug, Default)]
 pub struct Read {
-    /// Type by family.
+    /// Type of each metric family in the text, by name.
     pub types: BTreeMap<String, String>,
-    /// Help by family.
+    /// Help text of each metric family in the text, by name.
     pub helps: BTreeMap<String, String>,
-    /// Name, labels and value of each line, in order.
+    /// Name, labels and value of each line of the text, in order.
     pub series: Vec<Series>,
 }
 
 impl Read {
-    /// The value of the one line with that name and these labels.
+    /// Returns the value of the only line with that name and these labels.
     pub fn value(&self, name: &str, labels: &[(&str, &str)]) -> Option<&str> {
         let is = |(of, has, _): &&Series| {
             of == name && has.iter().map(|(k, v)| (k.as_str(), v.as_str())).eq(labels.iter().copied())
@@ -27,7 +27,7 @@ impl Read {
         self.series.iter().find(is).map(|(.., value)| value.as_str())
     }
 
-    /// Labels and values of all lines with that name.
+    /// Returns labels and values of all lines with a metric's name.
     pub fn of(&self, name: &str) -> Vec<(String, &str)> {
         let text = |labels: &[(String, String)]| {
             labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
@@ -37,7 +37,7 @@ impl Read {
     }
 }
 
-/// Reads a whole text, or says what is wrong with which line.
+/// Reads the whole text of a scrape, or returns a message about the wrong line.
 pub fn read(text: &[u8], format: ExpositionFormat) -> Result<Read, String> {
     let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
     let body = match format {
@@ -162,7 +162,7 @@ fn one_line(
 
 type Labels = Vec<(String, String)>;
 
-/// Labels up to the brace that closes them, and the rest.
+/// Reads the labels of a line up to the closing brace, and returns the labels and the rest.
 fn labels(mut rest: &str) -> Result<(Labels, &str), String> {
     let mut labels = Vec::new();
     loop {

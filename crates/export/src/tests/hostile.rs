@@ -1,4 +1,4 @@
-//! Whatever instances, counters and countersets are called, the text says what it should.
+//! Tests of scrapes with hostile names of instances, counters and countersets.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,10 +11,10 @@ use super::checker::read;
 use super::machines::set;
 use crate::{ExportOptions, Exporter, ExpositionFormat};
 
-/// A row: the units of its name, its id.
+/// Row of a test: the UTF-16 units of the instance's name, and its id.
 type Named = (Vec<u16>, u32);
 
-/// Gives each row the number of its place.
+/// Provider that returns test rows, each with its index as the value.
 struct Given {
     catalogue: Arc<Catalogue>,
     rows: Arc<Mutex<Vec<Named>>>,
@@ -53,7 +53,8 @@ fn exporter_of(set: Counterset, rows: &Arc<Mutex<Vec<Named>>>, options: ExportOp
     Exporter::open(machine, &[guid.parse().unwrap()], options).unwrap()
 }
 
-/// Names that are often the same, or nearly, and all that has a meaning somewhere.
+/// Returns a strategy for names that are often equal or nearly equal, with every character that has a meaning in a
+/// format.
 fn name() -> impl Strategy<Value = Vec<u16>> {
     let special = prop::sample::select(vec![
         "\"",
@@ -81,7 +82,7 @@ fn name() -> impl Strategy<Value = Vec<u16>> {
     prop::collection::vec(piece, 0..4).prop_map(|pieces| pieces.concat())
 }
 
-/// The name as a label should have it.
+/// Returns a name as the value of a label should have it.
 fn label(units: &[u16]) -> String {
     let end = units.iter().position(|unit| *unit == 0).unwrap_or(units.len());
     let end = end.min(1023); // the longest of a block
@@ -127,7 +128,7 @@ proptest! {
         }
     }
 
-    /// Names of counters and countersets: what can be opened can be read.
+    /// Checks any names of counters and countersets: a scrape of an exporter that can be created can be read.
     #[test]
     fn counters(names in prop::collection::vec(name(), 2..4), helps in prop::collection::vec(name(), 2..4)) {
         let text = |units: &[u16]| String::from_utf16_lossy(units);
@@ -152,7 +153,7 @@ proptest! {
     }
 }
 
-/// While the same instances come, only numbers are written.
+/// Checks that a scrape with the same instances as before allocates nothing, because only numbers are written.
 #[test]
 fn a_warm_scrape_allocates_nothing() {
     let counters =

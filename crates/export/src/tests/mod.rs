@@ -1,4 +1,4 @@
-//! What scrapes say.
+//! Tests of the text of scrapes.
 
 mod checker;
 mod hostile;
@@ -26,7 +26,7 @@ use crate::{ExportError, ExportOptions, Exporter, ExpositionFormat, Profile};
 
 type T = CounterType;
 
-/// Scrapes once, and reads both formats.
+/// Scrapes an exporter, and reads the text of both formats.
 fn scraped(exporter: &mut Exporter) -> Read {
     let mut text = Vec::new();
     exporter.scrape(ExpositionFormat::Prometheus, &mut text).unwrap();
@@ -47,7 +47,7 @@ fn opened(scripts: &[Scripted], paths: &[&str]) -> Exporter {
     open(scripts, paths, ExportOptions::default()).unwrap()
 }
 
-/// OpenMetrics has the created time of counts whose keeper reports it, and of no other count.
+/// Checks that OpenMetrics has the created time of counts whose source reports it, and of no other count.
 #[test]
 fn created() {
     let counters = vec![
@@ -77,7 +77,7 @@ fn created() {
     );
 }
 
-/// A scrape has no marks, so the number of instances that a total lacks is a metric of its own.
+/// Checks that the number of instances that a total lacks is a metric, because a scrape has no marks.
 #[test]
 fn instances_that_a_total_lacks_are_counted() {
     let counters = vec![counter(2, "Honey", T::PERF_COUNTER_LARGE_RAWCOUNT)];
@@ -157,7 +157,7 @@ perf_hive_bees{instance_name="a\"b"} 13
     );
 }
 
-/// Values of types that take more than their raw value.
+/// Checks values of counter types whose metric needs more than one raw value.
 #[test]
 fn values() {
     let with_base = |id, name, code| counter(id, name, code).base(CounterId(id + 1));
@@ -306,7 +306,7 @@ fn totals_are_left_out() {
     );
 }
 
-/// A path means its own counters of its own instances, also where others ask more of the counterset.
+/// Checks that a path exports only its own counters and instances, even if other paths export more of the counterset.
 #[test]
 fn paths_of_one_counterset() {
     let counters = vec![
@@ -367,7 +367,7 @@ fn names_of_windows_exporter() {
     self::read(&text, ExpositionFormat::OpenMetrics).unwrap();
 }
 
-/// Each has a path that gives it, in its unit.
+/// Checks that each name of windows_exporter has a path that exports it, in its unit.
 #[test]
 fn all_names_of_windows_exporter() {
     // A number that is a time as well: when something began.
@@ -410,7 +410,7 @@ fn sizes_of_windows_exporter() {
     }
 }
 
-/// Whatever can be asked for has a name in both profiles, and no two the same.
+/// Checks that each exported counter has a name in both profiles, and that no two names are equal.
 #[test]
 fn the_whole_catalogue_can_be_exported() {
     let scripts: Vec<_> = perfset_catalogue::ALL.iter().map(|set| scripted((*set).clone())).collect();
@@ -581,7 +581,7 @@ fn the_limit_leaves_small_countersets_whole() {
     assert_eq!(count("perf_exporter_collector_success"), 2, "what it says of itself is not limited");
 }
 
-/// What no path asks for is not counted, and what has no value neither.
+/// Checks that the limit counts only lines: neither rows that no path requests, nor rows without a value.
 #[test]
 fn the_limit_is_of_lines() {
     const COUNTERS: u32 = 9;
@@ -734,8 +734,8 @@ fn a_registration_that_changes() {
     assert_eq!(values(), (some("5"), some("7")));
 }
 
-/// A counterset loses a counter and gets it again, as when programs of two versions publish it: the counter's metrics
-/// come and go, and the others stay.
+/// Checks a counterset that loses a counter and gets it again, as when programs of two versions publish it. The
+/// counter's metrics come and go, and the others stay.
 #[test]
 fn counters_that_come_and_go() {
     let (a, b) =

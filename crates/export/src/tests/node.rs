@@ -1,4 +1,4 @@
-//! Names of node_exporter.
+//! Tests of metrics under the names of node_exporter.
 
 use std::slice;
 
@@ -20,7 +20,7 @@ fn options(profiles: &[Profile]) -> ExportOptions {
     ExportOptions { profiles: profiles.to_vec(), ..ExportOptions::default() }
 }
 
-/// Name and id of an instance, and values by the ids of counters.
+/// Row of a test: name and id of an instance, and values by the ids of counters.
 type Row<'a> = (&'static str, u32, &'a [(u32, u64)]);
 
 /// Returns a script of a built-in counterset with only those counters that a row has a value for.
@@ -112,7 +112,7 @@ fn values_in_base_units() {
     assert_eq!(read.value("node_load5", &[]), None, "what has no value has no line");
 }
 
-/// Several schemes give a counter several names, and never the same line twice: `scraped` fails on that.
+/// Checks that several schemes give a counter several names, and never the same line twice: `scraped` fails on that.
 #[test]
 fn several_schemes() {
     let link = [(network_interface::CURRENT_BANDWIDTH.0, 8), (network_interface::OUTPUT_QUEUE_LENGTH.0, 3)];
@@ -132,8 +132,8 @@ fn several_schemes() {
     );
 }
 
-/// The type of a label's source, and the counters, are right: otherwise the generated table would say something else
-/// than the catalogue.
+/// Checks that the table names existing counters and sources of labels: otherwise the generated table would say
+/// something else than the catalogue.
 #[test]
 fn the_table_names_counters_and_labels_that_exist() {
     for metric in all_node_metrics() {
@@ -184,7 +184,7 @@ fn parts_of_the_metrics() {
     );
 }
 
-/// Windows has the size of a page file in bytes; the counter has it in KiB.
+/// Checks that sizes of page files are in bytes as in windows_exporter, although the counter is in KiB.
 #[test]
 fn sizes_of_page_files() {
     let swap = [(paging_file::PERCENT_USAGE.0, 3), (paging_file::PERCENT_USAGE_BASE.0, 7)];
@@ -195,8 +195,8 @@ fn sizes_of_page_files() {
     assert_eq!(value.value("windows_pagefile_limit_bytes", &[("file", "/swap")]), Some("7168"));
 }
 
-/// Labels that are facts: rows of one name need no number if their facts differ. A row without its facts has no line
-/// until they are there.
+/// Checks labels that are facts about instances: rows of one name need no number if their facts differ. A row without
+/// its facts has no line until they are there.
 #[test]
 fn labels_that_are_facts() {
     let temperature = linux_sensors::TEMPERATURE.0;
@@ -231,7 +231,7 @@ fn labels_that_are_facts() {
     assert!(numbered.iter().all(|line| line.contains("instance_id=")), "{numbered:?}");
 }
 
-/// Letters that differ only in case are different labels, so their lines need no further label.
+/// Checks that labels that differ only in case are different, so that their lines need no further label.
 #[test]
 fn states_that_differ_in_case() {
     let processes = process_states::PROCESSES.0;
@@ -243,7 +243,8 @@ fn states_that_differ_in_case() {
     assert_eq!(scraped(&mut exporter).of("node_processes_state"), want);
 }
 
-/// The offset has two counters, because a counter is never below 0; rates are shares of the nominal one.
+/// Checks the values of the clock: the offset has two counters, as none is below 0; rates are shares of the nominal
+/// rate.
 #[test]
 fn values_of_the_clock() {
     let clock = [

@@ -1,4 +1,4 @@
-//! The wall clock is set while the exporter runs, as NTP does on a machine that started without a battery.
+//! Tests of an exporter during which the wall clock is set, as NTP does on a machine that started without a battery.
 
 use std::slice;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::machines::{counter, machine_with, scripted, set};
 use super::{T, scraped};
 use crate::{ExportOptions, Exporter};
 
-/// A clock whose wall clock is ahead by this number of 100 ns.
+/// Clock of a test whose wall clock is ahead by a number of 100 ns.
 struct Stepped(FixedClock, Arc<AtomicI64>);
 
 impl Clock for Stepped {

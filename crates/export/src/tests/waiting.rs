@@ -1,4 +1,4 @@
-//! Paths of countersets that come later.
+//! Tests of paths whose countersets appear later.
 
 use std::slice;
 use std::sync::Arc;
@@ -13,10 +13,11 @@ use super::{open, scraped};
 use crate::{ExportOptions, Exporter};
 
 const NUMBER: CounterType = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
-/// The clock shows a second more at each reading; it is looked again after ten.
+/// Number of scrapes after which missing countersets are searched for again: the clock advances a second at each
+/// reading.
 const A_WHILE: usize = 12;
 
-/// Registers these countersets instead of what was there.
+/// Replaces the countersets of a scripted provider by these.
 fn register(script: &Scripted, sets: Vec<Counterset>) {
     let countersets = sets.into_iter().map(Arc::new).collect();
     script.with(|script| script.catalogue = Arc::new(Catalogue::new("Script", countersets)));
@@ -77,7 +78,7 @@ fn a_program_that_starts_later() {
     assert_eq!(waiting(&exporter), [paths[3]]);
 }
 
-/// What cannot be bound when it comes costs nothing else, and is tried again.
+/// Checks that a path that cannot be bound when its counterset appears is tried again, without loss of other metrics.
 #[test]
 fn unbindable_new_path_is_retried() {
     let here = scripted(set(0, "A", vec![counter(2, "B C", NUMBER)]));
