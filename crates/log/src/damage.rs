@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Position of omitted data in a log, with the reason.
+/// Damage of a log: position of omitted data, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// Offset of the damage in bytes from the beginning of the file.

@@ -3,10 +3,10 @@
 /// Action of a log writer if its output file already exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// Keep the file and fail.
+    /// Keep the existing file and fail.
     Refuse,
-    /// Replace the file once the new one is complete.
+    /// Replace the existing file once the new file is complete.
     Replace,
-    /// Append another log set to the file. Known counters keep their ids.
+    /// Append another log set to the existing file. Known counters keep their ids.
     Append,
 }

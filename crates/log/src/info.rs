@@ -13,7 +13,7 @@ use crate::open::{Log, LogError};
 use crate::recording::{Annotation, MissedTicks, Recording};
 use crate::{blg, records, text};
 
-/// Summary of a log.
+/// Summary of a log: machines, times, counters and damage.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Info {
     /// Machines whose counters the log contains, with their backslashes.

@@ -98,7 +98,7 @@ impl Log<Box<dyn Read + Send>> {
         Self::open_named(file, opened)
     }
 
-    /// Opens a log from its path and its opened file.
+    /// Opens a log of any format from its path and the opened file.
     pub(crate) fn open_named(file: &Path, opened: Box<dyn Read + Send>) -> Result<Self, LogError> {
         match Self::open(opened) {
             #[cfg(feature = "sqlite")]
@@ -114,7 +114,7 @@ impl Log<Box<dyn Read + Send>> {
 }
 
 impl<R: Read> Log<R> {
-    /// Opens a log: detects its format and reads its header.
+    /// Opens a log of any format: detects the format and reads the log's header.
     ///
     /// ```
     /// use perfset::log::Log;

@@ -8,8 +8,8 @@ pub enum Pick {
     /// All samples in the played window.
     #[default]
     All,
-    /// The first sample, then every n-th sample.
+    /// The first sample of the window, then every n-th sample.
     Nth(NonZeroU64),
-    /// The first sample, then one sample per interval of this length, in 100 ns.
+    /// The first sample of the window, then one sample per interval of this length, in 100 ns.
     Every(i64),
 }

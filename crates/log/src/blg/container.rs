@@ -246,7 +246,7 @@ fn swallows(bytes: &[u8], size: usize) -> bool {
 enum ScanResult<'a> {
     /// An event that the binary log's own writer wrote.
     Own(&'a raw::EventHeader),
-    /// An event of another provider, with its size in bytes.
+    /// An event of another event provider, with its size in bytes.
     Foreign(usize),
     Nothing,
 }

@@ -14,7 +14,7 @@ pub struct CounterRecord {
     pub counter_type: CounterType,
     /// Frequency of the clock that the counter type divides by, in clock ticks per second.
     pub time_base: i64,
-    /// Power of ten by which values are multiplied for a chart.
+    /// Power of ten by which the entry's values are multiplied for a chart.
     pub default_scale: i32,
     /// Name of the machine whose counters the entry covers, with its backslashes.
     pub machine: String,

@@ -5,7 +5,7 @@ use perfset_core::wire::{Cursor, WireError};
 
 use super::raw;
 
-/// Header of a binary log.
+/// Header of a binary log of Windows: facts about the log and the recorded machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[doc(alias = "TRACE_LOGFILE_HEADER")]
 pub struct Header {
@@ -23,15 +23,15 @@ pub struct Header {
     pub end_time: i64,
     /// Boot time of the recorded machine, in 100 ns since 1601, UTC.
     pub boot_time: i64,
-    /// PerfTime ticks per second.
+    /// Frequency of PerfTime on the recorded machine, in ticks per second.
     pub perf_freq: i64,
     /// Number of buffers that the binary log should have. The writer counts them when it closes the log.
     pub buffers_written: u32,
     /// File mode of the binary log: its EVENT_TRACE_FILE_MODE flags.
     pub log_file_mode: u32,
-    /// Number of buffers that the writer lost.
+    /// Number of buffers that the writer of the binary log lost.
     pub buffers_lost: u32,
-    /// Number of events that the writer lost.
+    /// Number of events that the writer of the binary log lost.
     pub events_lost: u32,
     /// Name of the binary log, which is its GUID.
     pub logger_name: String,

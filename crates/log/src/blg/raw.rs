@@ -70,7 +70,7 @@ layout! {
 }
 
 layout! {
-    /// Start of TRACE_LOGFILE_HEADER, up to its pointers.
+    /// Start of a binary log's TRACE_LOGFILE_HEADER, up to the header's pointers.
     LogfileHeader, 56 {
         buffer_size: U32,
         version: [u8; 4],
@@ -83,7 +83,7 @@ layout! {
         log_file_mode: U32,
         buffers_written: U32,
         start_buffers: U32,
-        /// Size of each of the two pointers that follow, in bytes.
+        /// Size in bytes of each of the two pointers that follow in the log's header.
         pointer_size: U32,
         events_lost: U32,
         cpu_speed_in_mhz: U32,
@@ -93,7 +93,7 @@ layout! {
 layout! {
     /// Time zone of the recorded machine, stored in the log's header: TIME_ZONE_INFORMATION.
     TimeZone, 172 {
-        /// Minutes to add to local time to get UTC.
+        /// Minutes to add to the recorded machine's local time to get UTC.
         bias: I32,
         standard_name: [u8; 64],
         standard_date: [u8; 16],
@@ -105,7 +105,7 @@ layout! {
 }
 
 layout! {
-    /// End of TRACE_LOGFILE_HEADER, after its time zone.
+    /// End of a binary log's TRACE_LOGFILE_HEADER, after the header's time zone.
     LogfileTimes, 32 {
         boot_time: I64,
         perf_freq: I64,
@@ -191,7 +191,7 @@ layout! {
 }
 
 layout! {
-    /// Header of the summary record at the end of a log.
+    /// Header of the summary record at the end of a binary log.
     SummaryHeader, 32 {
         /// Time of the log's first sample in 100 ns since 1601, local.
         first: I64,

@@ -314,9 +314,9 @@ impl<'a> InstanceValues<'a> {
 /// Contents of the summary record, which is optional at the end of a binary log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// Time of the first sample, in 100 ns since 1601, local.
+    /// Time of the first sample in the log, in 100 ns since 1601, local.
     pub first: i64,
-    /// Time of the last sample, in 100 ns since 1601, local.
+    /// Time of the last sample in the log, in 100 ns since 1601, local.
     pub last: i64,
     /// Number of samples in the binary log.
     pub samples: u32,

@@ -14,15 +14,15 @@ pub enum BlockKind {
     About,
     /// Definition of a table: a counterset as registered, and those of its counters that the table has.
     Set,
-    /// Whole tick, which can be read without any other tick.
+    /// Block with a whole tick, which can be read without any other tick.
     Key,
-    /// Differences of one sample (tick) from the one before.
+    /// Block with the differences of one tick (sample) from the tick before.
     Tick,
     /// Segment: some ticks of all tables, stored column by column.
     Segment,
     /// Facts about instances as text, such as the command lines of processes.
     Notes,
-    /// Annotation with a time and a text.
+    /// Annotation of the recording with a time and a text.
     Mark,
     /// Ticks that were due and not recorded.
     Gap,
@@ -67,9 +67,9 @@ impl BlockKind {
 /// Method by which the payload of a recording's block is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
-    /// Stored uncompressed.
+    /// Payload that is stored without compression.
     Plain,
-    /// Compressed as a zstd frame.
+    /// Payload that is compressed as a zstd frame.
     Zstd,
 }
 

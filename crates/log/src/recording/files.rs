@@ -231,7 +231,7 @@ pub enum RecordingError {
     /// The file or directory of the recording cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The file does not begin as a recording does.
+    /// The file does not begin like a file of a recording.
     #[error("no recording: it does not begin with a block that says whose it is")]
     NotARecording,
     /// The file ends within its first block: a recorder is about to write that block, or was ended while it wrote it.
@@ -242,7 +242,7 @@ pub enum RecordingError {
         "written by {writer}, which is later than this program: block {kind} at byte {offset} is unknown"
     )]
     LaterVersion {
-        /// Name and version of the program that wrote the file.
+        /// Name and version of the later program that wrote the file.
         writer: String,
         /// Number of the kind of the block that cannot be read.
         kind: u8,

@@ -15,7 +15,7 @@ pub struct FolderLock {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockError {
-    /// The directory is locked by another recorder.
+    /// The recording's directory is locked by another recorder.
     #[error("{} is recorded into by another recorder: {owner}", folder.display())]
     Held {
         /// Directory of the recording that is locked.

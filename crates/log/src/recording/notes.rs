@@ -42,7 +42,7 @@ impl InstanceNote {
 #[derive(Debug, Default)]
 pub(super) struct RecorderNotes {
     known: HashMap<Guid, HashMap<RowIdentity, KnownFacts>>,
-    /// Instances whose notes are not in the file yet.
+    /// Instances whose notes are not yet in the recording's file.
     pending: Vec<(Guid, RowIdentity)>,
 }
 
@@ -111,7 +111,7 @@ impl RecorderNotes {
         Ok(())
     }
 
-    /// Records that the pending notes are now in the file.
+    /// Marks the pending notes as written to the recording's file.
     pub fn written(&mut self) {
         self.pending.clear();
     }
@@ -184,7 +184,7 @@ pub(super) struct NotesIndex {
     /// read.
     left: Option<(usize, usize)>,
     found: HashMap<(Guid, u32, u64), Vec<InstanceNote>>,
-    /// Number of bytes that the read notes take in memory.
+    /// Number of bytes that the notes read so far take in memory.
     len: usize,
 }
 

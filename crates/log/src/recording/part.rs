@@ -47,7 +47,7 @@ pub struct RecordingPart {
     pub ticks: u64,
     /// Times of the first and the last tick of the part, in 100 ns since 1601 UTC.
     pub span: Option<(i64, i64)>,
-    /// Length of the part in bytes.
+    /// Length in bytes of the written part of the recording.
     pub bytes: u64,
     /// Damage of the recording's files that the ticks are from, with the paths of these files.
     pub damages: Vec<(PathBuf, Damages)>,
@@ -114,9 +114,9 @@ impl TickGroup {
 
 /// Reason for which some ticks of a recording do not become a segment.
 enum NoSegment {
-    /// Tick that cannot be read, and the reason.
+    /// Index of a tick that cannot be read, and the reason.
     Damaged(usize, RecordingError),
-    /// The ticks exceed a limit of segments.
+    /// The ticks are too large for one segment, because they exceed a limit of segments.
     TooLarge(Malformed),
 }
 

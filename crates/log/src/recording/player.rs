@@ -24,7 +24,7 @@ use crate::pick::Pick;
 /// Reason given for missing values of counters that were collected at other times than the rest of their counterset.
 pub const OTHER_TIMES: &str = "not recorded with the other counters at that time: ask for it alone";
 
-/// Player of a recording. Clones play the same tick.
+/// Player of a recording's ticks, one after the other. Clones play the same tick.
 #[derive(Clone)]
 pub(super) struct RecordingPlayer {
     files: Arc<RecordingFiles>,

@@ -14,7 +14,7 @@ use super::timeline::{RecordingFiles, with_next};
 /// Instance of a recording, with its first and last sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenInstance {
-    /// Name and id of the instance.
+    /// Name and id of the recorded instance.
     pub instance: Instance,
     /// Birth (start time) of the instance; 0 = unknown.
     pub birth: u64,

@@ -46,7 +46,7 @@ pub struct Recording {
 pub struct RecordedTick<'a> {
     /// Sequence number of the tick since the recording began.
     pub sequence: u64,
-    /// Clock readings of the tick.
+    /// Clock readings at the time of the tick.
     pub clocks: ClockReading,
     /// Description of the machine and the recorder that the tick is from; `None` if it is damaged.
     pub about: Option<&'a RecordingAbout>,

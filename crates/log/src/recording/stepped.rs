@@ -37,7 +37,7 @@ impl SteppedRecording {
 }
 
 impl Recording {
-    /// Returns a machine that stands before the first tick of the window.
+    /// Returns a machine of the recording that stands before the first tick of the window.
     #[must_use]
     pub fn stepped(&self) -> SteppedRecording {
         let player = self.player();

@@ -139,7 +139,7 @@ impl Default for Content {
 impl RecordedTable {
     /// Maximum number of rows of a table, far more than any machine has instances.
     pub const MOST_ROWS: usize = 1_000_000;
-    /// Maximum number of cells of a table: 64 MiB of values.
+    /// Maximum number of cells of a recorded table: 64 MiB of values.
     pub const MOST_CELLS: usize = 8 << 20;
 
     /// Returns the memory that the rows of the table take, as a number of cells.

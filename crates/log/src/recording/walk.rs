@@ -11,7 +11,7 @@ use crate::damage::Damages;
 pub struct Block {
     /// Offset of the block in its file.
     pub offset: u64,
-    /// Header of the block.
+    /// Header of the block that the walk found.
     pub header: BlockHeader,
     /// Stored payload of the block; for a segment, only the directory.
     stored: Vec<u8>,

@@ -45,13 +45,13 @@ impl Default for WriterOptions {
 }
 
 impl WriterOptions {
-    /// Sets the longest time between two synchronizations with the disk.
+    /// Sets the longest time between two synchronizations of the recording with the disk.
     #[must_use]
     pub fn sync(self, sync: Option<Duration>) -> Self {
         Self { sync, ..self }
     }
 
-    /// Sets whether help texts of built-in countersets are written too.
+    /// Sets whether the recording contains help texts of built-in countersets too.
     #[must_use]
     pub fn with_texts(self, with_texts: bool) -> Self {
         Self { with_texts, ..self }
@@ -84,7 +84,7 @@ pub struct TickPart<'a> {
 /// Directory or file that a recording is written to.
 #[derive(Debug)]
 enum WriterTarget {
-    /// Files of a directory, one after the other.
+    /// Directory, to which files are written one after the other.
     Folder(PathBuf),
     /// Single file, of any length.
     File(PathBuf),
@@ -514,7 +514,7 @@ impl RecordingWriter {
         }
     }
 
-    /// Writes the prepared bytes to the journal in one piece.
+    /// Writes the prepared bytes of blocks to the journal in one piece.
     fn append(&mut self) -> io::Result<()> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
         if let Err(error) = journal.file.write_all(&self.out) {

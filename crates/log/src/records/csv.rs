@@ -1,4 +1,4 @@
-//! Parser of records in CSV.
+//! Parser of the records of a record log in CSV.
 
 use perfset_engine::path::CounterPath;
 

@@ -1,4 +1,4 @@
-//! Parser of records in JSON lines.
+//! Parser of the records of a record log in JSON lines.
 
 use serde::Deserialize;
 

@@ -160,7 +160,7 @@ pub(super) struct TextLists {
 /// the last change.
 type Fingerprint = (u64, Option<SystemTime>);
 
-/// Series of a record log, and the counter list made from them.
+/// List of the series of a record log, and the counter list made from them.
 #[derive(Clone, Debug)]
 pub(super) struct KnownRecords {
     series: Arc<RecordSeries>,
@@ -217,7 +217,7 @@ pub(super) struct LogReader {
     log: Log<Box<dyn Read + Send>>,
     /// Offset that turns local times of the read log into UTC, in 100 ns.
     offset: i64,
-    /// `true` if `now` belongs to the current sample of the merged logs.
+    /// `true` if the log's sample `now` belongs to the current sample of the merged logs.
     pub is_fresh: bool,
     pub now: LogSample,
     next: LogSample,
@@ -233,7 +233,7 @@ pub(super) struct LogReader {
 pub(super) struct LogSample {
     /// UTC time of the sample, in 100 ns since 1601.
     pub time: i64,
-    /// Counter list in effect, with one entry for each block or column.
+    /// Counter list of the log that is valid for the sample, with one entry for each block or column.
     pub list: Arc<[LogEntry]>,
     /// Copied sample of a binary log. For a text log only the offset of its line is set.
     pub sample: blg::OwnedSample,
@@ -279,7 +279,7 @@ impl LogSample {
 }
 
 impl LogReader {
-    /// Opens a log and reads up to its first sample.
+    /// Opens a log reader, and reads up to the first sample of its log.
     pub fn open(
         (number, input): (usize, &Input),
         read: &Arc<AtomicU64>,

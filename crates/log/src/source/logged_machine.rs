@@ -32,7 +32,7 @@ pub(super) struct LoggedMachine {
     /// Listed objects that no sample has shown yet: log reader and entry of its list.
     unseen: Vec<(usize, usize)>,
     catalogue: Arc<Catalogue>,
-    /// Index of each counterset in the catalogue.
+    /// Index of each counterset of the machine in the catalogue.
     positions: HashMap<Guid, usize>,
 }
 

@@ -19,7 +19,7 @@ use crate::open::LogError;
 use crate::pick::Pick;
 use crate::recording::{BlockHeader, Recording, is_recording};
 
-/// Log source: each step of a query is the next sample.
+/// Log source of any format: each step of a query is the next sample.
 ///
 /// Recorded counters are registered under their names in the log. An object known to the catalogue has the
 /// catalogue's GUID, and its counters have the catalogue's ids. Instance names are those of counter paths, including

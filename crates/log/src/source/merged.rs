@@ -26,7 +26,7 @@ pub(super) struct MergedLogs {
     selection: Arc<Selection>,
     readers: Vec<LogReader>,
     forms: Forms,
-    /// Registered counter list of each log reader.
+    /// Counter list of each log reader that the machines have registered.
     lists: Vec<Arc<[LogEntry]>>,
     /// Time at which the last played sample of the merged logs was due, and the number of samples skipped since.
     due: Option<(i64, u64)>,
@@ -37,7 +37,7 @@ pub(super) struct MergedLogs {
     time: i64,
     /// Number of samples of the merged logs that were played so far.
     steps: u64,
-    /// Receiver of the damage found, filled when these merged logs are dropped.
+    /// Receiver of the damage found in each log, filled when these merged logs are dropped.
     damages: Arc<Mutex<Vec<Damages>>>,
 }
 

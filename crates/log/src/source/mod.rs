@@ -320,7 +320,7 @@ impl Provider for RestingMachine {
 #[derive(Clone)]
 struct LogPlayer {
     deck: Arc<Mutex<MergedLogs>>,
-    /// Index of the machine in the merged logs.
+    /// Index in the merged logs of the machine that is played.
     machine: usize,
 }
 

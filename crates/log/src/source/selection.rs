@@ -16,7 +16,7 @@ use crate::pick::Pick;
 /// Maximum number of instances of a counterset that logs enumerate.
 pub(super) const INSTANCES: usize = 1_000_000;
 
-/// Logs, machine and samples that are selected for playback.
+/// Selection of logs, machine and samples for playback.
 #[derive(Clone)]
 pub(super) struct Selection {
     pub inputs: Arc<[Input]>,
@@ -52,7 +52,7 @@ struct SeenInstances {
 }
 
 impl Selection {
-    /// Creates a selection of all samples of a machine.
+    /// Creates a selection of all samples of a machine in some logs.
     pub fn new(
         inputs: Vec<Input>,
         (read, lists): (Arc<AtomicU64>, TextLists),

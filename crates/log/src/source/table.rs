@@ -49,7 +49,7 @@ impl CellReading {
     }
 }
 
-/// Two different values of one counter of one instance in a sample.
+/// Contradiction in a log: two different values of one counter of one instance in a sample.
 #[derive(Clone, Debug)]
 pub(super) struct Contradiction {
     pub row: usize,
@@ -70,7 +70,7 @@ pub(super) struct SampleTable {
     /// samples.
     listed: usize,
     width: usize,
-    /// Cells of the rows in use, `width` per row.
+    /// Cells of the sample's rows in use, `width` per row.
     cells: Vec<Option<CellReading>>,
     /// Sequence number of the counter list's entry that is being read.
     entry: u64,
@@ -111,7 +111,7 @@ fn count_row() {
 }
 
 impl SampleTable {
-    /// Returns the row of an instance named by a counter list.
+    /// Returns the index of the row for an instance that a counter list names.
     pub fn listed(&mut self, name: &Utf16) -> usize {
         if let Some(row) = self.find(name.units(), 0).filter(|row| *row < self.listed) {
             return row;

@@ -125,7 +125,7 @@ CREATE TABLE IF NOT EXISTS DisplayToID (
 /// Log set: identity of a log in a database, stored as a row of `DisplayToID`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogSet {
-    /// Unique id of the log set.
+    /// GUID that identifies the log set.
     #[doc(alias = "GUID")]
     pub guid: Guid,
     /// Display name of the log set, unique within a database.
@@ -157,13 +157,13 @@ pub struct Detail<'a> {
     /// Name of the counter's object (counterset).
     #[doc(alias = "ObjectName")]
     pub object: &'a str,
-    /// Name of the counter.
+    /// Name of the counter that the row describes.
     #[doc(alias = "CounterName")]
     pub counter: &'a str,
     /// Counter type of the described counter.
     #[doc(alias = "CounterType")]
     pub counter_type: CounterType,
-    /// Power of ten by which values are multiplied for a chart.
+    /// Power of ten by which the counter's values are multiplied for a chart.
     #[doc(alias = "DefaultScale")]
     pub default_scale: i32,
     /// Instance whose counter is described; `None` if the counterset has no instances.
@@ -179,7 +179,7 @@ pub struct Detail<'a> {
 /// Instance of a counterset, as a row of `CounterDetails` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstanceRow<'a> {
-    /// Name of the instance.
+    /// Name of the instance that the row describes.
     #[doc(alias = "InstanceName")]
     pub name: &'a str,
     /// Index of the instance among instances of the same name, from 0.
@@ -195,7 +195,7 @@ pub struct CounterId(i64);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SqlError {
-    /// The file already exists, and [`Existing::Refuse`] was requested.
+    /// The file of the SQL log already exists, and [`Existing::Refuse`] was requested.
     #[error("{}: the file already exists", path.display())]
     Exists {
         /// Path of the file that already exists.
@@ -220,7 +220,7 @@ pub enum SqlError {
         #[source]
         error: Box<dyn Error + Send + Sync>,
     },
-    /// An earlier error occurred, and the log was discarded.
+    /// An earlier error occurred, and the written SQL log was discarded.
     #[error("{}: the log was given up after an earlier error", path.display())]
     GivenUp {
         /// Path of the SQLite file whose log was discarded.

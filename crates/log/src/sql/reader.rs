@@ -21,7 +21,7 @@ const NAME_MAX: usize = 65_536;
 /// would take in memory.
 const ROW_MAX: i32 = 1 << 20;
 
-/// Rows of `CounterData`, in the order of log sets, records and counters.
+/// Reader of the rows of `CounterData` in a SQL log, in the order of log sets, records and counters.
 ///
 /// Rows are read in batches, each with a query of its own, so memory does not grow with the length of the log. The file
 /// is untrusted: it is opened read-only, its schema calls no functions, rows have a maximum length, and views, virtual

@@ -51,7 +51,7 @@ impl Encoding {
 pub struct Lines<R> {
     input: BufReader<Chain<Cursor<Vec<u8>>, R>>,
     encoding: Encoding,
-    /// Number of bytes read from the input so far.
+    /// Number of bytes of the text log read so far.
     offset: u64,
     /// Maximum number of bytes of a line in the text log.
     limit: usize,
@@ -65,9 +65,9 @@ pub struct Lines<R> {
 pub struct RawLine<'a> {
     /// Text of the line; UTF-16 is converted to UTF-8.
     pub text: &'a [u8],
-    /// Offset of the line in the file.
+    /// Offset of the line in the file of the text log.
     pub offset: u64,
-    /// Offset of the line's end in the file.
+    /// Offset of the line's end in the file of the text log.
     pub end_offset: u64,
     /// `true` if the file ends within this line.
     pub is_cut: bool,

@@ -128,7 +128,7 @@ pub struct Header {
     pub separator: Separator,
     /// Time zone of the text log. `None` for typeperf's standard output, whose time zone is unknown.
     pub zone: Option<Zone>,
-    /// Unchanged counter paths with their machine, in the order of the values.
+    /// Counter paths of the log, unchanged and with their machine, in the order of the values.
     pub paths: Vec<String>,
     /// User-defined name of the log. The last field of the header is a caption if it does not begin with a backslash.
     pub caption: Option<String>,
@@ -195,7 +195,7 @@ pub fn is_one(first_bytes: &[u8]) -> bool {
     Separator::from_header(&first.collect::<Vec<_>>()).is_some()
 }
 
-/// Returns the beginning of an invalid text for a message.
+/// Returns the beginning of an invalid text in a log for a message.
 fn shown(text: &[u8]) -> String {
     const CHARS: usize = 40;
     // Four bytes per character are enough, and an invalid line may have 64 MiB.

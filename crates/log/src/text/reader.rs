@@ -372,7 +372,7 @@ fn time(text: &[u8]) -> Option<i64> {
     whole.to_100ns()?.checked_add(in_100ns(fraction)?)
 }
 
-/// Parses decimal digits to a number.
+/// Parses decimal digits of a line's time to a number.
 fn digits(text: &[u8]) -> Option<u16> {
     text.iter().try_fold(0_u16, |number, byte| {
         let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10)?;

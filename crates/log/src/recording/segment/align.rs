@@ -1,4 +1,4 @@
-//! Alignment of a table's rows with those of the tick before.
+//! Alignment of a recorded table's rows with its rows at the tick before.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Columns of a segment's table, from logs of changes to streams.
+//! Encoding of the columns of a segment's table, from logs of changes to streams.
 
 use perfset_core::clock::ClockReading;
 use perfset_core::sample::Clocks;
@@ -282,7 +282,7 @@ pub(super) fn put_own_clocks(
     }
 }
 
-/// Clocks of a counterset, in the order in which they are stored.
+/// Functions that return each clock of a counterset, in the order in which they are stored.
 const CLOCKS: [fn(&Clocks) -> i64; 5] = [
     |clocks| clocks.perf_time,
     |clocks| clocks.perf_freq,

@@ -217,7 +217,7 @@ impl SegmentTicks {
         std::mem::take(&mut self.shared.damages)
     }
 
-    /// Returns the contents of the tick at which the cursor is.
+    /// Returns the contents of the segment's tick at which the cursor is.
     pub fn state(&self) -> &TickState {
         &self.state
     }
@@ -326,9 +326,9 @@ struct TableRows {
     most_changes: usize,
     values: Changes,
     states: Changes,
-    /// Indexes of row placements, sorted by the reading in which they begin.
+    /// Indexes of the table's row placements, sorted by the reading in which they begin.
     begins: Vec<u32>,
-    /// Number of elements of `begins` up to the current reading.
+    /// Number of row placements in `begins` that begin up to the current reading.
     begun: usize,
     /// Index of the current placement of each row of the table, ascending.
     live: Vec<u32>,
@@ -423,7 +423,7 @@ impl TableRows {
         }
     }
 
-    /// Decodes the changes of as many readings as fit, beginning with `reading`.
+    /// Decodes the cell changes of as many readings of the table as fit, beginning with `reading`.
     fn load(
         &mut self,
         reading: usize,

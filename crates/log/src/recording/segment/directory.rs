@@ -48,11 +48,11 @@ fn stream(from: &mut PayloadCursor<'_>, next: &mut u32) -> Result<StreamInfo, Ma
     Ok(StreamInfo { offset, stored, codec, raw, crc })
 }
 
-/// Ticks of a segment in which a table was collected.
+/// Pattern of the ticks of a segment in which a table was collected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pattern {
     None,
-    /// Every `step`-th tick, beginning with the tick `first`.
+    /// Every `step`-th tick of the segment, beginning with the tick `first`.
     Every {
         first: u32,
         step: u32,
@@ -141,7 +141,7 @@ impl TableEntry {
     }
 }
 
-/// Directory of a segment.
+/// Directory of a segment: its ticks, and the positions of the streams of each table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Directory {
     pub ticks: Vec<(u64, ClockReading)>,
@@ -299,12 +299,12 @@ pub struct TickSpan {
     pub times: Option<(i64, i64)>,
 }
 
-/// Part of a directory that is read when its file is opened.
+/// Head of a segment's directory: the part that is read when the file is opened.
 #[derive(Debug)]
 pub struct DirectoryHead {
     /// Summary of the segment's ticks; `None` if the segment has no ticks.
     pub span: Option<TickSpan>,
-    /// Number of each table, with the count of its columns.
+    /// Number of each table in the segment, with the count of its columns.
     pub tables: Vec<(usize, usize)>,
 }
 

@@ -31,7 +31,7 @@ impl WantedInstance {
     }
 }
 
-/// Run of the wanted instance in a table.
+/// Run of the wanted instance in a segment's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FoundRun {
     /// Index of this run among the runs of the table.
@@ -49,7 +49,7 @@ struct InstanceColumn {
     states: Vec<u32>,
 }
 
-/// Some columns of one instance, reading by reading.
+/// Some columns of one instance in a segment, reading by reading.
 #[derive(Debug)]
 pub struct InstanceColumns<'a> {
     segment: &'a StoredSegment,

@@ -1,4 +1,4 @@
-//! Numbers of cell states in a segment.
+//! Numbering of the cell states in a segment, translated from that of a journal.
 
 use perfset_engine::CellState;
 

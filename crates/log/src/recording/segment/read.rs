@@ -361,7 +361,7 @@ impl Collections {
         }
     }
 
-    /// Reads the table's own clocks of all readings.
+    /// Reads the own clocks that a segment's table has in its readings.
     pub(super) fn own_clocks(
         &self,
         stream: &[u8],

@@ -6,13 +6,13 @@ use super::super::bytes::{Malformed, PayloadCursor, put_int, put_len, put_uint};
 use super::super::table::{CELLS_OF_A_KEY, MOST_CELLS, RecordedTable, RowIdentity, index, position};
 use super::super::tick::{name, owner, put_name, put_owner};
 
-/// Row of one identity in consecutive readings of a table, without interruption.
+/// Run: row of one instance in consecutive readings of a table, without interruption.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     pub key: RowIdentity,
-    /// First reading of the table that has the row.
+    /// Index of the first reading of the table that has the run's row.
     pub first: u32,
-    /// Index of the reading after the last one that has the row.
+    /// Index of the reading after the last one that has the run's row.
     pub end: u32,
 }
 

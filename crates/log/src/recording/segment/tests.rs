@@ -17,7 +17,7 @@ use super::stream::{
 };
 use super::*;
 
-/// Makes a segment of ticks, for tables of these columns.
+/// Returns the bytes of a segment made of ticks, for tables of these columns.
 pub fn written(ticks: &[TickState], columns: &[usize]) -> Vec<u8> {
     let mut writer = SegmentWriter::new();
     if columns.is_empty() {

@@ -35,7 +35,7 @@ pub struct SegmentWriter {
     encoder: ColumnEncoder,
 }
 
-/// Returns the error for a segment that exceeds a limit.
+/// Returns the error for a segment that would exceed a limit.
 fn too_large(what: &str) -> Malformed {
     Malformed { offset: 0, what: format!("segment cannot be made: {what}") }
 }
@@ -107,7 +107,7 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Returns the stored payload of the segment.
+    /// Returns the stored payload of the finished segment.
     pub fn finish(mut self) -> Result<Vec<u8>, Malformed> {
         self.finish_tables()?;
         if self.states.len() > StateList::MOST {

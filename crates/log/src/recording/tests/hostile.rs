@@ -1,4 +1,4 @@
-//! Recordings that only an attacker makes: what they cost is limited.
+//! Tests of recordings that only an attacker makes, and of limits for the work that they cause.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};

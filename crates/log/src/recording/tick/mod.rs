@@ -16,7 +16,7 @@ pub(super) use trace::{TableChanges, TickTrace};
 /// Contents of all tables of a recording after a tick.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct TickState {
-    /// Sequence number of the tick, counted over all files of the directory.
+    /// Sequence number of the tick, counted over all files of the recording's directory.
     pub sequence: u64,
     pub clocks: ClockReading,
     /// Contents of each table, by the table's number; a table that was never collected has no contents.
@@ -30,7 +30,7 @@ pub(super) struct TickState {
 pub(super) struct TickTable {
     /// Number of the tick in which the table was collected last; `None` before the first collection.
     pub collected: Option<u64>,
-    /// Clocks of the tick of the last collection.
+    /// Clocks of the tick in which the table was collected last.
     pub clocks: ClockReading,
     pub content: Content,
 }
@@ -41,9 +41,9 @@ pub(super) const MOST_TABLES: usize = 8_192;
 /// Form in which a tick stores a table.
 #[derive(Clone, Copy)]
 enum Form {
-    /// Contents that are the same as at the collection before.
+    /// Contents that are the same as at the table's collection before.
     Same,
-    /// Difference from the rows before.
+    /// Difference of the rows from those of the table's collection before.
     Difference,
     /// All rows of the table, with all values.
     Whole,

@@ -2,7 +2,7 @@
 
 use super::RowStep;
 
-/// Changes that the last applied tick made to all tables.
+/// Trace of the changes that the last applied tick made to all tables.
 #[derive(Debug, Default)]
 pub(in super::super) struct TickTrace {
     /// Changes of each table, by the table's number; empty if they are not wanted.

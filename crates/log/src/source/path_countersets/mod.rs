@@ -53,7 +53,7 @@ struct PathCounter {
     is_formatted: bool,
 }
 
-/// Location of a counter's values: log reader and entry of its list.
+/// Location of a path counterset's values: log reader and entry of the reader's counter list.
 #[derive(Debug)]
 struct PathCounterLocation {
     reader_index: u32,
@@ -90,7 +90,7 @@ fn wide(number: u32) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooMany(pub &'static str);
 
-/// All countersets made from counter lists.
+/// All path countersets of a machine, made from counter lists.
 #[derive(Debug, Default)]
 pub(super) struct PathCountersets {
     sets: Vec<PathCounterset>,
@@ -137,7 +137,7 @@ impl PathCountersets {
         }
     }
 
-    /// Returns the log readers with values of a counterset.
+    /// Returns the indexes of the log readers with values of a counterset.
     pub fn reader_indexes(&self, guid: &Guid) -> BTreeSet<usize> {
         let set = self.by_guid.get(guid).and_then(|set| self.sets.get(*set));
         set.into_iter().flat_map(|set| &set.entries).map(PathCounterLocation::reader_index).collect()

@@ -19,7 +19,7 @@ pub(super) enum RawField {
     Second,
     /// Number of counted items in the PDH raw value, by which some counter types also divide.
     Items,
-    /// Ticks per second of the clock in `Second`.
+    /// Frequency of the clock whose time is the field `Second`, in ticks per second.
     TimeBase,
 }
 
@@ -100,7 +100,7 @@ pub(super) fn value_of(raw: &RawCounter, part: RawField, counter: &PathCounter) 
     })
 }
 
-/// Returns the reason for a value that PDH could not record.
+/// Returns the reason for which PDH could not record a value.
 fn missing(c_status: PdhStatus) -> NoValue {
     match c_status {
         PdhStatus::PDH_CSTATUS_NO_INSTANCE => NoValue::NoInstance,
