@@ -29,7 +29,7 @@ struct ForkSlot {
     start: AtomicPtr<c_void>,
     /// Length in bytes of the slot's mapping; 0 if the slot has none.
     len: AtomicUsize,
-    /// File descriptor that holds a lock; negative if the slot has none.
+    /// File descriptor in the slot that holds a lock; negative if the slot has none.
     lock: AtomicI32,
 }
 

@@ -70,13 +70,13 @@ pub enum RequestCode {
     /// Reports that an entry was removed from a query.
     #[doc(alias = "PERF_REMOVE_COUNTER")]
     RemoveCounter,
-    /// Announces that instances will be listed.
+    /// Announces that instances of a counterset will be listed.
     #[doc(alias = "PERF_ENUM_INSTANCES")]
     EnumInstances,
-    /// Announces that values will be read.
+    /// Announces that values of a counterset will be read.
     #[doc(alias = "PERF_COLLECT_START")]
     CollectStart,
-    /// Reports that values were read.
+    /// Reports that values of a counterset were read.
     #[doc(alias = "PERF_COLLECT_END")]
     CollectEnd,
     /// Requests the values that counters of instances refer to. Never passed to the control callback.
@@ -162,7 +162,7 @@ impl<'a> RequestMessage<'a> {
         Ok(Self { what, about, entry: None, machine })
     }
 
-    /// Decodes the request in a packet.
+    /// Decodes the request to a publisher in a packet.
     ///
     /// # Errors
     /// If the packet is not a valid request.
@@ -174,13 +174,13 @@ impl<'a> RequestMessage<'a> {
         Self::new(what, packet.rest())
     }
 
-    /// Encodes the request as a packet.
+    /// Encodes the request to a publisher as a packet.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         [&self.what.to_wire().to_le_bytes(), &[0; 4], self.about].concat()
     }
 
-    /// Returns the request code.
+    /// Returns the code of the request to a publisher.
     #[must_use]
     pub fn what(&self) -> RequestCode {
         self.what
@@ -219,7 +219,7 @@ pub struct CallbackReply {
     pub values: Vec<ReferencedValue>,
 }
 
-/// Value that a counter of an instance refers to.
+/// Value by reference: the value that a counter of an instance refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReferencedValue {
     /// Sequence word of the instance that has the value.

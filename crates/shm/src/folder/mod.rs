@@ -27,7 +27,7 @@ const STEP: Duration = Duration::from_millis(20);
 pub struct Folders {
     /// Path of the only directory to use for publishers' files, if one was specified.
     only: Option<PathBuf>,
-    /// Session directory of the user, created at login.
+    /// Publishers' directory in the session directory of the user, which is created at login.
     session: Option<PathBuf>,
     user: u32,
     parents: ParentDirs,

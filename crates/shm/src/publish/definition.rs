@@ -19,7 +19,7 @@ pub struct Definition {
 /// Properties of a counter field. Created by `#[derive(Counterset)]`.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterInfo {
-    /// Identifier of the counter, unique in its counterset.
+    /// Identifier of the described counter, unique in its counterset.
     pub id: u32,
     /// Name of the counter; a hidden counter may have none.
     pub name: Option<&'static str>,

@@ -11,7 +11,7 @@ use crate::merge::LeftOut;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PublishError {
-    /// No directory to publish in was found.
+    /// No directory was found in which a program can publish counters.
     #[error("no directory to publish counters in: {tried}")]
     NoFolder {
         /// List of the directories that were tried, each with the reason why it cannot be used.
@@ -71,7 +71,7 @@ pub(super) const VERSIONS: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CreateError {
-    /// An instance of that name and id exists already.
+    /// An instance of that name and id is published already.
     #[error("an instance with this name and id already exists")]
     Exists,
     /// There is no memory for the instance, not even private memory.

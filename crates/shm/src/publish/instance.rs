@@ -33,7 +33,7 @@ pub struct PublishedInstance<T: Counterset>(Arc<InstanceGuard<T>>);
 
 pub(super) struct InstanceGuard<T> {
     counters: T,
-    /// Store and slot of the instance; `None` if it is not published.
+    /// Store of the published instance and the instance's slot there; `None` if it is not published.
     published: Option<(Arc<Store>, InstanceRef)>,
 }
 

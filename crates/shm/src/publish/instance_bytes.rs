@@ -7,7 +7,7 @@ use perfset_core::Guid;
 use crate::layout::{INSTANCE_HEADER, WORD, words};
 use crate::memory::store_bytes;
 
-/// Name and id of an instance.
+/// Name and id of an instance to be published.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NameParts<'a> {
     /// Name of the instance as readers see it, in UTF-16.

@@ -25,7 +25,7 @@ impl Budget {
         Self { bytes: Arc::new(Pool::new(bytes)), instances: Arc::new(Pool::new(instances)) }
     }
 
-    /// Returns the budget of this process, shared by all its readers.
+    /// Returns the budget for files of other users of this process, shared by all its readers.
     pub fn for_process() -> Self {
         static OWN: PerProcess<Budget> = PerProcess::new();
         OWN.get(|| Self::new(MOST_BYTES, MOST_INSTANCES)).clone()

@@ -154,7 +154,7 @@ pub(crate) struct Index {
     /// Last sequence word that was read of each slot, by segment.
     sequences: Vec<Vec<u64>>,
     copy: Lines,
-    /// Last time, as PerfTime100NSec, at which all instances were known.
+    /// Last time, as PerfTime100NSec, at which the index had all instances.
     complete_100ns: Option<u64>,
     /// Highest sequence word of any indexed instance so far.
     newest: u64,
@@ -163,7 +163,7 @@ pub(crate) struct Index {
 /// Indexed instance of a counterset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IndexEntry {
-    /// Index of the segment in the file's table.
+    /// Index in the file's segment table of the segment that has the instance.
     pub segment: usize,
     pub slot: usize,
     pub sequence: u64,

@@ -119,7 +119,7 @@ impl OpenFile {
     }
 }
 
-/// Returns the indexes of the wanted counters' values in an instance.
+/// Returns the indexes that the values of the wanted counters have in an instance.
 fn places(set: &Counterset, wanted: &[CounterId]) -> impl Iterator<Item = usize> {
     let mut next = 0;
     wanted.iter().filter_map(move |id| {
@@ -145,7 +145,7 @@ fn load_one(kept: &OpenFile, number: usize, inside: &Inside) {
     }
 }
 
-/// Result of work done for several files.
+/// Result of work that child processes did for several files.
 struct Done {
     /// Number of files that were processed; fewer than all if no child can be started.
     count: usize,

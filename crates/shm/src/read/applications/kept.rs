@@ -254,7 +254,7 @@ impl OpenFile {
         }
     }
 
-    /// Adds the rows of a copied file, like [`collect`](Self::collect).
+    /// Adds the rows of a counterset in a copied file, like [`collect`](Self::collect).
     fn collect_copied(
         &mut self,
         number: usize,
@@ -292,7 +292,7 @@ impl OpenFile {
     }
 }
 
-/// Instance of a copied file.
+/// Known instance of a counterset in a copied file.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     name: Box<[u16]>,

@@ -62,7 +62,7 @@ pub struct ApplicationProvider {
     next_of_others: usize,
     not_folders: Vec<(PathBuf, FileError)>,
     asker: AccessPolicy,
-    /// Groups whose shared directories show the files of all users.
+    /// User groups whose shared publishers' directories show the files of all users.
     groups: Vec<u32>,
     /// Publishers' directories of other users that cannot be read, and the time at which they were found.
     unreadable: Option<(Instant, Vec<PathBuf>)>,

@@ -182,7 +182,7 @@ impl Drop for HeldValues {
 pub(crate) enum ReferencedValues<'a> {
     /// The publisher does not receive requests.
     Nobody,
-    /// The publisher has not responded yet.
+    /// The publisher has not responded yet to the request for values.
     Late,
     /// Values of the last response by sequence word and counter, and their age if they are not of this collection.
     Values(&'a HashMap<(u64, CounterId), Option<RawValue>>, Option<Duration>),

@@ -38,7 +38,7 @@ const OTHERS_WRITE: u32 = 0o022;
 pub(crate) struct AccessPolicy {
     pub user: u32,
     pub everybody: bool,
-    /// Limits for files of users other than root and this one.
+    /// Budget that limits files of users other than root and this one.
     pub budget: Budget,
     /// Inode of the reader's PID namespace.
     pub namespace: u64,
@@ -47,7 +47,7 @@ pub(crate) struct AccessPolicy {
     pub boot_id: [u8; 16],
 }
 
-/// File of a running publisher.
+/// File of a running publisher, opened by a reader.
 #[derive(Debug)]
 pub(crate) struct ProgramFile {
     pub path: PathBuf,
