@@ -19,7 +19,7 @@ use crate::xml::is_xml_char;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// The list of countersets is empty.
+    /// The list of countersets to export is empty.
     #[error("no counterset to export")]
     Empty,
     /// The countersets have different providers, although a manifest has only one provider.
@@ -28,7 +28,7 @@ pub enum ExportError {
     /// No manifest keyword exists for the counterset's number of instances.
     #[error("\"{0}\" merges instances of one name, which a manifest cannot express")]
     Instances(String),
-    /// No manifest keyword exists for the type of a counter.
+    /// No manifest keyword exists for the type of an exported counter.
     #[error("\"{set}\", counter {}: a manifest cannot express the type {counter_type}", .id.0)]
     Type {
         /// Name of the counterset that has the counter.

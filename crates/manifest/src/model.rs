@@ -16,7 +16,7 @@ use perfset_core::{
 pub struct Manifest {
     /// Version of the manifest schema.
     pub schema_version: SchemaVersion,
-    /// Provider of the countersets.
+    /// Provider of the countersets in the manifest.
     pub provider: Provider,
 }
 
@@ -68,7 +68,7 @@ pub struct Provider {
     pub name: String,
     /// Name of the C variable with the provider's handle; optional in kernel mode.
     pub symbol: Option<String>,
-    /// Binary file that contains the names and descriptions as resources on Windows.
+    /// Binary file that contains the provider's names and descriptions as resources on Windows.
     pub application: String,
     /// Mode in which the provider runs: in a program or in a driver.
     pub mode: Mode,
@@ -165,7 +165,7 @@ pub struct ManifestCounter {
     pub field: Option<String>,
 }
 
-/// Keywords of manifests for numbers of instances; instance type 22 has none.
+/// Keywords of manifests for the instance types of countersets; instance type 22 has none.
 pub(crate) const INSTANCES: [(&str, InstanceType); 5] = [
     ("single", InstanceType::Single),
     ("multiple", InstanceType::Multiple),

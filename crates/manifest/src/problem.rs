@@ -15,7 +15,7 @@ pub enum Rule {
     Element,
     /// Attributes of a manifest's elements must be known, and required attributes present.
     Attribute,
-    /// A value must be valid for its attribute.
+    /// Values of attributes in a manifest must be valid.
     Value,
     /// Unique values, such as ids and symbols, must not occur twice.
     Unique,

@@ -52,7 +52,7 @@ pub struct Store {
 /// Registered provider with its manifest.
 #[derive(Debug)]
 pub struct RegisteredProvider {
-    /// Path of the manifest.
+    /// Path of the registered provider's manifest.
     pub file: PathBuf,
     /// Contents of the provider's manifest.
     pub manifest: Manifest,
@@ -73,7 +73,7 @@ pub struct IgnoredFile {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IgnoreReason {
-    /// The file or directory cannot be read.
+    /// The manifest or directory cannot be read.
     #[error("reading failed: {0}")]
     Unreadable(#[source] io::Error),
     /// The path of the manifest is not a regular file: it is a link, a pipe, a device or a directory.
@@ -82,7 +82,7 @@ pub enum IgnoreReason {
     /// The file has more bytes than a manifest may have.
     #[error("the file has {} bytes; a manifest may have at most {}", .0, Manifest::BYTES_MAX)]
     Large(u64),
-    /// The directory contains too many manifests.
+    /// The directory of the store contains too many manifests.
     #[error("the directory has more than {FILES} manifests")]
     Many,
     /// The file is not a manifest, or breaks rules of manifests.

@@ -22,9 +22,9 @@ pub enum Installed {
 /// Provider or counterset to remove from the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removal {
-    /// The provider or counterset with this GUID.
+    /// Remove the provider or counterset with this GUID.
     Guid(Guid),
-    /// The provider with this name.
+    /// Remove the provider with this name.
     Name(String),
 }
 
