@@ -1,4 +1,4 @@
-//! Form of displayed numbers.
+//! Form of numbers that outputs display: formatted or raw values.
 
 use std::fmt::Write as _;
 

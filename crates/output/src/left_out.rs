@@ -41,7 +41,7 @@ pub struct LeftOutRecord<'a> {
     pub record: Record<'a>,
     /// Number of instances without a value for this reason.
     pub instances: usize,
-    /// Number of all instances of the counter.
+    /// Number of all instances of the counter, with and without a value.
     pub of: usize,
     /// Text of the reason for which the instances have no value.
     pub reason: String,
@@ -187,7 +187,7 @@ impl OfCounter {
 #[derive(Debug, Default)]
 pub struct NeverThere {
     series: HashMap<SeriesKey, Option<NoValue>>,
-    /// Counters of all paths in order of appearance, without reasons.
+    /// Counters of all requested paths in order of appearance, with numbers of instances and without reasons.
     counters: Vec<OfCounter>,
     indexes: HashMap<(usize, CounterId), usize>,
 }

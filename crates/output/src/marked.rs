@@ -47,7 +47,7 @@ impl MarkedValues {
         }
     }
 
-    /// Counts a value if it is marked.
+    /// Counts a value of a counter if the value is marked.
     pub fn add_one(&mut self, v: &PathValue<'_>) {
         let (kind, missing, age) = match v.value.mark {
             // A missing value is reported with its reason.

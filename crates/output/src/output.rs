@@ -90,7 +90,7 @@ pub trait Output {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct OutputSample<'a> {
-    /// Clocks of the sample.
+    /// Clock readings at the time of the sample.
     pub clocks: &'a ClockReading,
     /// Values of each machine in the sample; live samples have one machine.
     pub machines: &'a [MachineValues<'a>],

@@ -15,7 +15,7 @@ pub enum PathNames {
 }
 
 impl PathNames {
-    /// Returns the path of a value on a machine.
+    /// Returns the counter path of a value on a machine.
     #[must_use]
     pub fn path(self, v: &PathValue<'_>, machine: &str) -> String {
         match self {

@@ -11,7 +11,7 @@ use serde::Serialize;
 /// Fields of one value, in the order in which CSV and JSON contain them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Record<'a> {
-    /// Name of the machine, if the output can contain several machines.
+    /// Name of the value's machine, if the output can contain several machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<&'a str>,
     /// Time of the sample: UTC, RFC 3339 with milliseconds.
@@ -30,7 +30,7 @@ pub struct Record<'a> {
     pub value: Option<f64>,
     /// Status: `ok`, or the keyword of the reason for the missing value.
     pub status: &'static str,
-    /// Raw value of the counter.
+    /// Raw value of the counter in the sample.
     pub raw: Option<u64>,
     /// Raw value of the base that the counter is divided by.
     pub base: Option<u64>,

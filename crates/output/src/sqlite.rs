@@ -24,7 +24,7 @@ pub struct SqlLog {
     counters: Vec<(CounterId, u64)>,
     /// Number of records written to the log set.
     records: u64,
-    /// Counts of marked values, because the tables cannot show marks.
+    /// Counts of marked values, because the tables of a SQL log cannot show marks.
     marked: MarkedValues,
 }
 

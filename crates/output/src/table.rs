@@ -1,4 +1,4 @@
-//! Table output, for users.
+//! Table output: samples as lines or blocks of a table, for users.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -59,7 +59,7 @@ struct TableHead {
     lines: usize,
 }
 
-/// Column of a table.
+/// Column of a table: one counter of one instance.
 #[derive(Debug)]
 struct TableColumn {
     series: SeriesKey,
@@ -313,7 +313,7 @@ impl Output for Table<'_> {
     }
 }
 
-/// Returns the displayed time of a sample.
+/// Returns the time of a sample that the table displays.
 fn timestamp(clocks: &ClockReading) -> Timestamp {
     Timestamp::from_millisecond(clocks.unix_ms()).unwrap_or(Timestamp::UNIX_EPOCH)
 }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 /// Writer of an output's text, sample by sample: live samples are written at once, recorded ones in large pieces.
 pub struct SampleWriter<'w> {
     out: Box<dyn Write + 'w>,
-    /// `true` to write each sample at once.
+    /// `true` to write the text of each sample at once.
     is_live: bool,
     /// Text of samples that is not written yet.
     text: Vec<u8>,
