@@ -21,7 +21,7 @@ use crate::unit::{UnitConversion, base_unit};
 /// Tables and metric families that all paths of an exporter are bound to.
 pub(crate) struct Binding {
     options: ExportOptions,
-    /// Prefix of generated metric names, without a `_` at its end.
+    /// Prefix of metric names that are generated from counter names, without a `_` at its end.
     pub prefix: String,
     pub tables: Vec<CountersetTable>,
     pub families: Families,
@@ -227,7 +227,7 @@ struct NamedMetric {
 }
 
 impl NamedMetric {
-    /// Returns a metric of node_exporter, in its units.
+    /// Returns the metric that node_exporter makes of a counter, in the units of node_exporter.
     fn node(metric: &'static NodeMetric, counter: &Counter) -> Self {
         let stem = metric.name.strip_suffix("_total").unwrap_or(metric.name);
         Self {

@@ -38,7 +38,7 @@ pub(crate) fn curated(set: &Guid, counter: CounterId) -> Option<(&'static str, &
     found.map(|(_, _, name, labels)| (*name, *labels))
 }
 
-/// Returns the label of a counterset's instances in windows_exporter.
+/// Returns the name of the label for a counterset's instances in windows_exporter.
 pub(crate) fn curated_label(set: &Guid) -> Option<&'static str> {
     LABELS.iter().find(|(of, _)| of == set).map(|(_, label)| *label)
 }

@@ -35,7 +35,7 @@ pub enum ExportError {
     /// The prefix, which this variant contains, cannot begin the name of a metric.
     #[error("\"{0}\" cannot begin the name of a metric: use letters, digits and _, with no digit first")]
     Prefix(String),
-    /// The source of the counters failed.
+    /// The source of the exported counters failed.
     #[error(transparent)]
     Source(#[from] SourceError),
 }

@@ -33,7 +33,7 @@ pub(crate) struct FamilyMember {
     /// Indexes of the table's requested instance selections that include this counter.
     pub asks: Vec<usize>,
     pub reading: MetricValue,
-    /// Labels that all lines of this counter have.
+    /// Fixed labels that all lines of this counter have.
     pub labels: &'static str,
     /// Rows of the table that have a line of this counter, and the labels of these rows.
     pub rows: RowScheme,

@@ -21,7 +21,7 @@ const PROCESS_NAMES: [&str; 7] = [
     "process_virtual_memory_max_bytes",
 ];
 
-/// Text that NIS has instead of a domain if none is set.
+/// Text that stands for the NIS domain of a machine if none is set.
 const NO_DOMAIN: &str = "(none)";
 
 /// Value of a line of the inventory's metrics.
@@ -38,7 +38,7 @@ enum InventoryNumber {
 enum InventoryKind {
     Counter,
     Gauge,
-    /// Facts as labels of a line whose value is 1.
+    /// Info metric: facts as labels of a line whose value is 1.
     Info,
 }
 

@@ -14,7 +14,7 @@ pub(crate) enum MetricType {
     Counter,
     /// Gauge, which can rise and fall.
     Gauge,
-    /// Type that the exporter with this name leaves open.
+    /// Untyped metric, whose type the exporter with this name leaves open.
     Unknown,
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum MetricValue {
 }
 
 impl MetricValue {
-    /// Returns the counter whose raw value is read.
+    /// Returns the counter whose raw value is read for the metric.
     pub fn counter(self) -> CounterId {
         match self {
             Self::Raw(id, _)
@@ -54,7 +54,7 @@ impl MetricValue {
 }
 
 impl MetricValue {
-    /// Returns the second counter whose raw value is read, if there is one.
+    /// Returns the second counter whose raw value is read for the metric, if there is one.
     pub fn second(self) -> Option<CounterId> {
         match self {
             Self::Share(_, other, _) | Self::Shifted(_, other, _) | Self::Difference(_, other, _) => {
@@ -68,7 +68,7 @@ impl MetricValue {
 /// Meaning of a metric for its counter, which decides a part of the metric's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// The counter's value itself, in this base unit.
+    /// Metric with the counter's value itself, in this base unit.
     Value(Option<Unit>),
     /// Number that a sum is divided by: the number of additions to the sum. The unit is that of the sum.
     Base(Option<Unit>),

@@ -8,7 +8,7 @@ use crate::catalogue::{curated_label, node_labels};
 use crate::options::Profile;
 use crate::text::{characters, label, whole};
 
-/// Labels of rows under the names of node_exporter.
+/// Labels that the rows of a counterset have under the names of node_exporter.
 #[derive(Debug)]
 pub(crate) struct NodeLabels {
     pub keys: &'static [(&'static str, &'static str)],
@@ -66,7 +66,7 @@ impl NodeLabels {
 pub(crate) enum Labels<'a> {
     /// No labels, for the metrics of a single instance.
     None,
-    /// The instance's name, in a label with this key.
+    /// Label with this key, whose value is the instance's name.
     Name(&'static str),
     /// Labels with name and number of a process.
     Process,

@@ -93,9 +93,9 @@ const NETCLASS: &[&str] = &[
 /// Part of the metrics of an exporter, which is written alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MetricSelection {
-    /// Beginnings of the names of selected metrics.
+    /// Beginnings of the metric names that are selected.
     starts: Vec<&'static str>,
-    /// Names of selected countersets.
+    /// Names of the countersets whose metrics are selected.
     countersets: Vec<String>,
 }
 

@@ -111,9 +111,9 @@ impl Ask {
 /// Rows of a table that have a line of a metric, and the labels of these rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowScheme {
-    /// All rows, with the labels of the first profile.
+    /// All rows of the table, with the labels of the first profile.
     Base,
-    /// All rows except totals, with the labels of node_exporter.
+    /// All rows of the table except totals, with the labels of node_exporter.
     Node,
     /// Row of one instance, without labels; the number is the index of the instance in the table's list `named`.
     Named(usize),
