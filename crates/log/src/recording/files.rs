@@ -38,8 +38,7 @@ pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Creates a journal of a recording whose first tick has the number `sequence`. Names are for people, and no reader
-/// trusts them.
+/// Creates a recording's journal whose first tick is number `sequence`. Names are for people; no reader trusts them.
 pub(super) fn create_journal(
     folder: &Path,
     clocks: &ClockReading,
@@ -149,7 +148,7 @@ const MOST_TICKS: usize = 2_000_000;
 /// Maximum number of bytes of the table definitions, annotations and gaps of a recording's file.
 const MOST_TEXTS: u64 = 64 << 20;
 
-/// Function that selects the columns of tables that a reader wants, selected by table number and column number.
+/// Function that selects the columns that a reader wants, by table number and column number.
 pub(super) type WantedColumns<'a> = &'a dyn Fn(usize, usize) -> bool;
 
 /// Parts of a tick's contents that a reader wants; other parts may be left out, or have other values.
@@ -206,8 +205,7 @@ pub(super) struct RecordingFile {
     segments: Vec<Arc<StoredSegment>>,
     pub annotations: Vec<Annotation>,
     pub missed: Vec<MissedTicks>,
-    /// Offset of each block with notes about instances, and the number of its tick. The notes are read when they are
-    /// requested.
+    /// Offset of each block with notes about instances, and the number of its tick. The notes are read on request.
     notes: Vec<(u64, u64)>,
     pub damages: Damages,
     /// Number of bytes that further table definitions, annotations and gaps of the file may take.
@@ -339,8 +337,7 @@ impl RecordingFile {
         self.ticks.all(&self.segments)
     }
 
-    /// Returns the times of the file's ticks whose number is at least `next`. The ticks of segments do not stay in
-    /// memory.
+    /// Returns the times of the file's ticks from number `next` on. The ticks of segments do not stay in memory.
     pub fn times(&self, next: u64) -> Vec<i64> {
         let is_new = self.ticks.first().is_none_or(|first| first.sequence >= next);
         match self.ticks.spans() {

@@ -45,7 +45,7 @@ pub(in crate::read) struct OpenFile {
 pub(super) struct Wanted {
     /// Indexes of the requested counters whose values are in the file, ascending.
     columns: Vec<usize>,
-    /// Indexes of the values of the counters in `columns` in an instance.
+    /// Indexes that the values of the counters in `columns` have in an instance.
     value_indexes: Vec<usize>,
     /// Range of the indexes of the requested values, if all requested columns are direct and their values are
     /// consecutive.

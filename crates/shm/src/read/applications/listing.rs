@@ -16,8 +16,8 @@ use crate::read::file::{AccessPolicy, ProgramFile};
 use crate::read::folder::{Listing, PublisherDir};
 use crate::read::table::FileError;
 
-/// Fraction of this process's file descriptor limit that is used to keep files open, as a divisor. Other files are
-/// opened at each use, which costs two to three times as much.
+/// Divisor for the part of this process's file descriptor limit that is used to keep publishers' files open. Other
+/// files are opened at each use, which costs two to three times as much.
 const KEPT: u64 = 4;
 /// Maximum number of refused publishers' files that are kept for messages, of each directory of another user.
 const MOST_REFUSED_OF_OTHER: usize = 16;
