@@ -3,8 +3,8 @@
 use perfset::catalogue::{linux_process, process, process_v2, thread};
 use perfset::path::CounterPath;
 
-/// Calls [`settle`] if many samples of paths follow. A short command loads a BPF task iterator only if that is faster
-/// at once.
+/// Calls [`settle`] if many samples of counter paths follow. A short command loads a BPF task iterator only if that
+/// is faster at once.
 pub fn settle_for(paths: &[CounterPath], count: Option<u64>) {
     const SOON: u64 = 10;
     if count.is_none_or(|count| count > SOON) {
@@ -12,7 +12,7 @@ pub fn settle_for(paths: &[CounterPath], count: Option<u64>) {
     }
 }
 
-/// Returns `true` if paths request processes or threads.
+/// Returns `true` if counter paths request counters of processes or threads.
 fn are_asked(paths: &[CounterPath]) -> bool {
     let sets =
         [&process_v2::COUNTERSET, &process::COUNTERSET, &linux_process::COUNTERSET, &thread::COUNTERSET];
@@ -26,8 +26,8 @@ fn are_asked(paths: &[CounterPath]) -> bool {
     paths.iter().any(is_named)
 }
 
-/// Prepares a long-running command, before it does anything else. Loads the BPF task iterators if processes might be
-/// requested, and drops the capabilities that this needed.
+/// Prepares a long-running command for BPF task iterators, before the command does anything else. Loads the BPF task
+/// iterators if processes might be requested, and drops the capabilities that this needed.
 #[cfg(target_os = "linux")]
 pub fn settle(may_be_asked: bool) {
     use std::io::Write;
@@ -44,6 +44,6 @@ pub fn settle(may_be_asked: bool) {
     }
 }
 
-/// Does nothing, because other systems have no BPF capabilities.
+/// Does nothing on other systems than Linux, which have no BPF capabilities.
 #[cfg(not(target_os = "linux"))]
 pub fn settle(_may_be_asked: bool) {}

@@ -10,7 +10,8 @@ use rustix::stdio::stdout;
 
 static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Function that the dynamic loader, or the C library of a static program, calls before `main`.
+/// Function that stores the state of standard output; the dynamic loader or the static C library calls it before
+/// `main`.
 // SAFETY: the section contains pointers to C functions, and this is one. It uses nothing that Rust's runtime prepares:
 // it makes one system call and stores a flag.
 #[used]

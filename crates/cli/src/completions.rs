@@ -1,4 +1,4 @@
-//! `perfset completions`: scripts for shells.
+//! `perfset completions`: completion scripts for shells.
 
 use std::io::{self, Write};
 

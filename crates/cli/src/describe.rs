@@ -16,10 +16,10 @@ use crate::query_source::QuerySource;
 use crate::records::{ListRecord, RecordWriter};
 use crate::resolve::{counterset, near_line};
 
-/// Width of tables and texts, in characters.
+/// Width of the tables and texts of `perfset describe`, in characters.
 const WIDTH: usize = 80;
 
-/// Prints one counterset: its counters, with unit, type and source of data.
+/// Prints the definition of one counterset: its counters, with unit, type and source of data.
 pub fn run(args: &DescribeArgs) -> Result<Exit, Failure> {
     let asked = QuerySource::new(&args.files)?;
     let set = counterset(&asked, &args.name)?;
@@ -56,7 +56,8 @@ pub fn run(args: &DescribeArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Returns the counters that users see: with `with_unavailable`, also those that this system never has.
+/// Returns the counters of a counterset that users see: with `with_unavailable`, also those that this system never
+/// has.
 fn shown<'a>(asked: &QuerySource, set: &'a Counterset, with_unavailable: bool) -> Vec<&'a Counter> {
     let all = set.counters.iter().filter(|counter| asked.shows(counter));
     all.filter(|counter| with_unavailable || !counter.is_never_there()).collect()
@@ -106,12 +107,13 @@ fn terminal_width() -> Option<usize> {
     io::stdout().is_terminal().then(terminal_size).flatten().map(|(Width(width), _)| width.into())
 }
 
-/// Returns the lines of a table of counters, the head first. In a pipe, each counter is one line. On a terminal of this
-/// width, names and sources are wrapped between words.
+/// Returns the lines of a table of counters, beginning with the head. In a pipe, each counter is one line. On a
+/// terminal of this width, names and sources are wrapped between words.
 fn counter_lines(counters: &[&Counter], terminal: Option<usize>) -> Vec<String> {
-    /// Minimum width of the column of sources; on a narrower terminal, each source is below its counter.
+    /// Minimum width of the column with the data sources of counters; on a narrower terminal, each source is below
+    /// its counter.
     const FROM_LEAST: usize = 24;
-    /// Minimum width of the column of counter names.
+    /// Minimum width of the column with counter names.
     const NAME_LEAST: usize = 12;
     const INDENT: usize = 6;
     let head = ["id", "counter", "unit", "type", "from"].map(str::to_owned);
@@ -215,7 +217,7 @@ fn unit_of(counter: &Counter) -> String {
     if counter.unit.is_empty() { "-".to_owned() } else { escaped(unit_name(&counter.unit)) }
 }
 
-/// Fields of one counter and its counterset, in the order in which CSV and JSON contain them.
+/// Fields of one counter and its counterset, in the order in which `perfset describe` prints them as CSV and JSON.
 #[derive(Serialize)]
 struct DescribedCounter<'a> {
     counterset: &'a str,
@@ -230,7 +232,7 @@ struct DescribedCounter<'a> {
     counter_type: String,
     type_code: u32,
     formula: Option<&'static str>,
-    /// Name of the counter that this counter is divided by.
+    /// Name of the base counter by which this counter is divided.
     base: Option<String>,
     unit: &'a str,
     help: &'a str,
@@ -280,7 +282,7 @@ mod tests {
 
     use super::*;
 
-    /// No line is cut or wrapped by the terminal, and no word is lost.
+    /// Checks that the terminal cuts or wraps no line of a table of counters, and that no word is lost.
     #[test]
     fn tables_fit_the_terminal() {
         let words = |lines: &[String]| -> Vec<String> {
@@ -303,7 +305,7 @@ mod tests {
         }
     }
 
-    /// The column of sources has a head only if a source is in it.
+    /// Checks that the table of counters has a column of data sources only if a counter has a source.
     #[test]
     fn no_head_is_over_an_empty_column() {
         for set in catalogue::ALL {

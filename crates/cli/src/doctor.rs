@@ -1,4 +1,4 @@
-//! `perfset doctor`: available data, missing data, and the way to enable what is missing.
+//! `perfset doctor`: data that this machine has, data that it lacks, and ways to enable the missing data.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -33,7 +33,7 @@ pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Writes the data of this machine into a directory.
+/// Captures the counter data of this machine into a directory, for a report of a problem.
 fn capture(folder: &Path, args: &DoctorArgs) -> Result<Exit, Failure> {
     let by = concat!("perfset ", env!("CARGO_PKG_VERSION"));
     let name = name_of(folder);
@@ -54,7 +54,7 @@ fn capture(folder: &Path, args: &DoctorArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Checks this machine, and prints the result of each check.
+/// Runs the checks of `perfset doctor` on this machine, and prints their results.
 fn look(format: ListFormat) -> Result<Exit, Failure> {
     let found = results()?;
     if let Some(records) = RecordWriter::stdout(format) {
@@ -69,7 +69,7 @@ fn look(format: ListFormat) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Severity of the result of a check.
+/// Severity of the result of one check of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum CheckLevel {
@@ -78,7 +78,7 @@ enum CheckLevel {
     Warn,
 }
 
-/// Fields of the result of one check, in the order in which CSV and JSON contain them.
+/// Fields of the result of one check of the machine, in the order in which CSV and JSON contain them.
 #[derive(Clone, Debug, Serialize)]
 struct CheckResult {
     level: CheckLevel,
@@ -110,9 +110,9 @@ impl CheckResult {
         Self::new(CheckLevel::Warn, check, text)
     }
 
-    /// Returns the line about the counterset that lacks values.
+    /// Returns the line about the counterset that lacks values, in the result of a check.
     fn affected(&self) -> Option<String> {
-        /// Maximum number of counters that are named.
+        /// Maximum number of counters without a value that a line names.
         const NAMED: usize = 3;
         let set = escaped(self.counterset.as_deref()?);
         let instances = match self.instances {
@@ -130,7 +130,8 @@ impl CheckResult {
     }
 }
 
-/// Returns the results as lines of text for users. A text that several countersets share is printed once.
+/// Returns the results of the machine's checks as lines of text for users. A text that several countersets share is
+/// printed once.
 fn lines(found: &[CheckResult]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut last = None;
@@ -149,7 +150,7 @@ fn lines(found: &[CheckResult]) -> Vec<String> {
     lines
 }
 
-/// Collects all countersets twice, and returns the result of each check, with remedies for problems.
+/// Collects all countersets twice, and returns the results of all checks, with remedies for problems.
 fn results() -> Result<Vec<CheckResult>, Failure> {
     let machine = perfset::local();
     let sets = countersets(&machine);
@@ -212,7 +213,7 @@ fn results() -> Result<Vec<CheckResult>, Failure> {
     Ok(found)
 }
 
-/// Returns results about the settings of a machine, and about the problems of its last collection.
+/// Returns check results about the settings of a machine, and about the problems of its last collection.
 fn about(machine: &Machine) -> Vec<CheckResult> {
     let mut found = Vec::new();
     for (topic, what) in machine.describe() {
@@ -296,7 +297,7 @@ fn folded(problems: impl Iterator<Item = String>) -> impl Iterator<Item = String
 #[derive(Debug, Default)]
 struct Trouble(BTreeMap<String, BTreeMap<String, Cost>>);
 
-/// Missing values of one counterset for one cause.
+/// Count of missing values of one counterset for one cause.
 #[derive(Debug, Default)]
 struct Cost {
     instances: usize,
@@ -332,7 +333,7 @@ impl Trouble {
         }
     }
 
-    /// Returns a result for each cause and counterset.
+    /// Returns a check result for each cause of missing values and each counterset.
     fn results(self) -> impl Iterator<Item = CheckResult> {
         self.0.into_iter().flat_map(|(cause, costs)| {
             costs.into_iter().map(move |(set, cost)| CheckResult {
@@ -359,7 +360,7 @@ fn without_process(reason: &str) -> String {
     without(&without(reason, "/proc/", "PID"), "/task/", "TID")
 }
 
-/// Returns system, number of processors and user, as far as known.
+/// Returns a text with the operating system, the number of processors and the user, as far as known.
 fn system() -> String {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let s = if processors == 1 { "" } else { "s" };

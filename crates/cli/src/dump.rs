@@ -1,4 +1,4 @@
-//! `perfset dump FILE`: prints a block, field by field.
+//! `perfset dump FILE`: prints a V1 or V2 block or a name table, field by field.
 
 use std::fmt;
 use std::io::{self, BufWriter, Write};
@@ -89,7 +89,7 @@ impl DumpFormat {
         }
     }
 
-    /// Checks a block strictly: the first broken rule is an error.
+    /// Checks a block or table strictly: the first broken rule is an error.
     fn strict(self, bytes: &[u8]) -> Result<(), WireError> {
         let mut first = None;
         self.walk(bytes, &mut |event| match event {
@@ -135,14 +135,14 @@ fn is_name_table(bytes: &[u8]) -> bool {
     first.is_some_and(|pair| pair.is_ok_and(|(_, text)| text.units().next().is_some_and(|unit| unit >= 0x20)))
 }
 
-/// Writes the dump as text, one structure at a time. The outer error is that of the output.
+/// Writes the dump of a block as text, one structure at a time. The outer error is that of the output.
 fn write_text(kind: DumpFormat, bytes: &[u8], out: &mut impl Write) -> io::Result<Result<(), WireError>> {
     let mut text = TextWriter { out, failed: None };
     let end = visit::dump(|visit| kind.walk(bytes, visit), &mut text);
     text.failed.map_or(Ok(end), Err)
 }
 
-/// Adapter from text output to a byte writer; it stores the I/O error.
+/// Adapter from text output to a byte writer, which stores the I/O error of the writer.
 struct TextWriter<'a, W> {
     out: &'a mut W,
     failed: Option<io::Error>,
@@ -158,8 +158,7 @@ impl<W: Write> fmt::Write for TextWriter<'_, W> {
     }
 }
 
-/// Fields of one structure, in the order in which CSV and JSON contain them: its offset, its fields, the values in it,
-/// and the rules that it breaks.
+/// Fields of one structure of a dumped block, in the order in which CSV and JSON contain them.
 #[derive(Default, Serialize)]
 struct Structure {
     structure: &'static str,
@@ -176,7 +175,7 @@ impl ListRecord for Structure {
     const CSV_HEADER: &'static str = "structure,index,at,depth,fields,broken,unusual";
 }
 
-/// Writes the dump as JSON or CSV, one line per structure. The outer error is that of the output.
+/// Writes the dump of a block as JSON or CSV, one line per structure. The outer error is that of the output.
 fn write_records(
     kind: DumpFormat,
     bytes: &[u8],
@@ -223,7 +222,7 @@ fn write_records(
     failed.map_or(Ok(end), Err)
 }
 
-/// Returns a field's value for JSON: a number if it is numeric.
+/// Returns the value of a block's field for JSON: a number if it is numeric.
 fn number(value: &FieldValue<'_>, text: &str) -> serde_json::Value {
     match value {
         FieldValue::U32(n) => json!(n),

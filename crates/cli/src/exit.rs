@@ -9,20 +9,20 @@ use perfset::output::text::escaped;
 
 use crate::terminal::is_refused;
 
-/// Result of the command, as exit code.
+/// Result of a command of `perfset`, as exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// Success: all requested data were delivered.
     Ok = 0,
-    /// A value is missing, and `--strict` or `watch --exit-code` was given.
+    /// Exit code for a missing value, if `--strict` or `watch --exit-code` was given.
     ValueMissing = 1,
-    /// Wrong usage of the command line.
+    /// Exit code for wrong usage of the command line.
     Usage = 2,
-    /// Nothing matched the request.
+    /// Exit code for a request that matched nothing.
     NothingMatched = 3,
-    /// The source of the data failed.
+    /// Exit code for a failed source of data.
     SourceFailed = 4,
-    /// The data are invalid, or a log is damaged: its intact part was used.
+    /// Exit code for invalid data, or for a damaged log whose intact part was used.
     InvalidData = 5,
     /// A watched condition was met, and `watch --exit-code` was given.
     ConditionMet = 6,
@@ -46,7 +46,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Reason for an early end of the command, with its exit code.
+/// Reason why a command ended early, with its exit code.
 #[derive(Debug)]
 pub struct Failure {
     pub exit: Exit,
@@ -58,13 +58,13 @@ impl Failure {
         Self { exit, error: error.into() }
     }
 
-    /// Returns a failure for an error that contains untrusted text. The error and all its causes become one escaped
-    /// text.
+    /// Returns a failure for an error whose text contains untrusted input. The error and all its causes become one
+    /// escaped text.
     pub fn escaped(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
         Self::new(exit, anyhow!(escaped(&format!("{:#}", error.into()))))
     }
 
-    /// Returns the error with all its causes, in one line unless it has hints.
+    /// Returns the text of the error with all its causes, in one line unless the error has hints.
     pub fn text(&self) -> String {
         let text = format!("{:#}", self.error);
         // Its cause is the error of the device that stands for the closed output.
@@ -74,7 +74,7 @@ impl Failure {
         }
     }
 
-    /// Prints the error to standard error.
+    /// Prints the error of the failed command to standard error.
     pub fn print(&self) {
         // Standard error is the last place to report to, so a failure of it is ignored.
         let _ = writeln!(io::stderr(), "error: {}", self.text());
@@ -92,7 +92,7 @@ impl Failure {
 /// Message about a failed write of the output.
 const NOT_WRITTEN: &str = "cannot write the output";
 
-/// Converts an I/O error to the failure that the output cannot be written.
+/// Converts an I/O error to the failure of a command whose output cannot be written.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::new(Exit::SourceFailed, anyhow::Error::new(error).context(NOT_WRITTEN))

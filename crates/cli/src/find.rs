@@ -13,14 +13,14 @@ use crate::query_source::QuerySource;
 use crate::records::RecordWriter;
 use crate::resolve::{countersets, nothing_found};
 
-/// Maximum number of lines of a table.
+/// Maximum number of lines in the table of counters that `perfset find` prints.
 const SHOWN: usize = 20;
-/// Width of a table outside of a terminal, in characters.
+/// Width of the table of found counters outside of a terminal, in characters.
 const WIDTH: usize = 80;
-/// Smallest room for a help text behind a path, in characters.
+/// Minimum width of the help text behind a counter path, in characters.
 const HELP_LEAST: usize = 12;
 
-/// Prints the counters found, best first.
+/// Prints the counters that match the searched words, the best match first.
 pub fn run(args: &FindArgs) -> Result<Exit, Failure> {
     let asked = QuerySource::new(&args.files)?;
     let query = args.words.join(" ");
@@ -50,7 +50,8 @@ pub fn run(args: &FindArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Returns the reason for an empty result, with the next step. `all` is the number of counters that `--all` shows.
+/// Returns the reason why the search found no counter, with the next step. `all` is the number of counters that
+/// `--all` shows.
 fn reason(found: &SearchResult, query: &str, all: usize) -> String {
     if all > 0 {
         let words = escaped(query);
@@ -73,7 +74,7 @@ fn reason(found: &SearchResult, query: &str, all: usize) -> String {
     unknown.collect::<Vec<_>>().join("\n  ")
 }
 
-/// Prints one line per counter: its path and the beginning of its help text.
+/// Prints one line per found counter: its path and the beginning of its help text.
 fn print_table(found: &[CounterMatch], all: usize, is_all: bool, asked: &QuerySource) -> io::Result<()> {
     let terminal = io::stdout().is_terminal().then(terminal_size).flatten();
     let width = terminal.map_or(WIDTH, |(Width(width), _)| usize::from(width));
@@ -97,13 +98,13 @@ fn print_table(found: &[CounterMatch], all: usize, is_all: bool, asked: &QuerySo
     out.flush()
 }
 
-/// Returns the help text of a counter, as it stands beside the path of the counter.
+/// Returns the help text of a found counter, in the form that is printed beside its path.
 fn help(found: &CounterMatch) -> String {
     let help = escaped(found.help());
     if found.is_never_there() { format!("Not on this system: {help}") } else { help }
 }
 
-/// Returns the lines of a table of paths and help texts. A help text ends with a whole word.
+/// Returns the lines of a table of counter paths and help texts. A help text ends with a whole word.
 fn lines(rows: &[(String, String)], width: usize) -> Vec<String> {
     let count = |text: &str| text.chars().count();
     // Long paths do not push the help texts of all others to the edge: they end behind the column.

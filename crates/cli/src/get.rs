@@ -19,7 +19,7 @@ use crate::query_source::QuerySource;
 use crate::resolve::{named, near_line};
 use crate::samples::{Samples, SamplingOptions};
 
-/// Returns `true` if a path names this counterset, or a counterset whose name looks the same.
+/// Returns `true` if a counter path names this counterset, or a counterset whose name looks the same.
 fn names(path: &CounterPath, set: &Counterset) -> bool {
     // Data can be left out because its counterset looks like another one: names are compared the same way.
     likeness(&path.counterset) == likeness(&set.name) || path.counterset.parse() == Ok(set.guid)

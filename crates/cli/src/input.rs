@@ -10,13 +10,13 @@ use perfset::output::text::name_of;
 
 use crate::exit::{Exit, Failure};
 
-/// Returns `true` for `-`, which is standard input, or standard output for an output file.
+/// Returns `true` if a file name is `-`: standard input, or standard output for an output file.
 pub fn is_dash(file: &Path) -> bool {
     file == Path::new("-")
 }
 
-/// Reads a file that users write by hand, such as settings: at most 1 MiB, because a device may have no end. An error
-/// contains the kind of file.
+/// Reads a small file that users write by hand, such as settings: at most 1 MiB, because a device may have no end. An
+/// error contains the kind of file.
 pub fn read_small(file: &Path, kind: &str) -> Result<Vec<u8>, Failure> {
     const MOST: u64 = 1 << 20;
     let bytes = read_up_to(file, MOST.saturating_add(1))?;
@@ -29,12 +29,12 @@ pub fn read_small(file: &Path, kind: &str) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// Reads all bytes of a file.
+/// Reads all bytes of an input file.
 pub fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     read_up_to(file, u64::MAX)
 }
 
-/// Reads a file that must contain a block or a table. An empty file is reported as empty, not as truncated.
+/// Reads an input file that must contain a block or a table. An empty file is reported as empty, not as truncated.
 pub fn read_data(file: &Path) -> Result<Vec<u8>, Failure> {
     let bytes = read(file)?;
     if bytes.is_empty() {
@@ -43,12 +43,12 @@ pub fn read_data(file: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Returns the error for an empty file that must have contents.
+/// Returns the error for an empty input file that must have contents.
 pub fn empty(file: &Path) -> Failure {
     Failure::new(Exit::InvalidData, anyhow!("{}: the file is empty", name_of(file)))
 }
 
-/// Reads a file, at most `most` bytes of it.
+/// Reads at most `most` bytes of an input file.
 pub fn read_up_to(file: &Path, most: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     // Limited while reading, because a pipe has no size that could be checked before.
@@ -56,7 +56,7 @@ pub fn read_up_to(file: &Path, most: u64) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Opens a file to be read in chunks.
+/// Opens an input file that is read in chunks.
 pub fn open(file: &Path) -> Result<Box<dyn Read>, Failure> {
     if is_dash(file) {
         return Ok(Box::new(io::stdin().lock()));
@@ -67,7 +67,7 @@ pub fn open(file: &Path) -> Result<Box<dyn Read>, Failure> {
     }
 }
 
-/// Returns the error for a file that cannot be read.
+/// Returns the error for an input file that cannot be read.
 pub fn unreadable(file: &Path, error: io::Error) -> Failure {
     Failure::new(Exit::SourceFailed, anyhow!(error).context(format!("cannot read {}", name_of(file))))
 }

@@ -63,7 +63,7 @@ pub fn run(args: &InstancesArgs) -> Result<Exit, Failure> {
     show(&asked, &set, &found, facts)
 }
 
-/// Prints the instances that exist now for users, each with its facts.
+/// Prints the instances of a counterset that exist now, each with its facts.
 fn show(
     asked: &QuerySource,
     set: &Counterset,
@@ -97,8 +97,8 @@ fn show(
     Ok(Exit::Ok)
 }
 
-/// Prints every instance that had a sample in a recording, with the times of its first and its last sample. Two
-/// processes of one number are two instances.
+/// Prints every instance that had a sample in a recording, with the times of its first and last sample. Two processes
+/// of one number are two instances.
 fn recorded(
     args: &InstancesArgs,
     asked: &QuerySource,
@@ -165,12 +165,12 @@ fn write_fact(out: &mut impl Write, fact: &Fact) -> io::Result<()> {
     writeln!(out, "    {:12}  {text}", fact.kind.keyword())
 }
 
-/// Returns the name of an instance as little-endian UTF-16, the form that its identity has.
+/// Returns the name of an instance as little-endian UTF-16, the encoding of names in a recording.
 fn little_endian(instance: &Instance) -> Vec<u8> {
     instance.name.units().iter().flat_map(|unit| unit.to_le_bytes()).collect()
 }
 
-/// Fields of one instance of a recording, in the order in which CSV and JSON contain them.
+/// Fields of one recorded instance, in the order in which CSV and JSON contain them.
 #[derive(Serialize)]
 struct SeenRecord<'a> {
     #[serde(flatten)]
@@ -192,13 +192,14 @@ impl<'a> SeenRecord<'a> {
     }
 }
 
-/// Returns the time of a sample in UTC, in the form that JSON and CSV have.
+/// Formats the time of a sample in UTC, as JSON and CSV contain it.
 fn utc(time: i64) -> String {
     let time = zoned(time, &TimeZone::UTC);
     time.map_or_else(String::new, |time| time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
 }
 
-/// Fields of one fact about an instance of a recording. The times tell apart instances of one name and id.
+/// Fields of one fact about a recorded instance, in the order in which CSV and JSON contain them. The times tell
+/// apart instances of one name and id.
 #[derive(Serialize)]
 struct SeenFactRecord<'a> {
     #[serde(flatten)]
@@ -292,7 +293,7 @@ fn births(machine: &Machine, set: &Counterset) -> HashMap<Instance, Birth> {
     births
 }
 
-/// Returns the facts about an instance, if they are requested.
+/// Returns the facts about an instance, if the user requests facts.
 fn facts_of(
     args: &InstancesArgs,
     machine: &Machine,
@@ -350,8 +351,8 @@ mod tests {
         }
     }
 
-    /// An instance that ended, or began, between the enumeration and the collection of births has no facts: it is
-    /// unknown if they would be its own.
+    /// Checks that an instance has no facts if it ended or began between enumeration and collection: it is unknown if
+    /// they would be its own.
     #[test]
     fn facts_need_the_instance_in_the_collection() {
         let counter = Counter::new(CounterId(1), CounterType::PERF_COUNTER_RAWCOUNT).name("C");

@@ -76,7 +76,8 @@ use crate::exit::{Exit, Failure};
 use crate::screen::ScreenPart;
 use crate::windows::Tool;
 
-/// Runs the command line. `is_output_closed`: `true` if standard output was closed when the program was started.
+/// Runs the command line of `perfset`, and returns its exit code. `is_output_closed`: `true` if standard output was
+/// closed when the program was started.
 pub fn run(is_output_closed: bool) -> ExitCode {
     if is_output_closed {
         if let Err(failure) = terminal::refuse_output() {
@@ -154,7 +155,7 @@ fn run_log(args: &LogArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Prints the error of a command, if it failed. Returns the exit code.
+/// Prints the error of a command, if the command failed, and returns its exit code. Returns the exit code.
 fn ended(done: Result<Exit, Failure>) -> ExitCode {
     match done {
         Ok(exit) => exit.into(),
@@ -164,7 +165,7 @@ fn ended(done: Result<Exit, Failure>) -> ExitCode {
     }
 }
 
-/// Prints an error to standard error. Returns its exit code.
+/// Prints the error of a failed command to standard error, and returns its exit code. Returns its exit code.
 fn failed(failure: &Failure) -> ExitCode {
     failure.print();
     failure.exit.into()

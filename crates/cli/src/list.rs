@@ -13,7 +13,7 @@ use crate::query_source::QuerySource;
 use crate::records::{ListRecord, RecordWriter};
 use crate::resolve::{countersets, no_counterset, nothing_found};
 
-/// Prints the countersets whose names match the filter.
+/// Prints the countersets whose names match the filter of the user.
 pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
     let asked = QuerySource::new(&args.files)?;
     let filter = args.filter.as_deref().map(|text| Pattern::new(&Utf16::from(pattern(text).as_str())));
@@ -41,7 +41,7 @@ pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
     Ok(if asked.warn_of_damage() { Exit::InvalidData } else { Exit::Ok })
 }
 
-/// Prints one line per counterset.
+/// Prints one line per counterset, as a table.
 fn print_table(asked: &QuerySource, records: &[CountersetRecord]) -> io::Result<()> {
     let whole = |count: usize| grouped(f64::from(u32::try_from(count).unwrap_or(u32::MAX)), 0);
     let rows: Vec<_> = records
@@ -70,7 +70,7 @@ fn print_table(asked: &QuerySource, records: &[CountersetRecord]) -> io::Result<
     out.flush()
 }
 
-/// Returns the pattern for a text that a user typed: it matches as part of a name, unless it has wildcards.
+/// Returns the pattern of a filter that a user typed: it matches as part of a name, unless it has wildcards.
 fn pattern(text: &str) -> String {
     if text.contains(['*', '?']) { text.to_string() } else { format!("*{text}*") }
 }
@@ -81,10 +81,10 @@ struct CountersetRecord {
     counterset: String,
     guid: String,
     instance_type: &'static str,
-    /// Number of instances; `None` if it is unknown.
+    /// Number of instances of a counterset; `None` if it is unknown.
     instances: Option<usize>,
     counters: usize,
-    /// Name of the provider.
+    /// Name of the provider of a counterset.
     origin: String,
     help: String,
 }

@@ -19,7 +19,7 @@ use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::records::{ListRecord, RecordWriter};
 
-/// Prints the contents of each log.
+/// Prints a summary of the contents of each log: machine, times, countersets, gaps and damage.
 pub fn info(args: &LogInfoArgs) -> Result<Exit, Failure> {
     let mut records = RecordWriter::stdout(args.output.format());
     let mut out = io::stdout().lock();
@@ -45,7 +45,7 @@ pub fn info(args: &LogInfoArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// Returns the arguments as files, if all of them are existing files and the first is neither a command nor an
+/// Returns the command-line arguments as files, if all are existing files and the first is neither a command nor an
 /// interval.
 pub fn only_files(args: impl Iterator<Item = OsString>) -> Option<Vec<PathBuf>> {
     let files: Vec<PathBuf> = args.map(PathBuf::from).collect();
@@ -56,7 +56,7 @@ pub fn only_files(args: impl Iterator<Item = OsString>) -> Option<Vec<PathBuf>> 
     (are_files && interval(&first).is_err() && !is_command(&first)).then_some(files)
 }
 
-/// Prints the contents of logs, and commands that show more of them.
+/// Prints a summary of each log, and commands that show more of the logs.
 pub fn show_files(files: &[PathBuf]) -> Result<Exit, Failure> {
     let mut out = io::stdout().lock();
     let (mut exit, mut first) = (Exit::Ok, None);
@@ -81,7 +81,7 @@ pub fn show_files(files: &[PathBuf]) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// Returns the path of a counter that most users want to see first.
+/// Returns the path of a counter in a log that most users want to see first.
 fn example(info: &Info) -> Option<String> {
     const WANTED: [&str; 3] = [r"\% Processor Time", r"\Available Bytes", r"\% Idle Time"];
     let paths = || info.counters.iter().map(|counters| &counters.path);
@@ -100,7 +100,7 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// Returns the contents of a log or of an exported file, and a text about its writer.
+/// Returns the summary of a log or of an exported file, and a text about its writer.
 fn contents(file: &Path) -> Result<(Info, String), Failure> {
     #[cfg(feature = "parquet")]
     if perfset_parquet::is_parquet(file) {
@@ -110,7 +110,8 @@ fn contents(file: &Path) -> Result<(Info, String), Failure> {
     open(file)
 }
 
-/// Reads a log to its end. Returns its contents, and a text about its writer.
+/// Reads a log to its end, and returns its summary and a text about its writer. Returns its contents, and a text
+/// about its writer.
 fn open(file: &Path) -> Result<(Info, String), Failure> {
     let failed = |error| unusable(file, error);
     if !input::is_dash(file) && is_recording(file) {
@@ -134,7 +135,7 @@ fn open(file: &Path) -> Result<(Info, String), Failure> {
     Ok((Info::read(log).map_err(failed)?, written_by))
 }
 
-/// Returns a text about the writer of a recording.
+/// Returns a text about the program that wrote a recording.
 pub fn writer_of(recording: &Recording) -> String {
     let about = |key| recording.about().and_then(|about| about.get(key)).unwrap_or_default();
     let written_by = format!("recording of {}", about(RecordingAbout::WRITER));
@@ -144,7 +145,7 @@ pub fn writer_of(recording: &Recording) -> String {
     }
 }
 
-/// Returns a text about the format of a log that is no recording.
+/// Returns a text about the format of a log that is not a recording.
 pub fn format_of<R: Read>(log: &Log<R>) -> String {
     match log {
         Log::Blg(log) => {
@@ -164,7 +165,7 @@ pub fn unusable(file: &Path, error: LogError) -> Failure {
     Failure::escaped(exit, anyhow!(error).context(file.display().to_string()))
 }
 
-/// Maximum number of gaps and damaged places that are shown; JSON contains all that are stored.
+/// Maximum number of gaps and damaged places of a log that are shown; JSON contains all that are stored.
 const SHOWN: usize = 5;
 
 fn show(out: &mut impl Write, file: &Path, info: &Info, written_by: &str) -> io::Result<()> {
@@ -291,13 +292,13 @@ fn zone(bias_minutes: Option<i32>) -> String {
     }
 }
 
-/// Returns the reason for a gap, if a recorder could not write samples in it.
+/// Returns the reason for a gap in a log, if a recorder could not write samples in it.
 fn reason<'a>(info: &'a Info, gap: &Gap) -> Option<&'a str> {
     let is_in = |missed: &&MissedTicks| missed.from < gap.to && gap.from < missed.to;
     info.missed.iter().find(is_in).map(|missed| &*missed.reason)
 }
 
-/// Contents of a log: the fields in the order in which CSV and JSON contain them.
+/// Summary of a log: the fields in the order in which CSV and JSON contain them.
 #[derive(Serialize)]
 struct LogRecord<'a> {
     file: String,
@@ -307,7 +308,7 @@ struct LogRecord<'a> {
     last: Option<String>,
     utc_offset_minutes: Option<i32>,
     samples: u64,
-    /// Interval between samples, in seconds.
+    /// Interval between the samples of a log, in seconds.
     interval: Option<f64>,
     gaps: Vec<GapLine<'a>>,
     damage_count: u64,
@@ -327,7 +328,7 @@ impl ListRecord for LogRecord<'_> {
 struct GapLine<'a> {
     from: String,
     to: String,
-    /// Reason why a recorder could not write samples, if the log contains one.
+    /// Reason why a recorder could not write samples in a gap, if the log contains one.
     reason: Option<&'a str>,
 }
 

@@ -79,7 +79,7 @@ pub fn run(args: &LogConvertArgs) -> Result<Exit, Failure> {
 
 /// Returns the description of the new recording: the machine, and the logs that it was made of.
 fn about(logs: &Logs, files: &[impl AsRef<Path>]) -> RecordingAbout {
-    /// Maximum number of logs that are named.
+    /// Maximum number of source logs that the description of a recording names.
     const NAMED: usize = 5;
     let names = files.iter().take(NAMED);
     let names =
@@ -95,7 +95,7 @@ fn about(logs: &Logs, files: &[impl AsRef<Path>]) -> RecordingAbout {
         .with(RecordingAbout::NOTE, format!("converted from {names}"))
 }
 
-/// Writes every sample of the logs, with all counters.
+/// Writes every sample of the source logs with all counters to a recording.
 fn write(
     asked: &QuerySource,
     mut logs: Logs,
@@ -131,7 +131,7 @@ fn write(
     Ok(())
 }
 
-/// Returns the number of an entry's table, and defines the table if it is new; `None` without a counterset.
+/// Returns the number of an entry's table in a recording, and defines the table if it is new.
 fn table(
     defined: &mut Vec<(TableDefinition, Entry)>,
     writer: &mut RecordingWriter,

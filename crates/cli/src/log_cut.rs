@@ -64,7 +64,7 @@ pub fn run(args: &LogCutArgs) -> Result<Exit, Failure> {
     Ok(if part.damages.is_empty() { Exit::Ok } else { Exit::InvalidData })
 }
 
-/// Refuses arguments that make no sense, before the recording is read.
+/// Returns an error for arguments of `log cut` that make no sense, before the recording is read.
 fn check(args: &LogCutArgs) -> Result<(), Failure> {
     let usage = |text: String| Err(Failure::new(Exit::Usage, anyhow!(text)));
     let LogCutArgs { recording: from, output, .. } = args;
@@ -106,7 +106,7 @@ fn open(path: &Path) -> Result<Recording, Failure> {
     Recording::open(path).map_err(|error| unusable(path, error.into()))
 }
 
-/// Returns the times of the first and the last sample, in the order of the clock.
+/// Returns the times of the first and the last sample of a recording, in the order of the clock.
 fn span(recording: &Recording) -> Option<(i64, i64)> {
     recording.times().fold(None, |span, time| {
         let (first, last) = span.unwrap_or((time, time));
@@ -119,9 +119,9 @@ fn outside((first, last): (i64, i64)) -> String {
     format!("no sample in that time: the recording has samples from {first} to {last} UTC")
 }
 
-/// Returns the damage of a file as warnings.
+/// Returns the damaged places of a recording's file as warnings.
 fn damage_lines(path: &Path, damages: &perfset::log::Damages) -> Vec<String> {
-    /// Maximum number of damaged places of a file that are named.
+    /// Maximum number of damaged places of a recording's file that are named.
     const SHOWN: usize = 5;
     let name = name_of(path);
     let shown = damages.first().iter().take(SHOWN);

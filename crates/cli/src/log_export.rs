@@ -3,14 +3,14 @@
 use crate::args::LogExportArgs;
 use crate::exit::{Exit, Failure};
 
-/// Fails with the reason: this build has no Parquet.
+/// Fails, because this build cannot write Parquet files.
 #[cfg(not(feature = "parquet"))]
 pub fn run(args: &LogExportArgs) -> Result<Exit, Failure> {
     let LogExportArgs { files: _, to: _, views: _, machine: _, output: _, force: _ } = args;
     Err(without_parquet())
 }
 
-/// Returns the failure of a build without Parquet.
+/// Returns the failure of a command that needs Parquet, in a build without Parquet.
 #[cfg(not(feature = "parquet"))]
 pub fn without_parquet() -> Failure {
     let error = anyhow::anyhow!(
@@ -48,7 +48,7 @@ mod with_parquet {
         }
     }
 
-    /// Returns the directory or the address in an object store that a user has written.
+    /// Returns the root of exported files that a user wrote: a directory, or an address in an object store.
     pub fn export_root(output: &Path) -> Result<ExportRoot, Failure> {
         ExportRoot::parse(output).map_err(|error| {
             let hint = match error {
@@ -100,7 +100,7 @@ mod with_parquet {
         Ok(if is_damaged { Exit::InvalidData } else { Exit::Ok })
     }
 
-    /// Prints the views of all countersets, or of those that a directory has.
+    /// Prints the SQL views of all countersets, or of those that an exported directory has.
     fn write_views(args: &LogExportArgs, engine: ViewEngine) -> Result<Exit, Failure> {
         let LogExportArgs { files, output, force, .. } = args;
         let [root] = match &**files {

@@ -10,7 +10,7 @@ use crate::args::{Args, ManArgs};
 use crate::destination::write;
 use crate::exit::{self, Exit, Failure};
 
-/// Writes a manual page per command, and prints the file names.
+/// Writes a manual page for each command, and prints the file names.
 pub fn run(args: &ManArgs) -> Result<Exit, Failure> {
     let mut root = Args::command().disable_help_subcommand(true);
     // Only a built command has the full names of its subcommands.
@@ -25,13 +25,13 @@ pub fn run(args: &ManArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Returns a command and all commands below it.
+/// Returns a command of the command line and all commands below it.
 fn with_commands(command: &Command) -> Vec<&Command> {
     let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
     std::iter::once(command).chain(shown.flat_map(with_commands)).collect()
 }
 
-/// Returns file name and text of a command's manual page.
+/// Returns the file name and the text of a command's manual page.
 fn page(command: &Command) -> io::Result<(String, Vec<u8>)> {
     let man = Man::new(command.clone())
         .date(" ") // none: the same definitions give the same bytes
@@ -62,7 +62,7 @@ fn page(command: &Command) -> io::Result<(String, Vec<u8>)> {
     Ok((man.get_filename(), page))
 }
 
-/// Appends the text below the options in `--help`: a section for each heading, its lines unchanged.
+/// Appends to a manual page the text below the options in `--help`: a section for each heading, its lines unchanged.
 fn verbatim(roff: &mut Roff, text: &str) {
     let mut is_filled = true;
     for line in text.lines() {

@@ -26,13 +26,14 @@ pub fn run(args: &ManifestArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Reads a manifest file. Reads one byte more than a manifest may have, so that a longer file is detected.
+/// Reads the file of an instrumentation manifest. Reads one byte more than a manifest may have, so that a longer file
+/// is detected.
 pub fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     let most = u64::try_from(Manifest::BYTES_MAX).unwrap_or(u64::MAX);
     input::read_up_to(file, most.saturating_add(1))
 }
 
-/// Writes a line per problem, in the format of compilers.
+/// Writes a line for each problem of a manifest, in the format of compilers.
 pub fn tell(out: &mut impl Write, file: &Path, problems: &Problems) -> io::Result<()> {
     let file = escaped(&file.display().to_string());
     for problem in problems.list() {
@@ -77,12 +78,12 @@ fn check(args: &ManifestCheckArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// Returns the number of counters that a manifest declares.
+/// Returns the number of counters that an instrumentation manifest declares.
 fn counters_of(manifest: &Manifest) -> usize {
     manifest.provider.sets.iter().map(|set| set.counters.len()).fold(0, usize::saturating_add)
 }
 
-/// Fields of one manifest, in the order in which CSV and JSON contain them.
+/// Fields of one instrumentation manifest, in the order in which CSV and JSON contain them.
 #[derive(Serialize)]
 struct ManifestRecord<'a> {
     file: String,
@@ -95,7 +96,7 @@ struct ManifestRecord<'a> {
     more_problems: usize,
 }
 
-/// Problem of a manifest.
+/// Fields of a problem in an instrumentation manifest, in the order in which CSV and JSON contain them.
 #[derive(Serialize)]
 struct ProblemLine<'a> {
     line: usize,

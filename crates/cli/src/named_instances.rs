@@ -1,4 +1,4 @@
-//! Instances that counter paths name: a mistyped name is an error, as a mistyped counter is.
+//! Check of instances that counter paths name: a mistyped instance name is an error, as a mistyped counter is.
 
 use std::collections::HashMap;
 
@@ -10,11 +10,11 @@ use crate::exit::{Exit, Failure};
 use crate::query_source::QuerySource;
 use crate::resolve::{countersets, near_line};
 
-/// Maximum number of names that are compared with a mistyped one: a machine may have 100,000 processes.
+/// Maximum number of instance names that are compared with a mistyped one: a machine may have 100,000 processes.
 const COMPARED: usize = 10_000;
 
-/// Returns the instance that a path names, without wildcards and exclusions. Such a path selects nothing only if the
-/// instance does not exist; a pattern may select nothing for now.
+/// Returns the instance that a counter path names, without wildcards and exclusions. Such a path selects nothing only
+/// if the instance does not exist; a pattern may select nothing for now.
 fn named(path: &CounterPath) -> Option<&str> {
     path.instance.as_deref().filter(|instance| !instance.contains(['*', '?', '!']))
 }
@@ -58,7 +58,8 @@ fn exists(asked: &QuerySource, path: &CounterPath) -> Result<(), Failure> {
     Err(Failure::new(Exit::NothingMatched, anyhow::anyhow!(text)))
 }
 
-/// Returns `true` if a text selects one of these instances. Instances of one name are numbered.
+/// Returns `true` if the instance part of a counter path selects one of these instances. Instances of one name are
+/// numbered.
 fn selects(text: &str, instances: &[Instance]) -> bool {
     let selector = Selector::new(text);
     let mut occurrences: HashMap<String, usize> = HashMap::new();
@@ -72,17 +73,17 @@ fn selects(text: &str, instances: &[Instance]) -> bool {
     })
 }
 
-/// Paths of a log that name an instance which was in no sample so far.
+/// Counter paths that name an instance which no sample of a log has had so far.
 #[derive(Debug)]
 pub struct UnseenPaths(Vec<Option<CounterPath>>);
 
 impl UnseenPaths {
-    /// Stores the paths that name an instance, before the first sample.
+    /// Stores the counter paths that name an instance, before the first sample of a log.
     pub fn new(paths: &[CounterPath]) -> Self {
         Self(paths.iter().map(|path| named(path).map(|_| path.clone())).collect())
     }
 
-    /// Removes the paths that have an instance in a sample.
+    /// Removes the counter paths whose instance is in a sample.
     pub fn see(&mut self, values: &[PathValue<'_>]) {
         for value in values.iter().filter(|v| !matches!(v.value.value, Err(NoValue::NoInstance))) {
             if let Some(path) = self.0.get_mut(value.path) {
@@ -91,7 +92,7 @@ impl UnseenPaths {
         }
     }
 
-    /// Returns, after the last sample, an error with the nearest names for each path that never had its instance.
+    /// Returns an error for each counter path whose instance was in no sample of the log, with the nearest names.
     pub fn finish(self, asked: &QuerySource) -> Vec<Failure> {
         absent(asked, self.0.iter().flatten())
     }

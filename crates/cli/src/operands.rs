@@ -14,8 +14,8 @@ use crate::resolve::countersets;
 #[cfg(feature = "settings")]
 use crate::settings::named_paths;
 
-/// Short names for the counters that users need most often. Each counter has the paths that show it, the best first:
-/// other systems and their logs have it under other names.
+/// Short names that users type for the counters they need most often. Each counter has the paths that show it, the
+/// best first: other systems and their logs have it under other names.
 pub const ALIASES: [(&str, &[&[&str]]); 5] = [
     ("cpu", &[&[r"\Processor Information(*)\% Processor Time", r"\Processor(*)\% Processor Time"]]),
     (
@@ -40,35 +40,36 @@ pub const ALIASES: [(&str, &[&[&str]]); 5] = [
     ("proc", &[&[r"\Process V2(*)\% Processor Time", r"\Process(*)\% Processor Time"]]),
 ];
 
-/// Operands of a command that takes samples: the paths, and the times.
+/// Parsed operands of a command that takes samples: the counter paths, the interval and the count.
 #[derive(Debug, Default)]
 pub struct Operands {
     pub paths: Vec<CounterPath>,
     pub interval: Option<Duration>,
     pub count: Option<u64>,
-    /// Origin of each path that belongs to a short name.
+    /// Origin of each counter path that belongs to a short name.
     pub aliases: Vec<AliasPath>,
 }
 
-/// Path that stands for one counter of a short name.
+/// Counter path that stands for one counter of a short name.
 #[derive(Clone, Copy, Debug)]
 pub struct AliasPath {
-    /// Index of the path in the list of all paths.
+    /// Index of the counter path in the list of all paths.
     position: usize,
-    /// Index of the operand that is the short name.
+    /// Index of the operand that is a short name.
     operand: usize,
-    /// Paths that show the counter, the best first.
+    /// Counter paths that show the same counter on different systems, the best first.
     paths: &'static [&'static str],
 }
 
 impl Operands {
-    /// Parses the operands: paths, then optionally an interval, then optionally a count.
+    /// Parses the operands of a command: paths, then optionally an interval, then optionally a count.
     pub fn parse(texts: &[String]) -> Result<Self, Failure> {
         let no_files: &[&Path] = &[];
         Self::with_files(texts, no_files)
     }
 
-    /// Parses the operands, of which the paths may be in files. Paths of files follow those of the operands.
+    /// Parses the operands of a command whose counter paths may be in files. Paths of files follow those of the
+    /// operands.
     pub fn with_files(texts: &[String], files: &[impl AsRef<Path>]) -> Result<Self, Failure> {
         let operands = Self::with_any_paths(texts, files)?;
         if let (true, Some(file)) = (operands.paths.is_empty(), files.first()) {
@@ -81,7 +82,7 @@ impl Operands {
         Ok(operands)
     }
 
-    /// Parses operands that need no path.
+    /// Parses the operands of a command that needs no counter path.
     pub fn without_paths(texts: &[String]) -> Result<Self, Failure> {
         let no_files: &[&Path] = &[];
         Self::with_any_paths(texts, no_files)
@@ -140,8 +141,8 @@ impl Operands {
         Ok(Self { paths: parsed, interval: interval.transpose()?, count: count.transpose()?, aliases })
     }
 
-    /// Replaces the paths of short names by those that a machine or a log has. A counter that it lacks is left out,
-    /// unless it has none of the short name.
+    /// Replaces the counter paths of short names by those that a machine or a log has. A counter that it lacks is
+    /// left out, unless it has none of the short name.
     pub fn settle(&mut self, machine: &Machine) {
         if self.aliases.is_empty() {
             return;
@@ -174,7 +175,8 @@ impl Operands {
     }
 }
 
-/// Returns the error for a word that is neither path nor number. Most likely a path with blanks was not quoted.
+/// Returns the error for an operand that is neither counter path nor number. Most likely a path with blanks was not
+/// quoted.
 fn not_a_path(paths: &[String], word: &str) -> Failure {
     let word = escaped(word);
     let text = match paths.iter().rfind(|path| path.starts_with(['\\', '/'])) {
@@ -195,7 +197,7 @@ fn not_a_path(paths: &[String], word: &str) -> Failure {
     Failure::new(Exit::Usage, anyhow::anyhow!(text))
 }
 
-/// Refuses a named set of paths: this build reads no settings file.
+/// Returns an error for a named set of paths, because this build reads no settings file.
 #[cfg(not(feature = "settings"))]
 fn named_paths(name: &str) -> Result<Vec<CounterPath>, Failure> {
     let name = escaped(name);
@@ -208,7 +210,7 @@ mod tests {
     use perfset::testing::{FixedClock, Scripted};
     use perfset::{Counter, CounterId, CounterType, Counterset, Guid, InstanceType};
 
-    /// Parsed operands: paths, interval in milliseconds, and count.
+    /// Parsed operands of a command: paths, interval in milliseconds, and count.
     type Parsed = (Vec<String>, Option<u64>, Option<u64>);
 
     fn parsed(texts: &[&str]) -> Result<Parsed, String> {
@@ -219,7 +221,7 @@ mod tests {
         Ok((paths.iter().map(ToString::to_string).collect(), ms, count))
     }
 
-    /// Each path of an alias names a counter of its counterset, if that counterset is built in.
+    /// Checks that each counter path of a short name is a counter of its counterset, if that counterset is built in.
     #[test]
     fn aliases_mean_counters() {
         for (alias, counters) in ALIASES {
@@ -232,7 +234,7 @@ mod tests {
         }
     }
 
-    /// Returns a machine with these counters of single instances: counterset, counter.
+    /// Returns a test machine whose single instances have these counters: counterset, counter.
     fn machine(counters: &[(&'static str, &'static str)]) -> Machine {
         let machine = Machine::new(Box::new(FixedClock::default()));
         let mut sets: Vec<Counterset> = Vec::new();

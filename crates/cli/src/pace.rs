@@ -4,22 +4,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Time between two looks at something that has no timer.
+/// Pause between two checks of something that sends no notification.
 pub const BRIEFLY: Duration = Duration::from_millis(20);
 
-/// `true` after Ctrl+C, from the signal itself on: a collection that still runs delays only the end of the waits.
+/// `true` after Ctrl+C, as soon as the signal arrives, even while a collection still runs.
 static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Returns `true` if the user has ended the command by Ctrl+C while a timer was there.
+/// Returns `true` if the user has ended the command by Ctrl+C while a timer existed.
 pub fn is_interrupted() -> bool {
     IS_INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// Sleeps between collections, on a grid that does not drift.
+/// Timer that sleeps between collections, on a grid of times that does not drift.
 pub struct Pace {
     interval: Duration,
     next: Instant,
-    /// Number of collections after this one; `None` is no limit.
+    /// Number of collections after the current one; `None` is no limit.
     left: Option<u64>,
     /// Number of collections that were due while an earlier one was still running.
     skipped: u64,
@@ -28,8 +28,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Starts the timer now. `more` collections follow the first one; `None` continues until the user ends it. A zero
-    /// interval never waits; only tests can request it.
+    /// Starts the timer of a command's collections. `more` collections follow the first one; `None` continues until
+    /// the user ends it. A zero interval never waits; only tests can request it.
     pub fn new(interval: Duration, more: Option<u64>) -> anyhow::Result<Self> {
         let (stopper, stop) = channel();
         let sender = stopper.clone();
@@ -55,7 +55,8 @@ impl Pace {
         self.next = Instant::now();
     }
 
-    /// Waits until the next collection is due. Returns `false` if there is none.
+    /// Waits until the next collection is due, and returns `false` if there is none. Returns `false` if there is
+    /// none.
     pub fn wait(&mut self) -> bool {
         if let Some(left) = &mut self.left {
             match left.checked_sub(1) {
@@ -84,7 +85,8 @@ impl Pace {
         self.skipped
     }
 
-    /// Waits for a moment. Returns `false` if the user ends the command.
+    /// Waits for a few milliseconds, and returns `false` if the user ends the command. Returns `false` if the user
+    /// ends the command.
     pub fn wait_briefly(&self) -> bool {
         self.stop.recv_timeout(BRIEFLY) == Err(RecvTimeoutError::Timeout)
     }

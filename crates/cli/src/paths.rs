@@ -8,7 +8,7 @@ use perfset::path::{CounterPath, PathError, QueryFileError, query_paths};
 use crate::exit::{Exit, Failure};
 use crate::input;
 
-/// Parses the paths of operands, then the paths of files.
+/// Parses the counter paths of operands, then those in files.
 pub fn paths_of(operands: &[String], files: &[impl AsRef<Path>]) -> Result<Vec<CounterPath>, Failure> {
     let mut paths = Vec::new();
     for text in operands {
@@ -20,7 +20,7 @@ pub fn paths_of(operands: &[String], files: &[impl AsRef<Path>]) -> Result<Vec<C
     Ok(paths)
 }
 
-/// Adds the paths of a file, which may be empty.
+/// Adds the counter paths of a file, which may be empty.
 fn add_file(paths: &mut Vec<CounterPath>, file: &Path) -> Result<(), Failure> {
     match query_paths(&name_of(file), &input::read_small(file, "file of counter paths")?) {
         Ok(of_file) => paths.extend(of_file),

@@ -115,9 +115,9 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// Returns a warning for texts with letters that no font has.
+/// Returns a warning for texts of a picture that have letters which no font contains.
 fn undrawn_warning(mut texts: Vec<String>) -> Option<String> {
-    /// More would hide other messages.
+    /// Maximum number of texts that the warning names: more would hide other messages.
     const SHOWN: usize = 5;
     texts.sort();
     texts.dedup();
@@ -136,12 +136,12 @@ fn undrawn_warning(mut texts: Vec<String>) -> Option<String> {
     })
 }
 
-/// Returns a threshold whose name has no character that could control a terminal or hide a text.
+/// Returns a threshold of a picture whose name has no character that could control a terminal or hide a text.
 fn visible(threshold: &Threshold) -> Threshold {
     Threshold { name: escaped(&threshold.name), ..threshold.clone() }
 }
 
-/// Picture of all samples.
+/// Picture of all samples of a command, with warnings.
 #[derive(Debug)]
 pub struct Drawn {
     pub picture: Picture,
@@ -149,7 +149,8 @@ pub struct Drawn {
     pub warnings: Vec<String>,
 }
 
-/// Draws samples: `live_count` of a machine, unless the operands contain a count.
+/// Takes the samples of a command, `live_count` of a machine unless the operands contain a count, and draws their
+/// picture.
 pub fn draw(samples: &mut Samples, live_count: u64, look: &PictureOptions) -> Result<Drawn, Failure> {
     let mut lines = ChartLines::new(look.width, &samples.operands().paths);
     let how = SamplingOptions { live_count: Some(live_count), ..SamplingOptions::default() };
@@ -177,12 +178,12 @@ pub fn draw(samples: &mut Samples, live_count: u64, look: &PictureOptions) -> Re
     Ok(Drawn { warnings: lines.warnings(), picture: lines.chart.draw(look) })
 }
 
-/// Chart, and its line for each series.
+/// Chart of a picture, and the chart's line for each series.
 struct ChartLines {
     chart: Chart,
     paths: Vec<CounterPath>,
     series: SeriesMap,
-    /// Line of each series, indexed by its number; `None` for a series beyond the maximum number of lines.
+    /// Line of each series in the chart, indexed by the series' number; `None` beyond the maximum number of lines.
     ids: Vec<Option<LineId>>,
     /// Series that never had a value.
     never_there: NeverThere,

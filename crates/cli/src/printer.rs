@@ -1,4 +1,4 @@
-//! Output of `get`: selects values and prints them in a format.
+//! Printer of `perfset get`: selects values of samples and prints them in a format.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -19,13 +19,13 @@ use crate::terminal;
 pub struct ValuePrinter {
     selection: ValueSelection,
     output: Box<dyn Output>,
-    /// Statistics of the run, if requested.
+    /// Statistics of all printed samples, if the user requests them.
     summary: Option<Summary<'static>>,
-    /// `true` if the output learns the series of the first sample, before the selection.
+    /// `true` if the output learns the series of the first sample, before values are selected.
     learns_first: bool,
-    /// `true` once a value has passed the condition and the ranking.
+    /// Sentences about missing values that were last printed on standard error; equal ones are not printed again.
     has_hit: bool,
-    /// Last sentences about missing values on standard error; equal ones are not printed again.
+    /// Sentences about missing values that were last printed on standard error; equal ones are not printed again.
     left_out: Vec<String>,
 }
 
@@ -34,18 +34,18 @@ pub struct ValuePrinter {
 pub struct PrintOptions {
     pub format: OutputFormat,
     pub form: NumberForm,
-    /// `true` to print also counters that this machine does not have.
+    /// `true` to print also counters that this machine never has.
     pub all: bool,
     pub filters: Vec<ValueFilter>,
-    /// Maximum number of instances, or of values for each counter of a path: the greatest ones.
+    /// Maximum number of instances, or of values for each counter of a path, that are printed: the greatest ones.
     pub top: Option<u32>,
-    /// Order of instances; `None` is the default of the format.
+    /// Order of instances in the output; `None` is the default of the format.
     pub order: Option<RowOrder>,
     /// `true` to print one line for each time and instance in CSV and JSON.
     pub wide: bool,
     /// `true` to print short numbers in tables; `None` does so only on a terminal.
     pub human: Option<bool>,
-    /// `true` if several samples are expected.
+    /// `true` if the output is of several samples.
     pub is_series: bool,
     pub summary: bool,
     /// Name of the machine that recorded the values; `None` for live values.
@@ -85,7 +85,7 @@ impl ValuePrinter {
         Self::new(options, paths, on_terminal, writer)
     }
 
-    /// Creates a printer of recorded samples to the writers that `open` returns.
+    /// Creates a printer that writes recorded samples to the writers that `open` returns.
     pub fn to<W: Write + 'static>(
         options: PrintOptions,
         paths: &[CounterPath],
@@ -146,12 +146,12 @@ impl ValuePrinter {
         }
     }
 
-    /// Returns `true` if all series must be [learned](Self::learn) before the first sample.
+    /// Returns `true` if the output must [learn](Self::learn) all series before the first sample.
     pub fn needs_series(&self) -> bool {
         self.output.needs_series()
     }
 
-    /// Learns the series of a sample.
+    /// Passes the series of a sample to the output, before that output receives its first sample.
     pub fn learn(&mut self, clocks: &ClockReading, values: &mut Vec<PathValue<'_>>) {
         self.selection.hide(values);
         self.output.learn(&OutputSample::new(clocks, &[MachineValues::new(values)]));
@@ -184,12 +184,12 @@ impl ValuePrinter {
         Ok(missing)
     }
 
-    /// Returns the number of values that had no column.
+    /// Returns the number of values for which the output had no column.
     pub fn without_column(&self) -> u64 {
         self.output.without_column()
     }
 
-    /// Completes the output after the last sample, with the summary if requested.
+    /// Completes the printed output after the last sample, with the statistics if requested.
     pub fn finish(&mut self) -> io::Result<()> {
         self.output.finish()?;
         if let Some(summary) = &mut self.summary {
@@ -204,7 +204,7 @@ impl ValuePrinter {
     }
 }
 
-/// Prints sentences to standard error.
+/// Prints sentences about missing values to standard error.
 pub fn warn(sentences: &[String]) {
     for sentence in sentences {
         // Standard error is the last place to report to, so a failure of it is ignored.

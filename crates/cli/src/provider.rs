@@ -137,7 +137,7 @@ fn show(out: &mut impl Write, store: &Store) -> io::Result<()> {
     }
 }
 
-/// Returns file, line if known, and the reason why the file registers nothing.
+/// Returns a text about a file that registers no provider: its path, the line if known, and the reason.
 pub fn reason(ignored: &IgnoredFile) -> String {
     let between = if matches!(ignored.why, IgnoreReason::Broken(_)) { ":" } else { ": " };
     format!("{}{between}{}", ignored.file.display(), ignored.why)
@@ -147,7 +147,7 @@ fn shown(file: &Path) -> String {
     escaped(&file.display().to_string())
 }
 
-/// Fields of a registered provider's file, in the order of CSV and JSON.
+/// Fields of a registered provider's file, in the order in which CSV and JSON contain them.
 #[derive(Serialize)]
 struct RegistrationJson {
     file: String,

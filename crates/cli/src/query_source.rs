@@ -17,14 +17,14 @@ use crate::input;
 use crate::log::unusable;
 use crate::when::{InstantArg, window};
 
-/// Source that a command reads counters from.
+/// Source from which a command reads counters: this machine, or logs.
 pub enum QuerySource {
     Machine(Machine),
     Logs { logs: Logs, files: Vec<PathBuf> },
 }
 
 impl QuerySource {
-    /// Returns the logs if the user named any, else this machine.
+    /// Returns the logs that the user named as source, else this machine.
     pub fn new(files: &LogFiles) -> Result<Self, Failure> {
         match files.log.as_slice() {
             [] if files.machine.is_some() => Err(Failure::new(
@@ -39,8 +39,8 @@ impl QuerySource {
         }
     }
 
-    /// Returns the same as [`new`](Self::new), for counter paths that may name the machine themselves. Of a log, only
-    /// the samples within `window` are used.
+    /// Returns the source of counter paths, which may name the machine themselves. Of a log, only the samples within
+    /// `window` are used.
     pub fn for_paths(
         files: &LogFiles,
         window: &LogWindow,
@@ -83,8 +83,8 @@ impl QuerySource {
         }
     }
 
-    /// Returns sentences about data that programs publish and this machine does not show. Covers one counterset, or
-    /// all.
+    /// Returns sentences about data that programs publish and that this machine does not show. Covers one counterset,
+    /// or all.
     pub fn not_shown(&self, counterset: Option<&Guid>) -> Vec<String> {
         match self {
             Self::Machine(machine) => {
@@ -103,12 +103,13 @@ impl QuerySource {
         }
     }
 
-    /// Returns `true` if users see a counter. Counters of a log that have no name are parts of others and not shown.
+    /// Returns `true` if users see a counter of this source. Counters of a log that have no name are parts of others
+    /// and not shown.
     pub fn shows(&self, counter: &Counter) -> bool {
         matches!(self, Self::Machine(_)) || counter.name.is_some()
     }
 
-    /// Returns a source for queries.
+    /// Returns a source on which queries are opened: this machine, or the logs.
     pub fn source(&self) -> Box<dyn Source> {
         match self {
             Self::Machine(machine) => Box::new(machine.clone()),
@@ -116,7 +117,7 @@ impl QuerySource {
         }
     }
 
-    /// Returns the name of the recorded machine; `None` for this machine.
+    /// Returns the name of the machine that a log recorded; `None` for this machine.
     pub fn host(&self) -> Option<String> {
         match self {
             Self::Machine(_) => None,
@@ -124,7 +125,7 @@ impl QuerySource {
         }
     }
 
-    /// Returns the time zone in which times are shown: that of a log, else this machine's.
+    /// Returns the time zone in which sample times are shown: that of a log, else this machine's.
     pub fn zone(&self) -> TimeZone {
         match self {
             Self::Machine(_) => TimeZone::system(),
@@ -132,7 +133,7 @@ impl QuerySource {
         }
     }
 
-    /// Returns the options that make another command use the same source: none, or the logs.
+    /// Returns the command-line options that make another command read the same source: none, or the logs.
     pub fn options(&self) -> String {
         match self {
             Self::Machine(_) => String::new(),
@@ -142,12 +143,12 @@ impl QuerySource {
         }
     }
 
-    /// Prints the damage of a log, if any, and returns the failure. Damage determines its exit code.
+    /// Prints the damage of a log, if any, and returns the command's failure. Damage determines its exit code.
     pub fn failed(&self, failure: Failure) -> Failure {
         if self.warn_of_damage() { Failure { exit: Exit::InvalidData, ..failure } } else { failure }
     }
 
-    /// Prints to standard error the data that are left out of publishers' countersets. Only countersets for which
+    /// Prints to standard error the data of publishers' countersets that are left out. Only countersets for which
     /// `is_wanted` returns `true` are reported; its argument is `None` for a counterset that is not available at all.
     pub fn warn_of_left_out(&self, is_wanted: impl Fn(Option<&Counterset>) -> bool) {
         const SHOWN: usize = 5;
@@ -199,7 +200,7 @@ pub fn zone_of(logs: &Logs) -> TimeZone {
     logs.recording().map_or_else(|| fixed_zone(logs.offset()), zone_of_recording)
 }
 
-/// Returns the window between two instants of logs.
+/// Returns the window of time between two instants of logs.
 pub fn window_of(
     logs: &Logs,
     begin: Option<&InstantArg>,
@@ -249,7 +250,8 @@ fn fixed_zone(offset: i64) -> TimeZone {
     offset.unwrap_or(Offset::UTC).to_time_zone()
 }
 
-/// Opens logs as one, and selects the machine: by name, else the only one. With `is_any`, several are accepted.
+/// Opens log files as one log, and selects the machine: by name, else the only one. With `is_any`, several are
+/// accepted.
 pub fn opened(files: &[PathBuf], machine: Option<&str>, is_any: bool) -> Result<Logs, Failure> {
     let input = |file: &PathBuf| match input::is_dash(file) {
         // Logs are read more than once, and standard input can be read once.

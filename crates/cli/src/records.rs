@@ -16,7 +16,7 @@ use crate::terminal;
 const FIELD_VERSIONS: &str = "get 1, list 1, find 1, describe 1, instances 1, doctor 1, log info 1, dump 1, manifest \
                               check 1, provider list 1";
 
-/// Features of this crate, and `true` for those of this build.
+/// Optional features of this crate, and `true` for those of this build.
 const FEATURES: [(&str, bool); 9] = [
     ("man", cfg!(feature = "man")),
     ("parquet", cfg!(feature = "parquet")),
@@ -49,11 +49,11 @@ pub fn versions() -> &'static str {
 
 /// Entry of a list that is printed as JSON or CSV. JSON has its fields as they are serialized.
 pub trait ListRecord: Serialize {
-    /// Names of all fields, in the order of the columns of CSV.
+    /// Names of all fields of the record, in the order of the columns of CSV.
     const CSV_HEADER: &'static str;
 
-    /// Returns the record as a line of CSV, without a line end. Null is an empty cell; arrays are JSON. `on_terminal`:
-    /// `true` to escape control characters in texts.
+    /// Returns the record as a line of CSV, without a line end. Null is an empty cell; arrays are JSON.
+    /// `on_terminal`: `true` to escape control characters in texts.
     ///
     /// # Errors
     /// If the record cannot be JSON.
@@ -82,7 +82,7 @@ impl ListRecord for FoundRecord<'_> {
     }
 }
 
-/// Writer of records to standard output.
+/// Writer of the records of a list to standard output.
 #[derive(Debug)]
 pub struct RecordWriter<W> {
     out: W,
@@ -92,7 +92,7 @@ pub struct RecordWriter<W> {
 }
 
 impl RecordWriter<BufWriter<terminal::Escaping<io::Stdout>>> {
-    /// Returns the writer for a format; `None` for tables, which are no records.
+    /// Returns the writer of records for a format; `None` for tables, which are no records.
     pub fn stdout(format: ListFormat) -> Option<Self> {
         let on_terminal = io::stdout().is_terminal();
         (format != ListFormat::Table).then(|| Self {
@@ -103,7 +103,7 @@ impl RecordWriter<BufWriter<terminal::Escaping<io::Stdout>>> {
         })
     }
 
-    /// Writes all entries of a list.
+    /// Writes all records of a list.
     ///
     /// # Errors
     /// If writing fails.
@@ -116,7 +116,7 @@ impl RecordWriter<BufWriter<terminal::Escaping<io::Stdout>>> {
 }
 
 impl<W: Write> RecordWriter<W> {
-    /// Writes an entry; before the first one of CSV, the header.
+    /// Writes a record of a list; before the first one of CSV, the header.
     ///
     /// # Errors
     /// If writing fails.
@@ -128,7 +128,7 @@ impl<W: Write> RecordWriter<W> {
         writeln!(self.out, "{}", record.csv_line(self.on_terminal)?)
     }
 
-    /// Completes the output of a list. CSV has its header even without an entry.
+    /// Completes the output of a list of records. CSV has its header even without an entry.
     ///
     /// # Errors
     /// If writing fails.

@@ -70,7 +70,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     Ok(if asked.warn_of_damage() { Exit::InvalidData } else { Exit::Ok })
 }
 
-/// Returns the paths that get a chart of their own.
+/// Returns the counter paths that get a chart of their own in a report.
 fn counters(args: &ReportArgs) -> Result<Operands, Failure> {
     let texts: Vec<String> = args.counters.iter().chain(&args.paths).cloned().collect();
     if texts.is_empty() {
@@ -84,7 +84,7 @@ fn counters(args: &ReportArgs) -> Result<Operands, Failure> {
     Ok(operands)
 }
 
-/// Returns what is known about each file of a log without reading all of it.
+/// Returns texts with the known facts about each file of a log, without reading all of it.
 fn about(files: &[PathBuf], logs: &Logs) -> Vec<String> {
     if let Some(recording) = logs.recording() {
         return vec![writer_of(recording)];
@@ -96,7 +96,7 @@ fn about(files: &[PathBuf], logs: &Logs) -> Vec<String> {
     files.iter().map(about).collect()
 }
 
-/// Returns a number of bytes for users.
+/// Formats a number of bytes for users.
 fn size(bytes: usize) -> String {
     #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a size for users")]
     let bytes = bytes as f64;

@@ -10,7 +10,7 @@ use perfset::{Counterset, Guid, Machine};
 use crate::exit::{Exit, Failure};
 use crate::query_source::QuerySource;
 
-/// Returns all countersets, sorted by name.
+/// Returns all countersets of a machine, sorted by name.
 pub fn countersets(machine: &Machine) -> Vec<Arc<Counterset>> {
     let guids = machine.countersets();
     let mut sets: Vec<_> = guids.iter().filter_map(|guid| machine.counterset(guid).ok()).collect();
@@ -19,8 +19,8 @@ pub fn countersets(machine: &Machine) -> Vec<Arc<Counterset>> {
     sets
 }
 
-/// Finds a counterset by GUID, by name, or by a unique part of its name. A unique beginning is preferred to other
-/// parts.
+/// Finds a counterset of a machine or of logs by GUID, by name, or by a unique part of its name. A unique beginning
+/// is preferred to other parts.
 pub fn counterset(asked: &QuerySource, text: &str) -> Result<Arc<Counterset>, Failure> {
     let sets = countersets(asked.machine());
     let folded = text.to_lowercase();
@@ -61,8 +61,8 @@ pub fn no_counterset(asked: &QuerySource, name: &str, nearest: &[impl AsRef<str>
     nothing_found(asked, &format!("no counterset is named \"{}\"{}{all}", escaped(name), near_line(nearest)))
 }
 
-/// Returns the error for an empty result. It includes a problem of the machine, which is the likely reason, and the
-/// certain one if the machine has no counterset.
+/// Returns the error for a search that found nothing. It includes a problem of the machine, which is the likely
+/// reason, and the certain one if the machine has no counterset.
 pub fn nothing_found(asked: &QuerySource, what: &str) -> Failure {
     const SHOWN: usize = 3;
     let (machine, mut text) = (asked.machine(), what.to_owned());
@@ -81,7 +81,7 @@ pub fn nothing_found(asked: &QuerySource, what: &str) -> Failure {
     Failure::new(exit, anyhow::anyhow!(text))
 }
 
-/// Returns the line that names similar names; empty if there are none.
+/// Returns the line of an error that proposes similar names; empty if there are none.
 pub fn near_line(nearest: &[impl AsRef<str>]) -> String {
     if nearest.is_empty() {
         return String::new();

@@ -22,7 +22,7 @@ use crate::pace::{BRIEFLY, Pace};
 use crate::query_source::QuerySource;
 use crate::resolve::{near_line, no_counterset};
 
-/// Options for taking samples.
+/// Options of a command for taking samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SamplingOptions {
     /// `true` if raw values are requested, which need only one collection.
@@ -33,24 +33,24 @@ pub struct SamplingOptions {
     pub live_count: Option<u64>,
 }
 
-/// Function called for each sample.
+/// Function called with the clocks and values of each sample.
 pub type SampleCallback<'a> = dyn FnMut(&ClockReading, &mut Vec<PathValue<'_>>) -> io::Result<()> + 'a;
 
 /// Function called with the query after each sample. It also has what is not in the values, such as births. Returns
 /// `Break` to take no more samples.
 pub type QueryCallback<'a> = dyn FnMut(&PathQuery) -> Result<ControlFlow<()>, Failure> + 'a;
 
-/// Counter paths, bound to a machine or to logs.
+/// Counter paths of a command, bound to a machine or to logs, to take their samples.
 pub struct Samples {
     query_source: QuerySource,
     source: Box<dyn Source>,
     query: PathQuery,
     operands: Operands,
-    /// Class above which counters are left out if only a pattern selects them.
+    /// Cost class above which counters are left out if only a pattern selects them.
     most_costly: CostClass,
     /// Timer of live samples, which receives Ctrl+C.
     pace: Option<Pace>,
-    /// `true` if the user ended the samples.
+    /// `true` if the user has ended the command while samples were taken.
     is_stopped: bool,
     /// Errors for paths whose instance this machine does not have.
     absent: Vec<Failure>,
@@ -69,8 +69,8 @@ impl Samples {
         Self::opened(source, operands, all)
     }
 
-    /// Opens samples as [`open`](Self::open) does, and looks on this machine for each instance that a path names; those
-    /// that it lacks are [`absent`](Self::absent). With `is_waiting`, waits until it has all counters and instances.
+    /// Opens samples as [`open`](Self::open) does, and checks that this machine has each instance that a path names.
+    /// With `is_waiting`, waits until it has all counters and instances.
     pub fn open_named(
         operands: Operands,
         files: &LogFiles,
@@ -158,7 +158,7 @@ impl Samples {
         }
     }
 
-    /// Restarts at the first sample of a log.
+    /// Restarts the query at the first sample of a log.
     pub fn rewind(&mut self) -> Result<(), Failure> {
         (self.source, self.query) = bound(&self.query_source, &self.operands.paths, self.most_costly)?;
         Ok(())
@@ -169,7 +169,7 @@ impl Samples {
         matches!(&self.query_source, QuerySource::Logs { logs, .. } if !logs.is_steady())
     }
 
-    /// Returns the source of the samples.
+    /// Returns the source of the samples: this machine, or logs.
     pub fn query_source(&self) -> &QuerySource {
         &self.query_source
     }
@@ -184,7 +184,7 @@ impl Samples {
         matches!(self.query_source, QuerySource::Logs { .. })
     }
 
-    /// Takes the samples, and calls `each` for every one.
+    /// Takes the samples of a command, and calls `each` for every sample.
     pub fn take(&mut self, how: SamplingOptions, each: &mut SampleCallback<'_>) -> Result<(), Failure> {
         if self.is_log() {
             return self.recorded(how, each);
@@ -195,7 +195,7 @@ impl Samples {
         })
     }
 
-    /// Takes formatted samples, and calls `each` with the query after every one.
+    /// Takes formatted samples, and calls `each` with the query after every sample.
     pub fn take_queries(
         &mut self,
         how: SamplingOptions,
@@ -219,12 +219,13 @@ impl Samples {
         if is_first && left != Some(0) { Err(no_sample()) } else { Ok(()) }
     }
 
-    /// Returns `true` if the user ended the samples.
+    /// Returns `true` if the user has ended the command while samples were taken.
     pub fn is_stopped(&self) -> bool {
         self.is_stopped
     }
 
-    /// Waits until `is_done` returns `true`. Returns `false` if the user ends the command first.
+    /// Waits until `is_done` returns `true`, or until the user ends the command. Returns `false` if the user ends the
+    /// command first.
     pub fn wait_for(&mut self, is_done: &mut dyn FnMut() -> bool) -> bool {
         while !is_done() {
             match &mut self.pace {
@@ -307,7 +308,7 @@ impl Samples {
     }
 }
 
-/// Returns the source of the operands' paths: this machine, or the logs if `files` names any.
+/// Returns the source of the operands' counter paths: this machine, or the logs if `files` names any.
 fn source_for(
     operands: Operands,
     files: &LogFiles,
@@ -322,7 +323,7 @@ fn source_for(
     Ok((source, operands))
 }
 
-/// Returns a source, and a query of these paths on it.
+/// Returns a source, and a query of these counter paths on it.
 fn bound(
     asked: &QuerySource,
     paths: &[CounterPath],
@@ -337,10 +338,10 @@ fn bound(
     Ok((source, query))
 }
 
-/// Receiver of a log's samples, which counts them.
+/// Receiver of a log's samples, which counts them and ends at a maximum.
 struct Taker<'a, 'b> {
     each: &'a mut SampleCallback<'b>,
-    /// Number of samples still to be taken; `None` is all.
+    /// Number of samples of the log still to be taken; `None` is all.
     left: Option<u64>,
     is_first: bool,
     is_raw: bool,
@@ -358,7 +359,7 @@ impl Taker<'_, '_> {
     }
 }
 
-/// Returns `true` for a value that needs a second sample.
+/// Returns `true` if a value is missing until its counter has a second sample.
 fn waits(v: &PathValue<'_>) -> bool {
     matches!(v.value.value, Err(NoValue::NeedsTwoSamples))
 }
@@ -368,8 +369,8 @@ fn no_sample() -> Failure {
     Failure::new(Exit::NothingMatched, anyhow::anyhow!("no sample in the log, or none in that time"))
 }
 
-/// Takes the samples of one counter of one instance, after the first `passed` samples. `first` is its first value.
-/// Takes nothing if the source cannot return single series.
+/// Takes the samples of one counter of one instance from a log, after the first `passed` samples. `first` is its
+/// first value. Takes nothing if the source cannot return single series.
 fn series(
     source: &mut dyn Source,
     path: &CounterPath,
@@ -429,7 +430,7 @@ fn series(
     }
 }
 
-/// Returns the selection of a log's samples for an interval.
+/// Returns the selection of a log's samples for an interval between them.
 fn pick(interval: Option<Duration>) -> Pick {
     let in_100ns =
         |interval: Duration| i64::try_from(interval.as_nanos().wrapping_div(100)).unwrap_or(i64::MAX);

@@ -86,13 +86,13 @@ pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Returns the directory of the recording that the user asks for; `None` if the options name none.
+/// Returns the directory of the recording that the server's options name; `None` if they name none.
 fn asked_folder(args: &ServeArgs) -> Option<PathBuf> {
     args.recording.clone().or_else(|| default_folder().ok().filter(|_| args.record))
 }
 
-/// Returns the recording of this machine that answers questions about the past, if there is one. `is_guarded` is `true`
-/// if clients need a token.
+/// Returns the recording of this machine from which the server answers requests about the past, if there is one.
+/// `is_guarded` is `true` if clients need a token.
 fn recording(args: &ServeArgs, is_guarded: bool) -> Result<Option<ServedLog>, Failure> {
     if let Some(folder) = asked_folder(args) {
         return of_this_machine(&folder).map(Some);
@@ -110,7 +110,7 @@ fn recording(args: &ServeArgs, is_guarded: bool) -> Result<Option<ServedLog>, Fa
     Ok(found.filter(|log| log.logs.times().is_ok_and(|times| !times.is_empty())))
 }
 
-/// Opens a recording, which must be of this machine: its values would stand beside those of now.
+/// Opens a recording for the server, which must be of this machine: its values stand beside those of now.
 fn of_this_machine(folder: &Path) -> Result<ServedLog, Failure> {
     let files = [folder.to_owned()];
     let log = served(&files, None, Window::default())?;
@@ -126,13 +126,13 @@ fn of_this_machine(folder: &Path) -> Result<ServedLog, Failure> {
     Err(Failure::new(Exit::NothingMatched, error))
 }
 
-/// Recorder that runs as long as the server.
+/// Process of a recorder that runs as long as the server.
 struct RunningRecorder(Option<Child>);
 
 impl RunningRecorder {
-    /// Starts a recorder as a program of its own, and waits for its first sample; does nothing if one runs already.
+    /// Starts a recorder as a process of its own, and waits for its first sample.
     fn start(args: &ServeArgs) -> Result<Self, Failure> {
-        /// Maximum time until the first sample is there.
+        /// Maximum time until the started recorder has written its first sample.
         const FIRST: Duration = Duration::from_secs(10);
         let failed = |error: anyhow::Error| Failure::new(Exit::SourceFailed, error);
         let folder = args.recording.clone().map_or_else(default_folder, Ok)?;
@@ -182,7 +182,7 @@ impl Drop for RunningRecorder {
     }
 }
 
-/// Maximum time that a recorder takes to end.
+/// Maximum time that the recorder takes to end after the server.
 const ENDING: Duration = Duration::from_secs(5);
 
 /// Opens the log that the server shows.
@@ -192,10 +192,10 @@ fn log(args: &ServeArgs) -> Result<ServedLog, Failure> {
     Ok(log)
 }
 
-/// Opens the logs that the server shows besides its machine or its log, with their names. A log of several machines is
+/// Opens the logs that the server shows beside its machine or its log, with their names. A log of several machines is
 /// there once for each of them.
 fn compared(args: &ServeArgs) -> Result<Vec<(String, ServedLog)>, Failure> {
-    /// Maximum number of machines of a log: each has a thread.
+    /// Maximum number of machines of a compared log: the server has a thread for each.
     const MACHINES_MOST: usize = 16;
     let mut logs = Vec::new();
     for file in &args.compare {
@@ -227,7 +227,7 @@ fn compared(args: &ServeArgs) -> Result<Vec<(String, ServedLog)>, Failure> {
 
 /// Returns the options for logs that clients send; `None` if they may send none.
 fn uploads(args: &ServeArgs, is_exposed: bool) -> Option<UploadOptions> {
-    /// Size of all logs that clients may send together, unless the user names another one.
+    /// Maximum size in bytes of all logs that clients have uploaded, unless the user sets another one.
     const MOST: u64 = 64_000_000;
     // Their files have no names, which works on Linux only.
     let usual = if is_exposed || !cfg!(target_os = "linux") { 0 } else { MOST };
@@ -237,13 +237,13 @@ fn uploads(args: &ServeArgs, is_exposed: bool) -> Option<UploadOptions> {
     (most > 0).then(|| UploadOptions::new(most, checker, Arc::new(parse_instant)))
 }
 
-/// Returns the time, in 100 ns since 1601 UTC, that a text means in logs.
+/// Parses a text that names an instant of logs, and returns its time in 100 ns since 1601 UTC.
 fn parse_instant(logs: &Logs, text: &str) -> Result<i64, String> {
     let instant: InstantArg = text.parse().map_err(str::to_owned)?;
     instant_of(logs, &instant)
 }
 
-/// Opens a log for a server.
+/// Opens the part of a log in a window of time for a server.
 fn served(files: &[PathBuf], machine: Option<&str>, window: Window) -> Result<ServedLog, Failure> {
     let logs = opened(files, machine, false)?;
     Ok(ServedLog { logs, files: files.to_vec(), window, parse_instant: Arc::new(parse_instant) })
@@ -348,7 +348,7 @@ fn unencrypted(addresses: &[SocketAddr], is_insecure: bool) -> Option<String> {
     ))
 }
 
-/// Prints the addresses of the server, and the counter paths that have no counterset yet.
+/// Prints the addresses of the server, and the counter paths whose counterset does not exist yet.
 fn tell(server: &Server, args: &ServeArgs) {
     let mut text = String::new();
     for (page, metrics) in server.pages().zip(server.metrics()) {
@@ -375,8 +375,8 @@ fn tell(server: &Server, args: &ServeArgs) {
 mod tests {
     use super::*;
 
-    /// A log is readable for other users only if they can read all its data files and enter all directories around
-    /// them.
+    /// Checks that a log counts as readable for other users only if they can read all its files and enter all
+    /// directories.
     #[test]
     #[cfg(unix)]
     fn logs_that_others_cannot_read_are_private() {

@@ -17,15 +17,15 @@ use toml::Spanned;
 use crate::exit::{Exit, Failure};
 use crate::input;
 
-/// Content of a settings file. Unknown names are errors, because they are mistyped.
+/// Content of a settings file of the command. Unknown names are errors, because they are mistyped.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(not(feature = "tui"), allow(dead_code, reason = "the file is checked all the same"))]
 struct Settings {
-    /// Named sets of counter paths; the key is the name of the set.
+    /// Named sets of counter paths; each key is the name of a set.
     #[serde(default)]
     paths: BTreeMap<String, Spanned<Vec<Spanned<String>>>>,
-    /// Tables of the interactive screens by their name.
+    /// Tables of the interactive screens; each key is the name of a table.
     #[serde(default)]
     tables: BTreeMap<String, TableSettings>,
     /// Settings of all interactive screens.
@@ -37,14 +37,15 @@ struct Settings {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableSettings {
-    /// Name of the counterset.
+    /// Name of the counterset that the table shows.
     pub counterset: String,
-    /// Names of the counters in the columns, from left to right. If empty, the table has the columns of a new table.
+    /// Names of the counters in the table's columns, from left to right. If empty, the table has the columns of a new
+    /// table.
     #[serde(default)]
     pub columns: Vec<String>,
-    /// Name of the counter by which the rows are sorted.
+    /// Name of the counter by which the rows of the table are sorted.
     pub sort: Option<String>,
-    /// Filter of the rows, as it is typed on the screen.
+    /// Filter of the table's rows, as it is typed on the screen.
     pub filter: Option<String>,
 }
 
@@ -53,7 +54,7 @@ pub struct TableSettings {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(not(feature = "tui"), allow(dead_code, reason = "the file is checked all the same"))]
 struct TopSettings {
-    /// Paths of the counters on the strip.
+    /// Counter paths on the strip of the interactive screens.
     #[serde(default)]
     strip: Vec<Spanned<String>>,
     /// `true` if the interactive screens use the mouse; `None` if the file does not say it.
@@ -64,11 +65,11 @@ struct TopSettings {
 #[cfg(feature = "tui")]
 #[derive(Debug, Default, PartialEq)]
 pub struct ScreenSettings {
-    /// Paths of the counters on the strip; empty if no file has any.
+    /// Counter paths on the strip of the interactive screens; empty if no file has any.
     pub strip: Vec<CounterPath>,
     /// `true` if the interactive screens use the mouse.
     pub has_mouse: bool,
-    /// Table with the requested name; `None` if no settings file has it.
+    /// Table of the interactive screens with the requested name; `None` if no settings file has it.
     pub table: Option<TableSettings>,
 }
 
@@ -95,12 +96,13 @@ fn screens_of(table: Option<&str>, files: &[PathBuf]) -> Result<ScreenSettings, 
     Ok(screens)
 }
 
-/// Returns the counter paths of a named set.
+/// Returns the counter paths of a named set in the settings files.
 pub fn named_paths(name: &str) -> Result<Vec<CounterPath>, Failure> {
     find(name, &files(|variable| std::env::var_os(variable)))
 }
 
-/// Returns the named sets of paths, each with its paths in one line. Files with mistakes are left out.
+/// Returns the named sets of counter paths in the settings files, each with its paths in one line. Files with
+/// mistakes are left out.
 #[cfg(feature = "man")]
 pub fn sets() -> BTreeMap<String, String> {
     sets_of(&files(|variable| std::env::var_os(variable)))
@@ -178,7 +180,7 @@ fn parse(file: &Path, text: &str) -> Result<Settings, Failure> {
     })
 }
 
-/// Parses one counter path of a set.
+/// Parses one counter path of a set in a settings file.
 fn counter_path(file: &Path, text: &str, path: &Spanned<String>) -> Result<CounterPath, Failure> {
     let at = path.span().start;
     path.get_ref().parse().map_err(|error: perfset::path::PathError| {
@@ -186,7 +188,7 @@ fn counter_path(file: &Path, text: &str, path: &Spanned<String>) -> Result<Count
     })
 }
 
-/// Returns the number of the line that contains the byte at offset `at`; the first line has the number 1.
+/// Returns the number of the line of a settings file that contains the byte at offset `at`.
 fn line_at(text: &[u8], at: usize) -> usize {
     let before = text.get(..at).unwrap_or(text);
     before.iter().filter(|byte| **byte == b'\n').count().saturating_add(1)

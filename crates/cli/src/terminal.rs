@@ -99,12 +99,12 @@ pub fn escaping<W: Write + IsTerminal>(out: W) -> Escaping<W> {
 pub struct Escaping<W> {
     out: W,
     is_terminal: bool,
-    /// First bytes of a character whose last bytes have not arrived yet.
+    /// First bytes of a UTF-8 character whose last bytes have not been written yet.
     half: Vec<u8>,
 }
 
 impl<W: Write> Escaping<W> {
-    /// Escapes text, and stores an incomplete last character for the next call.
+    /// Escapes output text, and stores an incomplete last character for the next call.
     fn escape(&mut self, bytes: &[u8]) -> String {
         let mut all = std::mem::take(&mut self.half);
         all.extend_from_slice(bytes);
@@ -150,7 +150,8 @@ impl<W: Write> Write for Escaping<W> {
 mod tests {
     use super::*;
 
-    /// Writes a text in two pieces, split at the byte `cut`, and returns the text that a terminal receives.
+    /// Writes a text in two pieces to a test terminal, split at the byte `cut`, and returns the text that it
+    /// receives.
     fn shown(text: &[u8], cut: usize) -> String {
         let mut escaping = Escaping { out: Vec::new(), is_terminal: true, half: Vec::new() };
         escaping.write_all(&text[..cut]).unwrap();

@@ -13,7 +13,8 @@ use crate::operands::Operands;
 use crate::pace::Pace;
 use crate::samples::Samples;
 
-/// Writes the metrics of each sample. A file is replaced as a whole, so that no reader sees a part of a sample.
+/// Writes the metrics of each sample to a text file or standard output. A file is replaced as a whole, so that no
+/// reader sees a part of a sample.
 pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     if let Some(text) = refused(args) {
         return Err(Failure::new(Exit::Usage, anyhow!(text)));
@@ -59,8 +60,8 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     Ok(if is_complete { Exit::Ok } else { Exit::NothingMatched })
 }
 
-/// Returns the paths that this machine has, and `true` if these are all. The others are reported: they must not keep an
-/// old file in place.
+/// Returns the counter paths that this machine has, and `true` if these are all. The others are reported: they must
+/// not keep an old file in place.
 fn existing(args: &GetArgs, mut operands: Operands) -> Result<(Vec<CounterPath>, bool), Failure> {
     operands.settle(&perfset::local());
     let (mut paths, mut is_complete) = (Vec::new(), true);
@@ -80,7 +81,7 @@ fn existing(args: &GetArgs, mut operands: Operands) -> Result<(Vec<CounterPath>,
     Ok((paths, is_complete))
 }
 
-/// Returns the reason why these options cannot be used with metrics.
+/// Returns the reason why the options of `perfset get` cannot be used with metrics.
 fn refused(args: &GetArgs) -> Option<&'static str> {
     let changes_values =
         args.wide || args.human || args.exact || args.summary || args.strict || args.sort.is_some();

@@ -26,7 +26,7 @@ use crate::settings::{self, ScreenSettings, TableSettings};
 use crate::terminal::{shows_blocks, stdout};
 use crate::when::{InstantArg, zoned};
 
-/// Minimum height of a terminal, in lines, that has room for six counters on the strip.
+/// Minimum height of a terminal, in lines, for six counters on the strip of the interactive screen.
 const TALL: u16 = 40;
 
 /// Shows live tables of the countersets of this machine.
@@ -83,14 +83,14 @@ pub fn view(args: &ViewArgs) -> Result<Exit, Failure> {
     show(viewer, &args.screen, Duration::from_secs(1), None)
 }
 
-/// Returns the feed with the samples of logs in a time window. With `--plain` the feed is patient, because nobody
-/// presses keys while tables are printed.
+/// Returns the feed of an interactive screen with the samples of logs in a time window. With `--plain` the feed is
+/// patient, because nobody presses keys while tables are printed.
 fn feed_of(logs: Logs, window: Window, args: &TableScreenArgs) -> Feed {
     let feed = Feed::of_logs(logs).within(window);
     if args.plain { feed.patient() } else { feed }
 }
 
-/// Returns the command-line options with which `perfset get` reads the samples of the same logs and time window.
+/// Returns the options with which `perfset get` reads the samples of the same logs and time window.
 fn log_options(args: &ViewArgs, files: &[PathBuf], window: Window) -> String {
     let mut options: Vec<String> =
         files.iter().map(|file| format!("--log {}", quoted(&file.to_string_lossy()))).collect();
@@ -133,10 +133,10 @@ fn baseline(args: &ViewArgs, with: &Path, logs: &Logs) -> Result<Baseline, Failu
     }
 }
 
-/// Begin and end of a range of time.
+/// Begin and end of a range of time in a log.
 type InstantRange = (Option<InstantArg>, Option<InstantArg>);
 
-/// Parses a range of time such as `13:00..13:10`; returns `None` if the text is the path of a file.
+/// Parses a range of time in a log, such as `13:00..13:10`; returns `None` if the text is the path of a file.
 fn range_of(text: &Path) -> Result<Option<InstantRange>, &'static str> {
     let is_path = text.exists() || text.components().count() > 1;
     let Some(text) = text.to_str().filter(|_| !is_path) else { return Ok(None) };

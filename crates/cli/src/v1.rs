@@ -173,7 +173,7 @@ fn values(args: &V1ValuesArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Returns one path for each object that selects all counters of all instances; the objects are sorted by title index.
+/// Returns a counter path for each object of V1 blocks that selects all counters of all instances, by title index.
 fn all_paths(source: &Blocks) -> Vec<(Guid, CounterPath)> {
     let mut sets = countersets(source.machine());
     sets.sort_by_key(|set| set.v1_index);
@@ -210,7 +210,8 @@ fn names_for(file: Option<&Path>) -> Result<TitleNames, Failure> {
     }
 }
 
-/// Parses a name table. Invalid pairs are printed as warnings; a file without any valid pair is an error.
+/// Parses the bytes of a V1 name table. Invalid pairs are printed as warnings; a file without any valid pair is an
+/// error.
 fn table(file: &Path, bytes: &[u8]) -> Result<TitleNames, Failure> {
     let (names, skipped) = TitleNames::read(NameTable::new(bytes));
     if names.iter().len() == 0 {

@@ -10,17 +10,17 @@ use perfset::clock::UNIX_EPOCH_100NS;
 use perfset::log::recording::Annotation;
 use perfset::output::text::escaped;
 
-/// Time argument of the command line: local or UTC.
+/// Time in an argument of the command line: local or UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeArg {
-    /// Local time in the zone of the log, in 100 ns since 1601.
+    /// Local time in the time zone of the log, in 100 ns since 1601.
     Local(i64),
     /// UTC time, in 100 ns since 1601.
     Utc(i64),
 }
 
 impl TimeArg {
-    /// Converts the time to UTC, in 100 ns since 1601; local times are in the time zone `zone`.
+    /// Converts the argument's time to UTC, in 100 ns since 1601; local times are in the time zone `zone`.
     pub fn to_utc(self, zone: &TimeZone) -> i64 {
         match self {
             // A time that the zone does not have is out of the range of all times.
@@ -62,18 +62,18 @@ impl FromStr for TimeArg {
 /// Instant argument of the command line: a time, a distance from the end of the log, or a mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InstantArg {
-    /// Day and time of day.
+    /// Instant that is given as a day and a time of day.
     Time(TimeArg),
-    /// Time of day: the last such time in the log.
+    /// Instant that is given as a time of day: the last such time in the log.
     TimeOfDay(Time),
-    /// Time before the end of the log, in 100 ns.
+    /// Instant that is given as a time before the end of the log, in 100 ns.
     BeforeEnd(i64),
-    /// Last mark of the log whose text contains this string.
+    /// Instant of the last mark of the log whose text contains this string.
     Mark(String),
 }
 
 impl InstantArg {
-    /// Converts the instant to UTC; `last` is the time of the last sample, and `zone` is the time zone of the log.
+    /// Converts the argument's instant in a log to UTC.
     ///
     /// # Errors
     /// If there is no such mark.

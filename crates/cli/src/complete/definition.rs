@@ -1,4 +1,4 @@
-//! Meaning of the word that is typed, by the definition of the command line: an option, its value, a command, an
+//! Kind of the word that is completed, by the definition of the command line: an option, its value, a command, an
 //! operand.
 
 use clap::builder::ValueHint;
@@ -6,24 +6,24 @@ use clap::{Arg, Command};
 
 use super::Candidate;
 
-/// Kind of word that is typed.
+/// Kind of word that a user types on a command line and that is completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WantedWord {
-    /// Words to choose from.
+    /// Words that the user can choose from.
     Candidates(Vec<Candidate>),
     /// Name of a file or directory.
     Files,
     /// Counter path, of which a part may be typed.
     Path,
-    /// Counter path, short name, or name of a set of paths in the settings file.
+    /// Operand: a counter path, a short name, or the name of a set of paths in the settings file.
     Operand,
-    /// Name of a counter of the paths that precede it, for the order of a table.
+    /// Name of a counter by which a table is sorted: a counter of the paths that precede it.
     SortKey,
-    /// Name of a counterset, or a part of it.
+    /// Name of a counterset, or a part of such a name.
     Counterset,
     /// Name of a counter of the counterset that a user named.
     Counter(String),
-    /// Text of the user, which has no candidates.
+    /// Free text of the user, for which there are no candidates.
     Nothing,
 }
 
@@ -31,22 +31,23 @@ pub enum WantedWord {
 #[derive(Clone, Debug)]
 pub struct CommandLine<'d> {
     pub wanted: WantedWord,
-    /// Logs to read instead of this machine.
+    /// Log files that the command line names, to be read instead of this machine.
     pub logs: Vec<String>,
-    /// Name of the machine whose counters are read from the logs.
+    /// Name of the machine whose counters the command reads from logs.
     pub machine: Option<String>,
     pub has_all_users: bool,
     command: &'d Command,
-    /// Operands before the word that is typed.
+    /// Operands of the command line before the word that is typed.
     pub operands: Vec<String>,
-    /// Option whose value comes next.
+    /// Command-line option whose value comes next.
     pending: Option<&'d Arg>,
-    /// `true` after the word `--`, which ends the options.
+    /// `true` after the word `--`, which ends the options of a command line.
     is_rest: bool,
 }
 
 impl<'d> CommandLine<'d> {
-    /// Reads the words before the one that is typed. The command is built, and its own name is not among the words.
+    /// Reads the words of a command line before the word that is typed. The command is built, and its own name is not
+    /// among the words.
     pub fn new(command: &'d Command, before: &[String], typed: &str) -> Self {
         let mut line = Self {
             wanted: WantedWord::Nothing,
@@ -106,7 +107,7 @@ impl<'d> CommandLine<'d> {
         }
     }
 
-    /// Takes a value of an option. An option of any number of values takes the next word as well.
+    /// Stores the value of a command-line option. An option of any number of values takes the next word as well.
     fn take_value(&mut self, option: &'d Arg, value: &str) {
         match option.get_id().as_str() {
             "log" => self.logs.push(value.to_owned()),
@@ -150,7 +151,7 @@ impl<'d> CommandLine<'d> {
         operand.map_or(WantedWord::Nothing, |operand| self.value_of(operand, typed))
     }
 
-    /// Returns the commands whose names begin with the typed text.
+    /// Returns the names of commands that begin with the typed text, as candidates.
     fn commands(&self, typed: &str) -> Vec<Candidate> {
         let shown = self.command.get_subcommands().filter(|command| !command.is_hide_set());
         let candidate = |command: &Command| {
@@ -160,7 +161,7 @@ impl<'d> CommandLine<'d> {
         shown.filter(|command| command.get_name().starts_with(typed)).map(candidate).collect()
     }
 
-    /// Returns the options whose names begin with the typed text.
+    /// Returns the names of command-line options that begin with the typed text, as candidates.
     fn options(&self, typed: &str) -> Vec<Candidate> {
         let shown = self.command.get_arguments().filter(|arg| !arg.is_hide_set() && !arg.is_positional());
         let candidate = |arg: &Arg| {
@@ -206,7 +207,7 @@ fn takes_value(arg: &Arg) -> bool {
     arg.get_action().takes_values()
 }
 
-/// Returns the first line of a help text.
+/// Returns the first line of the help text of an option or a command.
 fn first_line(help: &str) -> String {
     help.lines().next().unwrap_or_default().to_owned()
 }

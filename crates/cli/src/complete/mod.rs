@@ -31,7 +31,7 @@ use words::{TypedWord, quoted_for_bash};
 pub struct Candidate {
     pub text: String,
     pub description: String,
-    /// `true` if the word is a part of a longer one.
+    /// `true` if the candidate is only the beginning of a longer word, after which the user types on.
     pub is_partial: bool,
 }
 
@@ -41,7 +41,8 @@ impl Candidate {
     }
 }
 
-/// Prints the candidates for the typed word. Never prints an error, because the user is typing.
+/// Prints the candidates for the word that a user types, for a shell's completion script. Never prints an error,
+/// because the user is typing.
 pub fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
     panic::set_hook(Box::new(|_| {}));
     let text = panic::catch_unwind(|| response(args)).ok().flatten().unwrap_or_default();
@@ -50,7 +51,7 @@ pub fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Returns the candidates as lines for the shell; `None` if nothing can be completed.
+/// Returns the candidates for the typed word as lines for the shell; `None` if nothing can be completed.
 fn response(args: &CompleteArgs) -> Option<String> {
     let words: Vec<_> = args.words.iter().map(|word| word.to_string_lossy()).collect();
     let (typed, before) = match (args.shell, words.as_slice()) {
@@ -104,7 +105,7 @@ fn with_at_signs(words: impl Iterator<Item = String>) -> Vec<String> {
     joined
 }
 
-/// Returns the candidates for the typed word; `None` if it cannot be completed.
+/// Returns the candidates for the typed word of a command line; `None` if the word cannot be completed.
 fn candidates(line: &CommandLine<'_>, typed: &str) -> Option<Vec<Candidate>> {
     /// Maximum time that a completion waits for other programs. Without their names, it is still useful.
     #[cfg(target_os = "linux")]
@@ -158,7 +159,7 @@ fn sets_named(typed: &str) -> Vec<Candidate> {
     named.filter(|candidate| candidate.text.starts_with(typed)).collect()
 }
 
-/// Returns the names of the counters of these operands that begin with the typed text, and the word `instance`.
+/// Returns the names of the counters of operands that begin with the typed text, and the word `instance`.
 fn sort_keys(source: &QuerySource, operands: &[String], typed: &str) -> Vec<Candidate> {
     let mut opened = source.source();
     let mut keys: Vec<Candidate> = Vec::new();

@@ -39,7 +39,7 @@ pub fn candidates(sets: &[Arc<Counterset>], instances: &InstanceNames<'_>, typed
     found
 }
 
-/// Returns the candidates for the rest of a counter path behind its first slash.
+/// Returns the candidates for the part of a counter path after its first slash.
 fn after_slash(
     sets: &[Arc<Counterset>],
     instances: &InstanceNames<'_>,
@@ -72,14 +72,15 @@ fn after_slash(
     }
 }
 
-/// Returns the rest of a text that begins with a name, ignoring case; `None` if it begins otherwise.
+/// Returns the part of a text after a name with which the text begins, ignoring case; `None` if the text begins
+/// otherwise.
 fn behind_name<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let end = text.char_indices().map(|(at, _)| at).chain([text.len()]).nth(name.chars().count())?;
     let (front, behind) = text.split_at_checked(end)?;
     (front.to_lowercase() == name.to_lowercase()).then_some(behind)
 }
 
-/// Returns the candidates for an instance of which a part was typed, with the brackets.
+/// Returns the candidates for a partly typed instance of a counter path, with its brackets.
 fn instance_candidates(
     set: &Counterset,
     instances: &InstanceNames<'_>,
@@ -102,7 +103,7 @@ fn instance_candidates(
     names.iter().map(|name| Candidate { is_partial: true, ..Candidate::new(path(name), "") }).collect()
 }
 
-/// Returns the candidates for a counter, or for the last counter of a list in braces, with the path before it.
+/// Returns the candidates for the counter of a counter path, or for the last counter of a list in braces.
 fn counters(set: &Counterset, before: &str, typed: &str) -> Vec<Candidate> {
     let Some(list) = typed.strip_prefix('{') else {
         let named = counters_named(set, typed).into_iter();
@@ -141,13 +142,13 @@ pub fn countersets_named(sets: &[Arc<Counterset>], typed: &str) -> Vec<Candidate
     named.map(|set| Candidate::new(&*set.name, first_sentence(&set.help))).collect()
 }
 
-/// Returns `true` if a name begins with a text, ignoring case.
+/// Returns `true` if the name of a counter or counterset begins with a text, ignoring case.
 fn begins(name: &str, typed: &str) -> bool {
     let mut name = name.chars().flat_map(char::to_lowercase);
     typed.chars().flat_map(char::to_lowercase).all(|c| name.next() == Some(c))
 }
 
-/// Returns the first sentence of a help text, without its full stop.
+/// Returns the first sentence of a counter's help text, without its full stop.
 fn first_sentence(help: &str) -> &str {
     help.split(". ").next().unwrap_or_default().trim_end_matches('.')
 }
@@ -156,7 +157,8 @@ fn first_sentence(help: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// Returns the candidates for a path as texts, from some built-in countersets with made-up instances.
+    /// Returns the texts of the candidates for a typed counter path, from some built-in countersets with made-up
+    /// instances.
     fn texts(typed: &str) -> Vec<String> {
         let names = [
             "Memory",
@@ -251,7 +253,8 @@ mod tests {
         assert!(all.contains(&"cpu".to_owned()) && all.contains(&r"\Memory\".to_owned()), "{all:?}");
     }
 
-    /// A shell closes the quote behind a candidate that is alone, so only a whole path may be alone.
+    /// Checks that only a whole counter path is a candidate alone: a shell closes the quote behind a single
+    /// candidate.
     #[test]
     fn a_candidate_that_is_alone_is_whole() {
         for typed in [r"\Mem", r"\System", r"\LogicalDisk(/home", r"\Processor(0)\% Idl"] {

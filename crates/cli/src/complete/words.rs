@@ -1,8 +1,8 @@
-//! Words of a command line as shells have them: quotes, and characters after a backslash.
+//! Words of a command line by the quoting rules of shells: quotes, and characters after a backslash.
 
 use super::Candidate;
 
-/// Kind of quote that surrounds the end of a word.
+/// Kind of quote that surrounds the end of a word on a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quote {
     None,
@@ -10,16 +10,17 @@ pub enum Quote {
     Double,
 }
 
-/// Word that is being typed.
+/// Word of a command line that is being typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypedWord {
-    /// Text of the word without quotes.
+    /// Text of the typed word, without the shell's quotes.
     pub text: String,
-    /// Quote that is still open at the end of the word.
+    /// Shell quote that is still open at the end of the typed word.
     pub quote: Quote,
-    /// Number of bytes of the text before the open quote. Bash keeps them and replaces the rest.
+    /// Number of bytes of the typed text before the open quote. Bash keeps them and replaces the rest.
     pub kept: usize,
-    /// `true` if bash can replace the word, or the text behind the open quote: no other quote or separator is in it.
+    /// `true` if bash can replace the typed word, or its text behind the open quote: no other quote or separator is
+    /// in it.
     pub is_replaceable: bool,
 }
 
@@ -56,7 +57,7 @@ impl TypedWord {
         word
     }
 
-    /// Parses a word by the rules of fish, in whose quotes a backslash quotes quotes and itself.
+    /// Parses a word by the rules of fish; in its quotes, a backslash escapes a quote or a backslash.
     pub fn of_fish(raw: &str) -> Self {
         let mut word = Self { text: String::new(), quote: Quote::None, kept: 0, is_replaceable: true };
         let mut chars = raw.chars().peekable();
@@ -78,8 +79,8 @@ impl TypedWord {
     }
 }
 
-/// Returns candidates as bash inserts them in place of the typed word, or of its text behind the open quote. Returns
-/// none if they cannot be inserted there.
+/// Returns completion candidates as bash inserts them in place of the typed word, or of its text behind the open
+/// quote. Returns none if they cannot be inserted there.
 pub fn quoted_for_bash(candidates: &[Candidate], typed: &TypedWord) -> Vec<String> {
     if !typed.is_replaceable {
         return Vec::new();
@@ -107,7 +108,8 @@ fn is_plain(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ',' | '/' | '+' | '@' | '%')
 }
 
-/// Returns a text, escaped for the inside of double quotes. A part of a text is not followed by the closing quote.
+/// Returns a text with the escapes that it needs between double quotes of a shell. A part of a text is not followed
+/// by the closing quote.
 fn in_double_quotes(text: &str, is_partial: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -174,7 +176,7 @@ mod tests {
         }
     }
 
-    /// Words that bash inserts are read back as the candidates, whatever they contain.
+    /// Checks that words which bash inserts are parsed as the candidates again, whatever characters they contain.
     #[test]
     fn inserted_words_mean_their_candidates() {
         for text in [
@@ -224,7 +226,7 @@ mod tests {
         }
     }
 
-    /// No word makes the parsers panic, and no prefix has more text than its word.
+    /// Checks that no word makes the parsers of shell words panic, and that no prefix has more text than its word.
     #[test]
     fn every_prefix_is_read() {
         let raw = r#"a\ 'b\"c'"\$d\e`\\"\'f$(x)é"#;

@@ -35,7 +35,8 @@ pub struct Trusted {
     /// User id of the user who runs the command; `None` if that user has none in this user namespace. Root is trusted
     /// as well.
     me: Option<u32>,
-    /// User id that stands for all users who have none in this user namespace; `None` if all users have one.
+    /// User id that the kernel shows for all users without a uid in this user namespace; `None` if all users have
+    /// one.
     unmapped: Option<u32>,
 }
 
@@ -50,9 +51,9 @@ impl Trusted {
     /// Returns the trusted users of a user namespace with these `uid_map` and `overflowuid`. Without them, users are
     /// assumed to lack a uid.
     fn new(me: u32, map: &str, overflow: &str) -> Self {
-        /// Number of user ids, all of which the first namespace maps: 32 bits, except -1.
+        /// Number of user ids that the first user namespace maps: all 32-bit ids except -1.
         const ALL: u64 = 0xFFFF_FFFF;
-        /// Overflow uid unless the system sets another one.
+        /// User id that stands for users without a uid, unless the system sets another one (`overflowuid`).
         const OVERFLOW: u32 = 65_534;
         // A line of `uid_map` has the first uid inside, the first outside, and the number of uids.
         let count = |line: &str| line.split_ascii_whitespace().nth(2)?.parse::<u64>().ok();
@@ -79,41 +80,41 @@ impl Trusted {
         !self.is_unmapped(user) && self.me == Some(user)
     }
 
-    /// Returns `true` if users without a uid appear under this uid.
+    /// Returns `true` if a user id is the one that stands for all users without a uid in this namespace.
     fn is_unmapped(self, user: u32) -> bool {
         self.unmapped == Some(user)
     }
 }
 
-/// Returns the uid of the user who runs the command, and that of all users without one.
+/// Returns the uid of the user who runs the command, and the uid that stands for all users without one.
 #[cfg(test)]
 pub fn trusted(me: u32, map: &str, overflow: &str) -> (Option<u32>, Option<u32>) {
     let Trusted { me, unmapped } = Trusted::new(me, map, overflow);
     (me, unmapped)
 }
 
-/// Kind of target that a path leads to.
+/// Kind of file to which an output path leads.
 #[derive(Debug)]
 pub enum Found {
-    /// Regular file, or no file yet: a new file is put in its place.
+    /// Regular file at an output path, or no file yet: a new file replaces it.
     Entry(Entry),
-    /// Target that is not a regular file, or is open in a process: it is opened and written in place.
+    /// Output target that is not a regular file, or is open in a process: it is opened and written in place.
     Special(Special),
     /// Standard output or standard error of this process.
     Standard(File),
 }
 
-/// Name in a directory, for a regular file.
+/// Name in a directory, for a regular output file.
 #[derive(Debug)]
 pub struct Entry {
     folder: OwnedFd,
     name: OsString,
-    /// Metadata of the existing file; `None` if there is none.
+    /// Metadata of the existing output file; `None` if there is none.
     before: Option<Stat>,
     trusted: Trusted,
 }
 
-/// Device, pipe, or file that a process has open.
+/// Device, pipe, or file that a process has open, as the target of an output.
 #[derive(Debug)]
 pub struct Special {
     folder: OwnedFd,
@@ -123,9 +124,9 @@ pub struct Special {
     is_open_file: bool,
 }
 
-/// Resolves a path to its target.
+/// Resolves an output path to its target.
 pub fn find(path: &Path, trusted: Trusted) -> io::Result<Found> {
-    /// Maximum number of links that are followed, the same as the kernel's.
+    /// Maximum number of symbolic links that are followed in a path, the same as the kernel's.
     const LINKS: usize = 40;
     let path = path.as_os_str().as_bytes();
     if path.is_empty() {
@@ -230,7 +231,7 @@ const THE_FILE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 const FOLDER: OFlags = THE_FILE.union(OFlags::DIRECTORY);
 /// Inode of the root of every procfs. Source: `include/linux/proc_fs.h`, `PROC_ROOT_INO`.
 const PROC_ROOT: u64 = 1;
-/// Flags for creating a new file.
+/// Flags with which a new output file is opened.
 const NEW: OFlags = OFlags::WRONLY
     .union(OFlags::CREATE)
     .union(OFlags::EXCL)
@@ -244,7 +245,7 @@ fn beginning(path: &[u8]) -> io::Result<OwnedFd> {
     Ok(openat(CWD, from, FOLDER, Mode::empty())?)
 }
 
-/// Returns the components of a path, the last one first. A path that ends in a slash names a directory.
+/// Returns the components of a file path, the last one first. A path that ends in a slash names a directory.
 fn parts(path: &[u8]) -> Vec<OsString> {
     let part = |part: &[u8]| OsString::from_vec(part.to_vec());
     let mut parts: Vec<_> =
@@ -256,7 +257,7 @@ fn parts(path: &[u8]) -> Vec<OsString> {
     parts
 }
 
-/// Returns `true` for a link in a directory of the system, where only the owner of that directory can create files.
+/// Returns `true` if a link is in a directory of the system, where only the directory's owner can create files.
 fn is_of_system(folder: &OwnedFd, link: &Path) -> io::Result<bool> {
     // Group and others: a user who may write there could put a link in the place of the system's.
     const OTHERS_WRITE: u32 = 0o022;
@@ -265,7 +266,7 @@ fn is_of_system(folder: &OwnedFd, link: &Path) -> io::Result<bool> {
     Ok(link.parent().is_some_and(is_system) && fstat(folder)?.st_mode & OTHERS_WRITE == 0)
 }
 
-/// Returns the error for a link of another user.
+/// Returns the error for an output path with a symbolic link of another user, which is not followed.
 fn not_followed(link: &Path, owner: u32, trusted: Trusted) -> io::Error {
     let link = perfset::output::text::name_of(link);
     let unmapped = match trusted.is_unmapped(owner) {
@@ -319,12 +320,12 @@ fn is_same(a: &Stat, b: &Stat) -> bool {
 }
 
 impl Special {
-    /// Returns `true` for a regular file, whose contents are lost on opening.
+    /// Returns `true` if the output target is a regular file, whose contents are lost on opening.
     pub fn is_regular(&self) -> bool {
         FileType::from_raw_mode(self.stat.st_mode) == FileType::RegularFile
     }
 
-    /// Opens the target for writing. Opening a pipe waits for its reader.
+    /// Opens the device, pipe or open file for writing. Opening a pipe waits for its reader.
     pub fn open(&self) -> io::Result<File> {
         // A terminal that is opened must not become the controlling terminal of this process.
         let mut flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -348,12 +349,13 @@ fn replaced() -> io::Error {
 }
 
 impl Entry {
-    /// Returns `true` if the file exists.
+    /// Returns `true` if the output file exists already.
     pub fn is_there(&self) -> bool {
         self.before.is_some()
     }
 
-    /// Creates a new file in the directory. No user may read it who could not read the file that it will replace.
+    /// Creates a new file in the directory of the output file. No user may read it who could not read the file that
+    /// it will replace.
     pub fn make(&self, part: &OsStr) -> io::Result<File> {
         const PERMISSIONS: u32 = 0o777;
         let before = self.before.as_ref().map(|stat| stat.st_mode & PERMISSIONS);
@@ -366,13 +368,13 @@ impl Entry {
         Ok(file.into())
     }
 
-    /// Renames a new file to the final name.
+    /// Renames a new, complete output file to its final name.
     pub fn put(&self, part: &OsStr) -> io::Result<()> {
         // The open directory makes this independent of its path: a renamed parent cannot redirect it.
         Ok(renameat(&self.folder, part, &self.folder, &self.name)?)
     }
 
-    /// Renames a new file to the final name, unless a file of that name exists.
+    /// Renames a new, complete output file to its final name, unless a file of that name exists.
     pub fn put_first(&self, part: &OsStr) -> io::Result<()> {
         let Self { folder, name, .. } = self;
         match renameat_with(folder, part, folder, name, RenameFlags::NOREPLACE) {
@@ -389,30 +391,30 @@ impl Entry {
         }
     }
 
-    /// Removes a new file, if it exists.
+    /// Removes the new, incomplete output file, if it exists.
     pub fn remove(&self, part: &OsStr) {
         let _ = unlinkat(&self.folder, part, AtFlags::empty()); // it may be gone already
     }
 
-    /// Returns the name of the file.
+    /// Returns the name of the output file in its directory.
     pub fn name(&self) -> &OsStr {
         &self.name
     }
 
-    /// Returns the path of a file in the directory, free of links, for a program that can open only paths.
+    /// Returns the path of a file in the output's directory, free of links, for a program that can open only paths.
     pub fn path(&self, name: &OsStr) -> io::Result<PathBuf> {
         // The kernel prints the path of an open directory without links.
         Ok(std::fs::read_link(format!("/proc/self/fd/{}", self.folder.as_raw_fd()))?.join(name))
     }
 
-    /// Returns `true` if all users can create files in the directory, or its owner is not trusted.
+    /// Returns `true` if all users can create files in the output's directory, or its owner is not trusted.
     pub fn is_in_foreign_folder(&self) -> io::Result<bool> {
         const ALL_WRITE: u32 = 0o002;
         let stat = fstat(&self.folder)?;
         Ok(stat.st_mode & ALL_WRITE != 0 || !self.trusted.includes(stat.st_uid))
     }
 
-    /// Holds a file of the directory, so that another file of the same name is detected.
+    /// Opens a file of the output's directory without I/O access, so that another file of the same name is detected.
     pub fn hold(&self, name: &OsStr) -> io::Result<HeldFile> {
         let file = openat(&self.folder, name, THE_FILE | OFlags::NOFOLLOW, Mode::empty())?;
         Ok(HeldFile { stat: fstat(&file)?, file })
@@ -422,7 +424,7 @@ impl Entry {
 /// Resolved path of a directory that is to be created.
 #[derive(Debug)]
 pub struct NewFolder {
-    /// Parent directory, kept open because the path goes through its file descriptor.
+    /// Parent directory of the new directory, kept open because the path goes through its file descriptor.
     _around: OwnedFd,
     path: PathBuf,
 }
@@ -468,13 +470,13 @@ pub struct HeldFile {
 }
 
 impl HeldFile {
-    /// Writes the data of the file to the disk.
+    /// Writes the data of the held file to the disk.
     pub fn settle(&self) -> io::Result<()> {
         // Reopening through `/proc/self/fd` is the only way to open exactly this file.
         File::options().write(true).open(format!("/proc/self/fd/{}", self.file.as_raw_fd()))?.sync_all()
     }
 
-    /// Checks that this process has this file open elsewhere, not another one of the same name.
+    /// Checks that the held file is the one that this process has open elsewhere, and no other file of the same name.
     pub fn check_open(&self) -> io::Result<()> {
         for entry in std::fs::read_dir("/proc/self/fd")? {
             let name = entry?.file_name();

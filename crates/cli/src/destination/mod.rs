@@ -29,7 +29,7 @@ mod place;
 
 const BUFFER: usize = 1 << 16;
 
-/// Writes a whole file and replaces an existing one. Without a file, writes to standard output.
+/// Writes all bytes of an output file, and replaces an existing file. Without a file, writes to standard output.
 pub fn write(file: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
     let destination = Destination::new(file.unwrap_or(Path::new("-")))?;
     let mut writer = destination.writer()?;
@@ -54,12 +54,12 @@ pub fn create(file: &Path) -> Result<Box<dyn Write>, Failure> {
     Ok(writer)
 }
 
-/// Returns the error for a file that cannot be written.
+/// Returns the error for an output file that cannot be written.
 fn unwritable(file: &Path, error: io::Error) -> Failure {
     Failure::new(Exit::SourceFailed, anyhow!(error).context(format!("cannot write {}", name_of(file))))
 }
 
-/// Refuses a file that exists, because the user did not allow it to be overwritten.
+/// Returns an error if an output file exists, because the user did not allow it to be overwritten.
 pub fn refuse_existing(file: &Path) -> Result<(), Failure> {
     let is_there = match &Destination::new(file)?.target {
         Target::File(entry, _) => entry.is_there(),
@@ -79,7 +79,7 @@ pub fn new_folder(folder: &Path) -> Result<NewFolder, Failure> {
     place::find_new_folder(folder, Trusted::current()).map_err(|error| unwritable(folder, error))
 }
 
-/// Refuses a path to a directory if it contains a link that is not followed.
+/// Returns an error if the path to a directory contains a symbolic link that is not followed.
 pub fn refuse_foreign_links(folder: &Path) -> Result<(), Failure> {
     place::check_links(folder, Trusted::current()).map_err(|error| unwritable(folder, error))
 }
@@ -87,10 +87,10 @@ pub fn refuse_foreign_links(folder: &Path) -> Result<(), Failure> {
 /// Output file that appears complete or not at all; a device or a pipe is written in place.
 #[derive(Debug)]
 pub struct Destination {
-    /// Path as the user named it.
+    /// Path of the output file, as the user wrote it.
     name: PathBuf,
     target: Target,
-    /// `true` if a new file is for its owner alone.
+    /// `true` if only the owner of a new output file may read it.
     is_private: bool,
 }
 
@@ -99,14 +99,14 @@ enum Target {
     Stdout,
     /// Standard output or standard error, reached by a path such as `/dev/stdout`.
     Standard(File),
-    /// Device or pipe, and its file once it is open: opening a pipe twice would end it for its reader.
+    /// Device or pipe as an output, and its file once it is open: opening a pipe twice would end it for its reader.
     Special(Special, RefCell<Option<File>>),
-    /// Regular file, with the temporary name under which it is written.
+    /// Regular output file, with the temporary name under which it is written.
     File(Arc<Entry>, OsString),
 }
 
 impl Destination {
-    /// Resolves the path of a file.
+    /// Resolves the path of an output file.
     pub fn new(file: &Path) -> Result<Self, Failure> {
         Self::with_trusted(file, Trusted::current())
     }
@@ -128,14 +128,14 @@ impl Destination {
         Ok(Self { name, target, is_private: false })
     }
 
-    /// Makes a new file one that only its owner can read. A file that exists keeps its permissions.
+    /// Sets that only the owner of a new output file can read it. A file that exists keeps its permissions.
     #[must_use]
     pub fn private(mut self) -> Self {
         self.is_private = true;
         self
     }
 
-    /// Checks that the file can be written, before the user waits for its contents.
+    /// Checks that the output file can be written, before the user waits for its contents.
     pub fn check(&self) -> Result<(), Failure> {
         match &self.target {
             Target::Stdout | Target::Standard(_) => {}
@@ -151,7 +151,7 @@ impl Destination {
         Ok(())
     }
 
-    /// Opens the file for writing. Ctrl+C removes a new, incomplete file.
+    /// Opens the output file for writing. Ctrl+C removes a new, incomplete file.
     pub fn writer(&self) -> Result<Box<dyn Write>, Failure> {
         let writer = self.open()?;
         self.remove_if_given_up();
@@ -172,7 +172,7 @@ impl Destination {
         Ok(Box::new(BufWriter::with_capacity(BUFFER, terminal::escaping(file))))
     }
 
-    /// Creates the new file under its temporary name.
+    /// Creates the new output file under its temporary name.
     fn make(&self, entry: &Entry, part: &OsStr) -> io::Result<File> {
         let file = entry.make(part)?;
         // The file is empty so far.
@@ -185,8 +185,8 @@ impl Destination {
         Ok(file)
     }
 
-    /// Creates an empty file for a program that can open only paths. Returns its path, and its identity; `None` if
-    /// the target is not a regular file.
+    /// Creates an empty output file for a program that can open only paths. Returns its path, and its identity;
+    /// `None` if the target is not a regular file.
     pub fn part(&self) -> Result<Option<(PathBuf, HeldFile)>, Failure> {
         let Target::File(entry, part) = &self.target else { return Ok(None) };
         let made = self.make(entry, part).and_then(|_| Ok((entry.path(part)?, entry.hold(part)?)));
@@ -195,8 +195,8 @@ impl Destination {
         made.map(Some).map_err(|error| unwritable(&self.name, error))
     }
 
-    /// Returns the path of the existing file, without links, and its identity. Returns `None` if there is none, or if
-    /// it is not a regular file.
+    /// Returns the path of the existing output file, without links, and the file itself, held open. Returns `None` if
+    /// there is none, or if it is not a regular file.
     pub fn existing(&self) -> Result<Option<(PathBuf, HeldFile)>, Failure> {
         let Target::File(entry, _) = &self.target else { return Ok(None) };
         if !entry.is_there() {
@@ -206,7 +206,7 @@ impl Destination {
         found.map(Some).map_err(|error| unwritable(&self.name, error))
     }
 
-    /// Refuses a file in a directory where other users can create files.
+    /// Returns an error if the output file is in a directory where other users can create files.
     pub fn refuse_foreign_folder(&self, why: &str) -> Result<(), Failure> {
         let Target::File(entry, _) = &self.target else { return Ok(()) };
         match entry.is_in_foreign_folder() {
@@ -218,17 +218,17 @@ impl Destination {
         }
     }
 
-    /// Returns the path as the user named it.
+    /// Returns the path of the output file, as the user wrote it.
     pub fn name(&self) -> &Path {
         &self.name
     }
 
-    /// Returns the failure for an error of this output file.
+    /// Returns the failure of the command for an I/O error of this output file.
     pub fn failed(&self, error: io::Error) -> Failure {
         unwritable(&self.name, error)
     }
 
-    /// Removes an incomplete file on Ctrl+C.
+    /// Removes the incomplete output file when the user ends the command by Ctrl+C.
     fn remove_if_given_up(&self) {
         let Target::File(entry, part) = &self.target else { return };
         let (entry, part) = (Arc::clone(entry), part.clone());
@@ -240,13 +240,13 @@ impl Destination {
         });
     }
 
-    /// Moves the written file to its final name.
+    /// Moves the complete output file to its final name.
     pub fn keep(self) -> Result<(), Failure> {
         let Target::File(entry, part) = &self.target else { return Ok(()) };
         entry.put(part).map_err(|error| unwritable(&self.name, error))
     }
 
-    /// Moves the written file to its final name, unless a file of that name exists by now.
+    /// Moves the complete output file to its final name, unless a file of that name exists by now.
     pub fn keep_first(self) -> Result<(), Failure> {
         let Target::File(entry, part) = &self.target else { return Ok(()) };
         entry.put_first(part).map_err(|error| unwritable(&self.name, error))

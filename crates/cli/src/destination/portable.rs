@@ -10,38 +10,38 @@ use std::path::{Path, PathBuf};
 pub struct Trusted;
 
 impl Trusted {
-    /// Returns a value that trusts all users.
+    /// Returns a value that trusts all users, because links are not checked on this system.
     pub fn current() -> Self {
         Self
     }
 }
 
-/// Kind of target that a path leads to.
+/// Kind of file to which an output path leads.
 #[derive(Debug)]
 pub enum Found {
-    /// Regular file, or no file yet: a new file is put in its place.
+    /// Regular file at an output path, or no file yet: a new file replaces it.
     Entry(Entry),
-    /// Target that is not a regular file: it is opened and written in place.
+    /// Output target that is not a regular file: it is opened and written in place.
     Special(Special),
-    /// Standard output or standard error of this process: never found here.
+    /// Standard output or standard error of this process: never found on this system.
     #[allow(dead_code, reason = "Linux has it")]
     Standard(File),
 }
 
-/// Name in a directory, for a regular file.
+/// Name in a directory, for a regular output file.
 #[derive(Debug)]
 pub struct Entry {
     file: PathBuf,
     is_there: bool,
 }
 
-/// Device or pipe, which is written in place.
+/// Device or pipe as the target of an output, which is written in place.
 #[derive(Debug)]
 pub struct Special {
     file: PathBuf,
 }
 
-/// Resolves a path to its target.
+/// Resolves an output path to its target.
 pub fn find(path: &Path, _: Trusted) -> io::Result<Found> {
     // A device can be opened only by the given name: a link to it might have no path as its target.
     if is_device(path) || fs::metadata(path).is_ok_and(|found| !found.is_file()) {
@@ -52,9 +52,10 @@ pub fn find(path: &Path, _: Trusted) -> io::Result<Found> {
     Ok(Found::Entry(Entry { file, is_there }))
 }
 
-/// Resolves links, so that their target is replaced and not the links. The target need not exist yet.
+/// Resolves the symbolic links of an output path, so that their target is replaced and not the links. The target need
+/// not exist yet.
 fn at_the_end_of_links(file: &Path) -> PathBuf {
-    /// Maximum number of links that are followed, the same as Linux's.
+    /// Maximum number of symbolic links that are followed in a path, the same as Linux's.
     const LINKS: usize = 40;
     let mut at = file.to_owned();
     for _ in 0..LINKS {
@@ -71,24 +72,24 @@ fn is_device(file: &Path) -> bool {
 }
 
 impl Special {
-    /// Returns `true` for a regular file: never here.
+    /// Returns `false`, because a target of this kind is never a regular file on this system.
     pub fn is_regular(&self) -> bool {
         false
     }
 
-    /// Opens the target for writing.
+    /// Opens the device or pipe for writing.
     pub fn open(&self) -> io::Result<File> {
         File::options().write(true).open(&self.file)
     }
 }
 
 impl Entry {
-    /// Returns `true` if the file exists.
+    /// Returns `true` if the output file exists already.
     pub fn is_there(&self) -> bool {
         self.is_there
     }
 
-    /// Creates a new file in the directory, with the permissions of the file that it will replace.
+    /// Creates a new file in the output's directory, with the permissions of the file that it will replace.
     pub fn make(&self, part: &OsStr) -> io::Result<File> {
         // Never an existing file, which another user may have created under this name.
         let file = File::create_new(self.file.with_file_name(part))?;
@@ -98,12 +99,12 @@ impl Entry {
         Ok(file)
     }
 
-    /// Renames a new file to the final name.
+    /// Renames a new, complete output file to its final name.
     pub fn put(&self, part: &OsStr) -> io::Result<()> {
         fs::rename(self.file.with_file_name(part), &self.file)
     }
 
-    /// Renames a new file to the final name, unless a file of that name exists.
+    /// Renames a new, complete output file to its final name, unless a file of that name exists.
     pub fn put_first(&self, part: &OsStr) -> io::Result<()> {
         // No portable rename fails on an existing file, so a file created in between is overwritten.
         match fs::symlink_metadata(&self.file) {
@@ -112,27 +113,27 @@ impl Entry {
         }
     }
 
-    /// Removes a new file, if it exists.
+    /// Removes the new, incomplete output file, if it exists.
     pub fn remove(&self, part: &OsStr) {
         let _ = fs::remove_file(self.file.with_file_name(part)); // it may be gone already
     }
 
-    /// Returns the name of the file.
+    /// Returns the name of the output file in its directory.
     pub fn name(&self) -> &OsStr {
         self.file.file_name().unwrap_or_default()
     }
 
-    /// Returns the path of a file in the directory.
+    /// Returns the path of a file in the output's directory.
     pub fn path(&self, name: &OsStr) -> io::Result<PathBuf> {
         std::path::absolute(self.file.with_file_name(name))
     }
 
-    /// Returns `true` if other users can create files in the directory. That is unknown here: always `false`.
+    /// Returns `false`, because this system does not tell if other users can create files in the output's directory.
     pub fn is_in_foreign_folder(&self) -> io::Result<bool> {
         Ok(false)
     }
 
-    /// Returns a file of the directory as held: on this system, stores only its path.
+    /// Returns a file of the output's directory as held; on this system, stores only its path.
     pub fn hold(&self, name: &OsStr) -> io::Result<HeldFile> {
         Ok(HeldFile { file: self.path(name)? })
     }
@@ -145,7 +146,7 @@ pub struct NewFolder {
 }
 
 impl NewFolder {
-    /// Returns the path as it was given.
+    /// Returns the path of the new directory, as it was given.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -156,24 +157,24 @@ pub fn find_new_folder(path: &Path, _: Trusted) -> io::Result<NewFolder> {
     Ok(NewFolder { path: path.to_owned() })
 }
 
-/// Does nothing: all links are followed here.
+/// Does nothing: symbolic links of all users are followed on this system.
 pub fn check_links(_: &Path, _: Trusted) -> io::Result<()> {
     Ok(())
 }
 
-/// File that is held: only its path is known here.
+/// File of an output that is held under its name: on this system, only its path is known.
 #[derive(Debug)]
 pub struct HeldFile {
     file: PathBuf,
 }
 
 impl HeldFile {
-    /// Writes the data of the file to the disk.
+    /// Writes the data of the held file to the disk.
     pub fn settle(&self) -> io::Result<()> {
         File::options().write(true).open(&self.file)?.sync_all()
     }
 
-    /// Does nothing: open files cannot be compared here.
+    /// Does nothing: open files cannot be compared on this system.
     pub fn check_open(&self) -> io::Result<()> {
         Ok(())
     }

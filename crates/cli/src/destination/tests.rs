@@ -28,8 +28,8 @@ mod linux {
 
     use super::*;
 
-    /// User who runs this test, with files of another user. Root has such files; other users
-    /// pretend to be another user.
+    /// Directory of test files, some of which belong to another user. Root has such files; other users pretend to be
+    /// another user.
     struct Others {
         folder: PathBuf,
         is_root: bool,
@@ -47,7 +47,8 @@ mod linux {
             self.folder.join(name)
         }
 
-        /// Gives a file, or a link itself, to another user, as far as that takes root.
+        /// Changes the owner of a file, or of a link itself, to another user; does nothing unless the test runs as
+        /// root.
         fn give_away(&self, name: &str) -> PathBuf {
             let path = self.path(name);
             if self.is_root {
@@ -57,7 +58,7 @@ mod linux {
             path
         }
 
-        /// Who does not trust the owner of what was given away.
+        /// Returns trusted users among whom the owner of the test's other files is not.
         fn stranger(&self) -> Trusted {
             let me = rustix::process::geteuid().as_raw();
             Trusted::user(if self.is_root { me } else { me.wrapping_add(1) })
@@ -182,7 +183,7 @@ mod linux {
         assert!(place::check_links(&others.path("no/such"), others.stranger()).is_ok());
     }
 
-    /// In a user namespace, the kernel's links and those of the system belong to a user who has no uid there.
+    /// Checks links in a user namespace, where those of the kernel and the system belong to a user without a uid.
     #[test]
     fn links_of_the_system_in_a_user_namespace() {
         let others = Others::new("destination-namespace");
@@ -236,7 +237,8 @@ mod linux {
         found.map(drop).unwrap_err().to_string()
     }
 
-    /// Another user exchanges a directory for a link, again and again, while files are written below it.
+    /// Checks that files are written in the right directory while another user replaces it by a link, again and
+    /// again.
     #[test]
     fn no_link_comes_in_between() {
         let others = Others::new("destination-race");
@@ -294,7 +296,7 @@ mod linux {
         );
     }
 
-    /// What no test may write to is only looked for.
+    /// Checks the kinds of devices and open files at a path; no device is written to.
     #[test]
     fn devices_are_no_files() {
         let me = Trusted::current();

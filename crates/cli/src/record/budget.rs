@@ -1,55 +1,56 @@
-//! Budget of CPU time: a recorder that costs more reads the countersets that cost most less often.
+//! Budget of CPU time for a recorder: above it, the most expensive countersets are read less often.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use perfset::Guid;
 
-/// Period whose mean CPU time is compared with the budget.
+/// Period whose mean CPU time is compared with the recorder's budget.
 const MINUTE: Duration = Duration::from_secs(60);
-/// Minutes in a row at less than half of the budget, after which a counterset gets its interval back.
+/// Number of minutes in a row below half of the CPU budget, after which a counterset gets its interval back.
 const QUIET_MINUTES: u32 = 10;
 
-/// Budget of CPU time for a recorder, and the time used since the minute began.
+/// Budget of CPU time for a recorder, and the time used since the current minute began.
 #[derive(Debug, Default)]
 pub struct CpuBudget {
-    /// Most CPU time, in percent of one processor; `None` is no limit.
+    /// Maximum CPU time of the recorder, in percent of one processor; `None` is no limit.
     most: Option<f64>,
-    /// Elapsed time and CPU time at which the minute began.
+    /// Elapsed time and CPU time of the recorder at which the current minute began.
     begin: Option<(Duration, Duration)>,
-    /// Time that each counterset took in this minute.
+    /// Time that each counterset took to collect in the current minute.
     costs: HashMap<Guid, Duration>,
     quiet: u32,
     /// Countersets whose interval was doubled, in the order of the changes. A counterset can be there several times.
     slowed: Vec<Guid>,
-    /// `true` if the budget was exceeded with all countersets as slow as they can be.
+    /// `true` if the CPU budget was exceeded with all countersets at their longest interval.
     is_exhausted: bool,
 }
 
-/// Change of intervals, and the CPU time of the last minute in percent of one processor.
+/// Change of recording intervals to keep the CPU budget, and the CPU time of the last minute in percent of one
+/// processor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BudgetChange {
-    /// The interval of a counterset is doubled.
+    /// Doubling of a counterset's recording interval.
     Slow(Guid, f64),
-    /// The interval of a counterset is halved again.
+    /// Halving of a counterset's recording interval, which was doubled before.
     Restore(Guid, f64),
-    /// The budget is exceeded, and no interval can be doubled.
+    /// State in which the CPU budget is exceeded, and no interval can be doubled.
     Exhausted(f64),
 }
 
 impl CpuBudget {
-    /// Creates a budget of this share of one processor in percent.
+    /// Creates a CPU budget of this share of one processor in percent.
     pub fn new(most: Option<f64>) -> Self {
         Self { most, ..Self::default() }
     }
 
-    /// Adds the time that a counterset took.
+    /// Adds the time that the collection of a counterset took.
     pub fn add(&mut self, counterset: Guid, took: Duration) {
         let cost = self.costs.entry(counterset).or_default();
         *cost = cost.saturating_add(took);
     }
 
-    /// Compares the CPU time of a minute with the budget, at an elapsed time and the CPU time so far. Returns what
+    /// Compares the CPU time of a minute with the budget, and returns the necessary change of intervals. Returns what
     /// changes. `can_slow` returns `true` for countersets whose interval can be doubled.
     pub fn check(
         &mut self,
@@ -89,7 +90,7 @@ impl CpuBudget {
         Some(BudgetChange::Restore(self.slowed.pop()?, share))
     }
 
-    /// Takes back a change that could not be made.
+    /// Takes back a change of recording intervals that could not be made.
     pub fn failed(&mut self, change: BudgetChange) {
         match change {
             BudgetChange::Slow(counterset, _) => {
@@ -111,7 +112,7 @@ mod tests {
     const CHEAP: Guid = Guid::from_u128(1);
     const DEAR: Guid = Guid::from_u128(2);
 
-    /// Budget with a clock of its own: each minute has 60 samples.
+    /// CPU budget with a scripted clock: each minute has 60 samples.
     struct FakeMinutes {
         budget: CpuBudget,
         elapsed: Duration,
@@ -128,7 +129,7 @@ mod tests {
             minutes
         }
 
-        /// Lets a minute pass in which the process takes these milliseconds of CPU time, two thirds of it for one
+        /// Simulates a minute in which the process takes these milliseconds of CPU time, two thirds of it for one
         /// counterset.
         fn minute(&mut self, ms: u64, can_slow: impl Fn(&Guid) -> bool) -> Option<BudgetChange> {
             let mut change = None;
@@ -187,7 +188,8 @@ mod tests {
         assert_eq!(restored, [(15, CHEAP), (25, DEAR)]);
     }
 
-    /// A change that could not be made is not taken back later, and one that could not be taken back is tried again.
+    /// Checks that a failed change of an interval is not taken back later, and that a failed restoration is tried
+    /// again.
     #[test]
     fn failed_changes_did_not_happen() {
         let mut minutes = FakeMinutes::new(Some(1.0));
@@ -207,7 +209,7 @@ mod tests {
         assert_eq!(minutes.minute(60_000, |_| true), None);
     }
 
-    /// If the machine slept or the recorder could not run, the minute is longer, and its cost is the mean of that time.
+    /// Checks that the cost of a longer minute, after sleep or suspension, is the mean of that time.
     #[test]
     fn long_minutes_are_means() {
         let mut minutes = FakeMinutes::new(Some(1.0));

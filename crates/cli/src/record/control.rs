@@ -1,4 +1,4 @@
-//! Recorders of a directory: which one runs, what it has written, and its end.
+//! Control of a directory's recorder: its state, the data that it has written, and its end.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use perfset::output::text::{escaped, name_of};
 use super::{BUDGET, STARTED};
 use crate::exit::{Exit, Failure};
 
-/// Prints a line about the recorder to standard error.
+/// Prints a line about the running recorder to standard error.
 pub fn say(text: &str) {
     // Standard error is the last place to report to, so a failure of it is ignored.
     let _ = writeln!(io::stderr(), "{}", escaped(text));
@@ -29,7 +29,7 @@ fn time(time: i64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
 }
 
-/// Returns the directory below which recordings are, if the user has one.
+/// Returns the directory below which recordings are stored, if the user has one.
 pub fn base_folder() -> Option<PathBuf> {
     #[cfg(target_os = "linux")]
     if rustix::process::geteuid().is_root() {
@@ -41,7 +41,7 @@ pub fn base_folder() -> Option<PathBuf> {
         .or_else(|| folder("LOCALAPPDATA"))
 }
 
-/// Prints the state of a directory's recorder, and the data that it has written.
+/// Prints the state of a directory's recorder, and a summary of the data that it has written.
 pub fn status(folder: &Path) -> Result<Exit, Failure> {
     let failed = |error: anyhow::Error| Failure::new(Exit::SourceFailed, error);
     let is_held = FolderLock::is_held(folder).map_err(|error| failed(error.into()))?;
@@ -78,9 +78,9 @@ pub fn status(folder: &Path) -> Result<Exit, Failure> {
     Ok(if is_held { Exit::Ok } else { Exit::NothingMatched })
 }
 
-/// Returns the newest changes of intervals by the CPU budget, since the recorder started last.
+/// Returns the newest annotations about interval changes by the CPU budget, since the recorder started last.
 fn budget_changes(recording: &Recording) -> Vec<&Annotation> {
-    /// Most changes that are shown.
+    /// Maximum number of interval changes by the CPU budget that are shown.
     const SHOWN: usize = 5;
     let all = recording.annotations().into_iter().filter(|annotation| annotation.is_of_recorder);
     let all: Vec<&Annotation> = all.collect();
@@ -91,7 +91,7 @@ fn budget_changes(recording: &Recording) -> Vec<&Annotation> {
     changes.into_iter().skip(first).collect()
 }
 
-/// Returns the size of all files of a directory.
+/// Returns the total size of all files in the directory of a recording.
 fn size(folder: &Path) -> io::Result<u64> {
     let mut bytes = 0_u64;
     for entry in std::fs::read_dir(folder)? {
@@ -106,7 +106,7 @@ pub fn human_size(bytes: u64) -> String {
     human(bytes as f64, "By")
 }
 
-/// Asks the recorder of a directory to end, and waits until it has.
+/// Requests the recorder of a directory to end, and waits until it has.
 pub fn stop(folder: &Path) -> Result<Exit, Failure> {
     let is_held = FolderLock::is_held(folder).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
     if !is_held {
@@ -122,7 +122,7 @@ fn end(folder: &Path) -> Result<Exit, Failure> {
 
     use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
-    /// Longest time that a recorder takes to end.
+    /// Maximum time that a recorder takes to end.
     const LONGEST: Duration = Duration::from_secs(10);
     let failed = |error: anyhow::Error| Failure::new(Exit::SourceFailed, error);
     let owner = FolderLock::owner(folder).unwrap_or_default();

@@ -12,7 +12,7 @@ mod published {
 
     use perfset::publish::{AverageTimer, BusyTimer, Counter64, Counterset, Gauge, PublishedInstance};
 
-    /// Recorder of `perfset record`: samples, bytes and times.
+    /// Counterset of `perfset record`: samples, bytes and times.
     #[derive(Counterset)]
     #[counterset(provider = "perfset record", name = "Perfset Recorder", instances = "multiple")]
     struct RecorderSet {
@@ -45,53 +45,53 @@ mod published {
         failed_exports: Gauge,
     }
 
-    /// Published counters of one recorder.
+    /// Published counters of one running recorder.
     #[derive(Clone)]
     pub struct RecorderCounters(PublishedInstance<RecorderSet>);
 
     impl RecorderCounters {
-        /// Publishes the counters of the recorder of a directory or file, under its name.
+        /// Publishes the counters of the recorder, in an instance named like the directory or file that it writes.
         pub fn publish(path: &Path) -> Self {
             Self(RecorderSet::instance(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()))
         }
 
-        /// Counts samples and bytes that were written.
+        /// Adds written samples and bytes to the published counters of the recorder.
         pub fn written(&self, samples: u64, bytes: u64) {
             self.0.samples.add(samples);
             self.0.bytes.add(bytes);
         }
 
-        /// Counts CPU time of the recorder.
+        /// Adds CPU time to the published counter of the recorder.
         pub fn used(&self, cpu: Duration) {
             self.0.cpu.record(cpu);
         }
 
-        /// Counts a file that was sealed in this time.
+        /// Adds a sealed file of a recording, and the time to seal it, to the published counters.
         pub fn sealed(&self, took: Duration) {
             self.0.seal.record(took);
         }
 
-        /// Counts a sample that could not be written.
+        /// Adds a sample that could not be written to the recorder's published counter.
         pub fn lost(&self) {
             self.0.lost.add(1);
         }
 
-        /// Sets the number of samples that were left out.
+        /// Publishes the number of samples that the recorder left out.
         pub fn set_late(&self, samples: u64) {
             self.0.late.set(samples);
         }
 
-        /// Sets the number of slowed countersets.
+        /// Publishes the number of countersets that the recorder reads less often to keep its CPU budget.
         pub fn set_slowed(&self, countersets: u64) {
             self.0.slowed.set(countersets);
         }
 
-        /// Sets the age of the oldest file.
+        /// Publishes the age of the oldest file of the recording.
         pub fn set_age(&self, age: Duration) {
             self.0.age.set(age.as_secs());
         }
 
-        /// Counts an export that failed.
+        /// Adds a failed export of the recording to the published counter.
         #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "only exports to Parquet fail"))]
         pub fn export_failed(&self) {
             self.0.failed_exports.add(1);
@@ -104,7 +104,7 @@ mod unpublished {
     use std::path::Path;
     use std::time::Duration;
 
-    /// Counters without readers: this build publishes none.
+    /// Counters of the recorder that are not published, because this build has no shared memory.
     #[derive(Clone)]
     pub struct RecorderCounters;
 

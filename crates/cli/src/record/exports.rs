@@ -1,4 +1,4 @@
-//! Thread that exports what was recorded, so that no sample waits for it.
+//! Thread that exports recorded samples as Parquet, so that no sample waits for it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use crate::exit::Failure;
 #[cfg(feature = "parquet")]
 pub use with_parquet::Exports;
 
-/// Exports of a build without Parquet: there are none.
+/// Exports of a recording, in a build without Parquet: there are none.
 #[cfg(not(feature = "parquet"))]
 pub struct Exports;
 
 #[cfg(not(feature = "parquet"))]
 impl Exports {
-    /// Fails with the reason: this build has no Parquet.
+    /// Fails, because this build cannot write Parquet files.
     pub fn prepare(_: &Path) -> Result<Self, Failure> {
         Err(crate::log_export::without_parquet())
     }
@@ -45,30 +45,31 @@ mod with_parquet {
     use super::*;
     use crate::log_export::export_root;
 
-    /// Memory of rows that are not written yet, in bytes: a recorder is small.
+    /// Memory of exported rows that are not written yet, in bytes: a recorder is small.
     const MEMORY: usize = 32 << 20;
-    /// Period of exports in seconds: a file of a counterset has an hour.
+    /// Period of the recorder's exports in seconds: a file of a counterset has an hour.
     const HOUR: u64 = 3_600;
-    /// Range over which hosts are spread after the hour, in seconds, so that a store does not get all of them at once.
+    /// Range of seconds after the full hour over which hosts spread their exports, so that a store does not get all
+    /// at once.
     const SPREAD: u64 = 600;
-    /// Longest time that the end of the recorder waits for the last export.
+    /// Maximum time that the end of the recorder waits for the last export.
     const LAST: Duration = Duration::from_secs(60);
-    /// Times of exports in a running recorder.
+    /// Times of exports in a recorder, unless a test sets others.
     const TIMES: ExportTimes =
         ExportTimes { first: Duration::from_secs(10), retry: Duration::from_secs(300), every: None };
 
-    /// Times between exports.
+    /// Times to wait between the exports of a recording.
     #[derive(Clone, Copy, Debug)]
     struct ExportTimes {
-        /// Time until the first export, which has what a recorder that was ended has left.
+        /// Time until a recorder's first export, which has the samples that an ended recorder left.
         first: Duration,
         /// Time after which a failed export is tried again.
         retry: Duration,
-        /// Time after an export; `None` is soon after the next full hour.
+        /// Time between two exports; `None` is until soon after the next full hour.
         every: Option<Duration>,
     }
 
-    /// Exports of a recording while it is written.
+    /// Exports of a recording while the recorder writes it.
     pub struct Exports {
         root: ExportRoot,
         name: String,
@@ -76,20 +77,20 @@ mod with_parquet {
     }
 
     struct RunningExports {
-        /// Dropped to ask for the last export.
+        /// Sender that is dropped to request the last export.
         stop: Sender<()>,
         ended: Receiver<()>,
         cpu: Arc<ThreadCpu>,
     }
 
     impl Exports {
-        /// Checks the directory or address.
+        /// Checks the directory or address that exports of a recording are written to.
         pub fn prepare(root: &Path) -> Result<Self, Failure> {
             let name = name_of(root);
             Ok(Self { root: export_root(root)?, name, running: None })
         }
 
-        /// Starts to export a recording, whose slowest counterset has this interval.
+        /// Starts the thread that exports a recording, whose slowest counterset has this interval.
         pub fn start(&mut self, folder: &Path, slowest: Duration, counters: RecorderCounters) {
             self.start_at(TIMES, folder, slowest, counters);
         }
@@ -122,12 +123,12 @@ mod with_parquet {
             self.running = Some(RunningExports { stop, ended, cpu });
         }
 
-        /// Returns the CPU time of exports so far.
+        /// Returns the CPU time of the recorder's exports so far.
         pub fn cpu(&self) -> Duration {
             self.running.as_ref().map_or(Duration::ZERO, |running| running.cpu.spent())
         }
 
-        /// Exports the last samples, and waits for it for a while.
+        /// Requests the export of the last samples, and waits for it for a while.
         pub fn finish(&mut self) {
             let Some(RunningExports { stop, ended, .. }) = self.running.take() else { return };
             drop(stop);
@@ -140,15 +141,15 @@ mod with_parquet {
         }
     }
 
-    /// Thread of the exports.
+    /// State of the thread that exports a recording.
     struct ExportThread {
         folder: PathBuf,
         root: ExportRoot,
-        /// Root as the user wrote it.
+        /// Root of the exported files, as the user wrote it.
         name: String,
-        /// Time before the samples to export that is read too, so that each has the one that it is compared with.
+        /// Time before the exported samples that is read too, so that each sample has its previous one.
         overlap: Duration,
-        /// Time of the last sample that is exported, in 100 ns since 1601 UTC.
+        /// Time of the last exported sample, in 100 ns since 1601 UTC.
         exported_to: Option<i64>,
         counters: RecorderCounters,
         cpu: Arc<ThreadCpu>,
@@ -173,8 +174,8 @@ mod with_parquet {
             }
         }
 
-        /// Exports the samples that are new. Returns `true` if that failed. The user hears of the first failure in a
-        /// row, and of the recorder's last export.
+        /// Exports the samples that are new since the last export, and returns `true` if that failed. Returns `true`
+        /// if that failed. The user hears of the first failure in a row, and of the recorder's last export.
         fn export(&mut self, is_last: bool) -> bool {
             let exported = self.export_new();
             self.cpu.update();
@@ -232,7 +233,8 @@ mod with_parquet {
         Duration::from_secs(wait_seconds(now, hash % SPREAD))
     }
 
-    /// Returns the seconds from `now` until `after` seconds after a full hour, but the next one if that is near.
+    /// Returns the seconds from `now` until `after` seconds after a full hour, or after the next one if the first is
+    /// near.
     fn wait_seconds(now: u64, after: u64) -> u64 {
         let within = now.wrapping_sub(after) % HOUR;
         let left = HOUR.saturating_sub(within);
@@ -242,18 +244,18 @@ mod with_parquet {
     /// CPU time of the exporting thread, which does not count against the recorder's budget.
     #[derive(Default)]
     struct ThreadCpu {
-        /// Time by the thread itself, in ns.
+        /// CPU time that the exporting thread itself has read, in ns.
         told: AtomicU64,
-        /// File in which the kernel says the time of the thread.
+        /// File from which the kernel's CPU time of the exporting thread is read.
         file: OnceLock<PathBuf>,
     }
 
     impl ThreadCpu {
-        /// Makes this thread the one whose time is counted, and one that runs when others do not.
+        /// Stores this thread as the one whose CPU time is counted, and lowers its priority.
         fn begin(&self) {
             #[cfg(target_os = "linux")]
             {
-                /// Lowest priority of a thread.
+                /// Lowest scheduling priority of a thread, as nice value.
                 const LOWEST: i32 = 19;
                 let thread = rustix::thread::gettid();
                 // With the priority of the recorder, exports are as right.
@@ -276,7 +278,8 @@ mod with_parquet {
             }
         }
 
-        /// Returns the time so far. The kernel's own is newer, while the thread compresses or uploads.
+        /// Returns the CPU time of the exporting thread so far. The kernel's own is newer, while the thread
+        /// compresses or uploads.
         fn spent(&self) -> Duration {
             let text =
                 self.file.get().and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
@@ -312,7 +315,7 @@ mod with_parquet {
             }
         }
 
-        /// Records samples of this machine's memory into a directory.
+        /// Records samples of this machine's memory into a directory, for a test.
         fn record(writer: &mut RecordingWriter, table: usize, query: &mut perfset::Query) {
             let mut snapshot = perfset::Snapshot::default();
             query.collect(&mut snapshot).unwrap();

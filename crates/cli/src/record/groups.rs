@@ -1,4 +1,4 @@
-//! Counters that are recorded, in groups of the same interval.
+//! Groups of recorded counters that are collected at the same interval.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,26 +20,26 @@ use crate::query_source::QuerySource;
 use crate::resolve::counterset;
 use crate::samples::{source_failed, unbound};
 
-/// Counters that are collected together.
+/// Recorded counters that are collected together, at the same interval.
 struct RecordGroup {
-    /// Number of ticks between two collections.
+    /// Number of ticks between two collections of the group.
     every: u64,
     query: PathQuery,
-    /// Recorded paths, in the order of the query.
+    /// Counter paths of the group, in the order of its query.
     paths: Vec<RecordedPath>,
-    /// Entries of the last sample, and the table number of each entry.
+    /// Entries of the group's last sample, and the number of each entry's table in the recording.
     entries: Option<Arc<[ResolvedEntry]>>,
     tables: Vec<Option<usize>>,
     /// `true` if the last collection of the group returned a sample.
     has_sample: bool,
 }
 
-/// Path that is recorded, and its counterset.
+/// Counter path that is recorded, and its counterset.
 #[derive(Clone)]
 struct RecordedPath {
     counterset: Guid,
     path: CounterPath,
-    /// `true` to record expensive counters that only a pattern selects.
+    /// `true` to record also expensive counters that only a pattern selects.
     all: bool,
 }
 
@@ -48,11 +48,12 @@ pub struct Groups {
     groups: Vec<RecordGroup>,
     tick: u64,
     interval: Duration,
-    /// Definitions of the tables, by number, each with its entry: two entries of one counterset have other instances.
+    /// Definitions of the tables of a recording, by number, each with its entry: two entries of one counterset have
+    /// other instances.
     defined: Vec<(TableDefinition, Entry)>,
-    /// Search for new countersets; `None` unless the recorder records all countersets.
+    /// Search for new countersets to record; `None` unless the recorder records all countersets.
     everything: Option<Everything>,
-    /// Time that each counterset took in the last tick.
+    /// Time that the collection of each counterset took in the last tick.
     costs: HashMap<Guid, Duration>,
 }
 
@@ -60,20 +61,20 @@ pub struct Groups {
 struct Everything {
     /// Countersets that are recorded already, or have an interval of their own.
     known: HashSet<Guid>,
-    /// Time of the last search.
+    /// Time of the last search for new countersets.
     searched: Instant,
     /// `true` to record also expensive counters.
     all: bool,
 }
 
-/// Longest interval that a counterset gets to keep the CPU budget.
+/// Maximum interval that a counterset gets to keep the CPU budget.
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// Time between two searches for countersets that programs publish while the recorder runs.
 const SEARCH: Duration = Duration::from_secs(5);
 
 impl Groups {
-    /// Creates the groups of the user's paths, or of every counterset if the user named no paths.
+    /// Creates the groups of the user's counter paths, or of every counterset if the user named none.
     pub fn bind(
         asked: &QuerySource,
         operands: &Operands,
@@ -118,7 +119,7 @@ impl Groups {
         Ok(all)
     }
 
-    /// Adds a path to the group of an interval.
+    /// Adds a counter path to the group of recorded counters with an interval.
     fn add(&mut self, asked: &QuerySource, every: u64, path: &CounterPath, all: bool) -> Result<(), Failure> {
         let mut source = asked.machine().clone();
         let at = match self.groups.iter().position(|group| group.every == every) {
@@ -146,7 +147,7 @@ impl Groups {
         Ok(())
     }
 
-    /// Returns `true` if the interval of a counterset can be doubled.
+    /// Returns `true` if the recording interval of a counterset can be doubled.
     pub fn can_slow(&self, counterset: &Guid) -> bool {
         let of_set = |group: &&RecordGroup| group.paths.iter().any(|path| path.counterset == *counterset);
         let groups = || self.groups.iter().filter(of_set);
@@ -155,8 +156,8 @@ impl Groups {
         groups().next().is_some() && groups().all(is_short)
     }
 
-    /// Doubles the interval of a counterset, or halves it if it was doubled before. Returns its name and the longest
-    /// interval that its counters have now, or `None` if nothing has changed.
+    /// Doubles the recording interval of a counterset, or halves it if it was doubled before. Returns its name and
+    /// the longest interval that its counters have now, or `None` if nothing has changed.
     pub fn change_interval(
         &mut self,
         asked: &QuerySource,
@@ -196,7 +197,7 @@ impl Groups {
         Some((name.unwrap_or_else(|_| counterset.to_string()), interval))
     }
 
-    /// Returns the time that each counterset took in the last tick.
+    /// Returns the time that the collection of each counterset took in the last tick.
     pub fn costs(&self) -> impl Iterator<Item = (Guid, Duration)> + '_ {
         self.costs.iter().map(|(counterset, took)| (*counterset, *took))
     }
@@ -210,7 +211,7 @@ impl Groups {
         }
     }
 
-    /// Adds all countersets that are not recorded yet.
+    /// Adds all countersets of the machine that are not recorded yet.
     fn add_new(&mut self, asked: &QuerySource) {
         for guid in asked.machine().countersets() {
             let Some(Everything { known, all, .. }) = &mut self.everything else { return };
@@ -229,8 +230,8 @@ impl Groups {
         }
     }
 
-    /// Collects the groups that are due, and defines the tables of entries that are new. A group that fails is left out
-    /// of this tick, and a table that is one too many is not recorded: neither ends a recorder.
+    /// Collects the groups of counters that are due, and defines the tables of entries that are new. A group that
+    /// fails is left out of this tick, and a table that is one too many is not recorded: neither ends a recorder.
     pub fn collect(&mut self, writer: &mut RecordingWriter) {
         let Self { groups, tick, interval, defined, costs, .. } = self;
         *tick = tick.saturating_add(1);
@@ -271,13 +272,13 @@ impl Groups {
         }
     }
 
-    /// Returns the clocks of the first group that was collected.
+    /// Returns the clocks of the first group that was collected in this tick.
     pub fn clocks(&self) -> Option<ClockReading> {
         let due = self.groups.iter().find(|group| group.has_sample && is_due(group.every, self.tick));
         due.map(|group| *group.query.snapshot().clocks())
     }
 
-    /// Returns the parts of the tick: the entries of the groups that were collected.
+    /// Returns the parts of the tick that is written: the entries of the groups that were collected.
     pub fn parts(&self) -> impl Iterator<Item = TickPart<'_>> {
         let due = |group: &&RecordGroup| group.has_sample && is_due(group.every, self.tick);
         self.groups.iter().filter(due).flat_map(|group| {
@@ -288,12 +289,12 @@ impl Groups {
     }
 }
 
-/// Returns `true` if a group is collected at a tick; at the first tick, every group is.
+/// Returns `true` if a group of recorded counters is collected at a tick; at the first tick, every group is.
 fn is_due(every: u64, tick: u64) -> bool {
     tick.checked_sub(1).and_then(|tick| tick.checked_rem(every)) == Some(0)
 }
 
-/// Returns the number of a table, and defines the table if it is new.
+/// Returns the number of an entry's table in the recording, and defines the table if it is new.
 fn table(
     defined: &mut Vec<(TableDefinition, Entry)>,
     writer: &mut RecordingWriter,
@@ -308,7 +309,7 @@ fn table(
     Ok(number)
 }
 
-/// Returns the number of ticks in an interval, if it is a whole number.
+/// Returns the number of ticks in a recording interval, if it is a whole number.
 fn ticks(every: Duration, interval: Duration) -> Option<u64> {
     let ticks = every.as_millis().checked_div(interval.as_millis())?;
     let is_whole = every.as_millis() == interval.as_millis().saturating_mul(ticks) && ticks > 0;
@@ -332,7 +333,8 @@ mod tests {
 
     use super::*;
 
-    /// Paths change their groups. One whose counterset is missing at that moment stays where it is.
+    /// Checks that paths whose interval changes get into another group, except those whose counterset is missing
+    /// then. One whose counterset is missing at that moment stays where it is.
     #[test]
     fn counters_are_not_lost_by_changes_of_their_interval() {
         let guid = Guid::from_u128(7);

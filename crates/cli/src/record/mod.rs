@@ -1,4 +1,4 @@
-//! `perfset record`: writes what it collects into a recording. `perfset mark`: annotates one.
+//! `perfset record`: writes collected samples into a recording. `perfset mark`: annotates one.
 
 mod budget;
 mod control;
@@ -32,7 +32,7 @@ use exports::Exports;
 use groups::Groups;
 use sealer::Sealer;
 
-/// Interval between two samples if the operands have none.
+/// Interval between two recorded samples if the operands have none.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum size of a recording's directory in bytes, if the user sets no limit.
 const DEFAULT_BYTES: u64 = 1_000_000_000;
@@ -149,7 +149,7 @@ fn about(interval: Duration) -> RecordingAbout {
     }
 }
 
-/// Returns the id of the time since the machine started; empty if the system has none.
+/// Returns the id of the machine's current boot; empty if the system has none.
 fn boot() -> String {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.chars().filter(char::is_ascii_hexdigit).take(32).collect()
@@ -168,7 +168,7 @@ pub fn default_folder() -> Result<PathBuf, Failure> {
     Ok(base.ok_or_else(usage)?.join("perfset").join(host))
 }
 
-/// Returns the directory of this user's recorder, if one runs there.
+/// Returns the directory into which a recorder of this user writes, if one runs there.
 #[cfg(feature = "tui")]
 pub fn running_folder() -> Option<PathBuf> {
     default_folder().ok().filter(|folder| FolderLock::is_held(folder).unwrap_or(false))
@@ -184,7 +184,7 @@ struct Recorder {
     exports: Option<Exports>,
     counters: RecorderCounters,
     budget: CpuBudget,
-    /// Number of doubled intervals.
+    /// Number of doubled recording intervals.
     slowed: u64,
     /// CPU time of the recorder so far.
     spent: Duration,
@@ -229,7 +229,7 @@ impl Recorder {
         Ok(Exit::Ok)
     }
 
-    /// Collects the groups that are due, and writes them as a tick.
+    /// Collects the groups of counters that are due, and writes them as a tick of the recording.
     fn tick(&mut self) {
         let Self { asked, groups, writer, .. } = self;
         groups.refresh(asked);
@@ -254,7 +254,8 @@ impl Recorder {
         }
     }
 
-    /// Counts the CPU time of this process, and changes intervals if it is more than the budget, or much less.
+    /// Counts the CPU time of this process, and changes recording intervals if it is more than the budget, or much
+    /// less.
     fn keep_budget(&mut self, elapsed: Duration) {
         let mut took = Duration::ZERO;
         for (counterset, cost) in self.groups.costs() {
@@ -300,7 +301,7 @@ impl Recorder {
         self.annotate(&text);
     }
 
-    /// Seals the single file that was written. If that fails, its samples are as good in their journal's form.
+    /// Seals the single file of the recording. If that fails, its samples are as good in their journal's form.
     fn seal_file(&self, path: &Path) {
         let begin = Instant::now();
         match seal_file(path) {
@@ -309,11 +310,11 @@ impl Recorder {
         }
     }
 
-    /// Reads the facts about instances that are new: they are written with the next sample.
+    /// Reads the facts about new instances, to be written with the next sample.
     fn note(&mut self) {
-        /// Countersets whose instances have facts that are recorded, because users ask for them later.
+        /// Countersets whose instances have facts that are recorded, because users need them later.
         const NOTED: [Guid; 3] = [process_v2::GUID, physical_disk::GUID, network_interface::GUID];
-        /// Most instances whose facts are read after one sample, so that the next one is not late.
+        /// Maximum number of instances whose facts are read after one sample, so that the next one is not late.
         const MOST: usize = 200;
         let options = FactOptions::default().with_command_lines(self.with_command_lines);
         let machine = self.asked.machine();
@@ -329,7 +330,8 @@ impl Recorder {
         }
     }
 
-    /// Makes room, and says once that samples are lost. A full disk never ends a recorder.
+    /// Handles a failed write: removes old files to make room, and says once that samples are lost. A full disk never
+    /// ends a recorder.
     fn not_written(&mut self, error: &io::Error) {
         if !std::mem::replace(&mut self.is_warned, true) {
             control::say(&format!("warning: samples are lost until writing works again: {error}"));
@@ -366,12 +368,12 @@ impl Recorder {
     }
 }
 
-/// Annotation at the start of a recorder.
+/// Text of the annotation that a recorder writes at its start.
 const STARTED: &str = "recorder started";
-/// First words of the annotations about the CPU budget.
+/// Words with which annotations about the CPU budget begin.
 const BUDGET: &str = "CPU budget";
 
-/// Returns the CPU time of this process so far; `None` if this system does not say it.
+/// Returns the CPU time of this process so far; `None` if this system does not report it.
 #[cfg(target_os = "linux")]
 fn cpu_time() -> Option<Duration> {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
@@ -383,14 +385,14 @@ const fn cpu_time() -> Option<Duration> {
     None
 }
 
-/// Returns the age of the oldest file of a directory.
+/// Returns the age of the oldest file in the directory of a recording.
 fn oldest_age(folder: &Path) -> Option<Duration> {
     let files = folder.read_dir().ok()?.flatten();
     let times = files.filter_map(|file| file.metadata().ok()?.modified().ok());
     times.min()?.elapsed().ok()
 }
 
-/// Writes an annotation into a file of its own, so that it waits for no recorder.
+/// Writes an annotation of a recording into a file of its own, so that it waits for no recorder.
 pub fn mark(args: &MarkArgs) -> Result<Exit, Failure> {
     const LONGEST: usize = 10_000;
     let usage = |text: &str| Failure::new(Exit::Usage, anyhow!(text.to_owned()));

@@ -1,4 +1,4 @@
-//! Thread that seals finished journals, so that no sample waits for it.
+//! Thread that seals finished journals of a recording, so that no sample waits for it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use perfset::output::text::name_of;
 use super::control::say;
 use super::counters::RecorderCounters;
 
-/// Queue of journals and the thread that seals them, one after the other.
+/// Queue of journals of a recording, and the thread that seals them, one after the other.
 pub struct Sealer {
     running: Option<(Sender<FinishedJournal>, JoinHandle<()>)>,
     counters: RecorderCounters,
@@ -30,7 +30,7 @@ impl Sealer {
         Self { running: None, counters }
     }
 
-    /// Adds a journal to the queue, to be sealed after those before it.
+    /// Adds a journal of the recording to the queue of files to seal.
     pub fn add(&mut self, journal: PathBuf) {
         self.send(FinishedJournal { path: journal, is_reported: true });
     }
@@ -73,7 +73,7 @@ impl Sealer {
         let _ = journals.send(journal);
     }
 
-    /// Waits until all journals are sealed.
+    /// Waits until all journals of the recording are sealed.
     pub fn finish(&mut self) {
         if let Some((journals, thread)) = self.running.take() {
             drop(journals);

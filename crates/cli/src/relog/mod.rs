@@ -81,9 +81,9 @@ pub fn run(args: &RelogArgs) -> Result<Exit, Failure> {
 /// Job of `relog`: the input logs, and the counters and samples to write.
 pub struct RelogJob {
     pub files: Vec<PathBuf>,
-    /// Machines whose counters are written; if empty, all machines in the logs.
+    /// Machines whose counters are written to the new log; if empty, all machines in the logs.
     pub machines: Vec<String>,
-    /// Counters to write; if empty, all counters in the logs.
+    /// Counters to write to the new log; if empty, all counters in the logs.
     pub paths: Vec<CounterPath>,
     pub begin: Option<InstantArg>,
     pub end: Option<InstantArg>,
@@ -94,18 +94,18 @@ pub struct RelogJob {
 pub struct RelogTarget<'a> {
     pub file: &'a Path,
     pub format: RelogFormat,
-    /// `true` if times are in the log's time zone instead of UTC.
+    /// `true` if times are written in the log's time zone instead of UTC.
     pub local: bool,
     pub existing: Existing,
     /// Name of the log set in a SQLite file; `None` uses the name of the first log.
     pub set: Option<&'a str>,
 }
 
-/// Result of a completed job.
+/// Summary of a completed job of `relog`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RelogSummary {
     pub samples: u64,
-    /// Times of the first and the last sample, in 100 ns since 1601 UTC.
+    /// Times of the first and the last written sample, in 100 ns since 1601 UTC.
     pub span: Option<(i64, i64)>,
     /// Offset added to local times of the first log to get UTC, in 100 ns.
     pub offset: i64,
@@ -114,30 +114,30 @@ pub struct RelogSummary {
 }
 
 impl RelogSummary {
-    /// Returns the exit code of a command that succeeded except for damaged data.
+    /// Returns the exit code of a `relog` command that succeeded except for damaged data.
     pub fn exit(&self) -> Exit {
         if self.is_damaged { Exit::InvalidData } else { Exit::Ok }
     }
 }
 
-/// Counters of one machine while they are read.
+/// Counters of one machine of the logs, while they are read.
 pub struct RelogSource {
-    /// Name of the machine, from the log.
+    /// Name of the machine whose counters are read, from the log.
     pub name: String,
     pub query: PathQuery,
 }
 
-/// Properties of the input logs.
+/// Properties of the input logs of `relog`.
 #[derive(Clone, Copy, Debug)]
 pub struct Input {
-    /// `true` if all samples have the same counters of the same instances.
+    /// `true` if all samples of the logs have the same counters of the same instances.
     pub is_steady: bool,
     /// Offset added to local times to get UTC, in 100 ns.
     pub offset: i64,
 }
 
 impl RelogJob {
-    /// Runs the job: writes the selected samples to the target.
+    /// Runs the job of `relog`: writes the selected samples to the output.
     pub fn run(&self, target: &RelogTarget<'_>, shows_progress: bool) -> Result<RelogSummary, Failure> {
         // Before the logs are read, which can take minutes.
         if target.existing == Existing::Refuse {
@@ -168,7 +168,7 @@ impl RelogJob {
         Ok(done)
     }
 
-    /// Opens the logs for each machine whose counters are requested.
+    /// Opens the input logs for each machine whose counters are requested.
     pub fn open(&self) -> Result<MachineLogs, Failure> {
         // The files are opened only once, because standard input can be read only once.
         let all = opened(&self.files, None, true)?;
@@ -237,7 +237,7 @@ impl<'a> PathsByMachine<'a> {
         paths
     }
 
-    /// Returns the paths of a machine: those that name it, and those that name none, in their order.
+    /// Returns the counter paths of a machine: those that name it, and those that name none, in their order.
     fn of(&self, machine: &str) -> impl Iterator<Item = &'a CounterPath> + use<'a> {
         let all = self.all;
         let own = self.named.get(&machine.to_ascii_lowercase()).into_iter().flatten();
@@ -251,8 +251,8 @@ fn needs_columns(format: RelogFormat) -> bool {
     matches!(format, RelogFormat::Csv | RelogFormat::Tsv)
 }
 
-/// Writes the samples of machines; `open` opens the machines again for each time they are read. Returns a file that
-/// is not yet moved to its final name.
+/// Writes the samples of machines in logs to an output, and returns a file that is not yet moved to its final name.
+/// Returns a file that is not yet moved to its final name.
 pub fn write(
     target: &RelogTarget<'_>,
     input: Input,
@@ -331,7 +331,7 @@ pub fn write(
     Ok((done, is_new.then_some(file)))
 }
 
-/// Passes one sample to an output. `values` are those of each machine.
+/// Passes one sample of the logs to an output. `values` are those of each machine.
 fn write_sample(
     output: &mut dyn Output,
     clocks: &ClockReading,
@@ -375,8 +375,8 @@ fn find_columns(
     Ok(())
 }
 
-/// Moves all machines to their next sample, and returns its clocks; `None` at the end. The machines share the same
-/// logs, so the time is the same.
+/// Moves the queries of all machines to their next sample, and returns its clocks; `None` at the end. The machines
+/// share the same logs, so the time is the same.
 fn step(machines: &mut [RelogSource]) -> Result<Option<ClockReading>, Failure> {
     let mut clocks = None;
     for machine in machines {
@@ -387,7 +387,7 @@ fn step(machines: &mut [RelogSource]) -> Result<Option<ClockReading>, Failure> {
     Ok(clocks)
 }
 
-/// Returns the zone of a log's local times.
+/// Returns the time zone of a log's local times, for PDH-CSV.
 fn local_zone(offset: i64) -> Zone {
     const MINUTE: i64 = 600_000_000;
     let minutes = i32::try_from(offset.wrapping_div(MINUTE)).unwrap_or(0);
@@ -395,7 +395,7 @@ fn local_zone(offset: i64) -> Zone {
     Zone { name: format!("UTC{sign}{:02}:{:02}", size / 60, size % 60), minutes }
 }
 
-/// Prints the paths of all counters of all instances.
+/// Prints the counter paths of all instances in the logs.
 pub fn list(job: &RelogJob) -> Result<Exit, Failure> {
     let logs = job.open()?;
     let mut progress = Progress::new(Some(logs.all()), &job.files, 1, true);

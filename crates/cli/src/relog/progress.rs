@@ -1,4 +1,4 @@
-//! Progress of reading the logs: a bar on a terminal, nothing elsewhere.
+//! Progress of reading logs: a bar on a terminal, nothing elsewhere.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use perfset::log::Logs;
 
-/// Bar that shows the share of the logs that has been read.
+/// Progress bar that shows the share of the logs that has been read.
 pub struct Progress {
     logs: Option<Logs>,
     begun_at: u64,
-    /// Number of bytes to read; 0 if no bar is shown.
+    /// Number of bytes of the logs to read; 0 if no progress bar is shown.
     total: u64,
     next: Instant,
     is_shown: bool,
@@ -19,7 +19,7 @@ pub struct Progress {
 impl Progress {
     const EVERY: Duration = Duration::from_millis(100);
 
-    /// Creates the bar for `passes` passes over the files.
+    /// Creates the progress bar for `passes` passes over log files.
     pub fn new(logs: Option<&Logs>, files: &[PathBuf], passes: u64, is_wanted: bool) -> Self {
         let len = |file: &PathBuf| std::fs::metadata(file).map_or(0, |file| file.len());
         let total = files.iter().map(len).sum::<u64>().saturating_mul(passes);
@@ -39,7 +39,7 @@ impl Progress {
         self.logs.as_ref().map_or(0, Logs::bytes_read)
     }
 
-    /// Shows the bar, unless it was updated less than 100 ms ago.
+    /// Shows the progress bar, unless it was updated less than 100 ms ago.
     pub fn show(&mut self) {
         const WIDTH: u64 = 30;
         if self.total == 0 || Instant::now() < self.next {
@@ -57,7 +57,7 @@ impl Progress {
         let _ = write!(io::stderr(), "\r[{bar:30}] {:3} %", share(100));
     }
 
-    /// Removes the bar from the terminal.
+    /// Removes the progress bar from the terminal.
     pub fn finish(&mut self) {
         if std::mem::take(&mut self.is_shown) {
             let _ = write!(io::stderr(), "\r\x1b[K"); // as above

@@ -14,7 +14,7 @@ use perfset::output::SqlLog;
 use crate::destination::{Destination, HeldFile};
 use crate::exit::{Exit, Failure};
 
-/// Starts a log set, in the existing database or in a new file. Returns the output, and the new file if it is one.
+/// Opens a SQLite file as output, and starts a log set in it. Returns the output, and the new file if it is one.
 #[cfg(feature = "sqlite")]
 pub fn open(
     file: &Destination,
@@ -46,7 +46,7 @@ pub fn open(
     Ok((Box::new(SqlLog::new(writer)), is_new.then_some(held)))
 }
 
-/// Fails with the reason: this build has no SQLite.
+/// Fails, because this build cannot write SQLite files.
 #[cfg(not(feature = "sqlite"))]
 pub fn open(
     _: &Destination,
@@ -58,7 +58,7 @@ pub fn open(
     Err(Failure::new(Exit::Usage, error))
 }
 
-/// Returns the failure for an error of an output, which may be one of SQLite.
+/// Returns the failure for an error of an output, which may be an error of SQLite.
 pub fn failure(error: io::Error) -> Failure {
     #[cfg(feature = "sqlite")]
     let error = match error.downcast::<SqlError>() {

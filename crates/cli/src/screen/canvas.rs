@@ -1,4 +1,5 @@
-//! Standard output as a canvas: a terminal is drawn over in place, anything else gets one block of lines a sample.
+//! Standard output as a canvas for screens: a terminal is drawn over in place, a pipe or file gets a block of lines a
+//! sample.
 
 use std::env;
 use std::io::{self, IsTerminal, Stdout, Write};
@@ -9,10 +10,10 @@ use super::draw::{SparkGlyphs, StyledLine};
 use super::keys;
 use crate::terminal::{ColorChoice, shows_blocks};
 
-/// Width of lines that are not for a terminal.
+/// Width of drawn lines that are not for a terminal, in characters.
 const PIPE_WIDTH: usize = 100;
 
-/// Canvas on standard output.
+/// Canvas on standard output, on which screens are drawn.
 #[derive(Debug)]
 pub struct Canvas {
     out: Stdout,
@@ -21,7 +22,7 @@ pub struct Canvas {
     has_colour: bool,
     /// Number of lines of the previous drawing, above the cursor.
     drawn: usize,
-    /// Size of the terminal at the previous drawing.
+    /// Size of the terminal at the previous drawing, in columns and lines.
     size: (usize, usize),
 }
 
@@ -35,7 +36,7 @@ impl Canvas {
         Self { out, is_terminal, has_colour: color.applies_to(is_terminal), drawn: 0, size: (0, 0) }
     }
 
-    /// Returns `true` if drawings replace each other.
+    /// Returns `true` if drawings replace each other, as on a terminal.
     pub fn is_terminal(&self) -> bool {
         self.is_terminal
     }
@@ -58,17 +59,18 @@ impl Canvas {
         }
     }
 
-    /// Returns the width of lines that follow each other: a terminal that cannot move its cursor wraps longer ones.
+    /// Returns the width of drawn lines that follow each other: a terminal that cannot move its cursor wraps longer
+    /// ones.
     fn plain_width(&self) -> usize {
         if self.out.is_terminal() { window().0 } else { PIPE_WIDTH }
     }
 
-    /// Clears the terminal with the next drawing, because another program has written to it.
+    /// Requests that the next drawing clears the terminal, because another program has written to it.
     pub fn forget(&mut self) {
         (self.drawn, self.size) = (1, (0, 0));
     }
 
-    /// Draws lines, over the previous ones if this is a terminal.
+    /// Draws the lines of a screen, over the previous ones if this is a terminal.
     ///
     /// # Errors
     /// If they cannot be written.
@@ -103,7 +105,7 @@ impl Canvas {
         self.out.flush()
     }
 
-    /// Moves the cursor to where the shell expects it: the terminal may have echoed the Ctrl+C.
+    /// Moves the terminal's cursor to where the shell expects it: the terminal may have echoed the Ctrl+C.
     ///
     /// # Errors
     /// If that cannot be written.
@@ -121,7 +123,7 @@ fn glyphs(variable: impl Fn(&str) -> Option<String>) -> SparkGlyphs {
     if shows_blocks(variable) { SparkGlyphs::BLOCKS } else { SparkGlyphs::ASCII }
 }
 
-/// Returns the number of columns and rows of the window.
+/// Returns the number of columns and rows of the terminal window.
 fn window() -> (usize, usize) {
     terminal_size().map_or((80, 24), |(Width(width), Height(height))| (width.into(), height.into()))
 }

@@ -1,4 +1,4 @@
-//! Lines of a screen: styled pieces of text, bars, and tables.
+//! Lines of a drawn screen: styled pieces of text, bars, sparklines and tables.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -9,20 +9,20 @@ use perfset::output::text::escaped;
 use perfset::overview::StateValue;
 use unicode_width::UnicodeWidthStr;
 
-/// Style of a piece of text.
+/// Style of a piece of text on a screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
     #[default]
     Plain,
-    /// Heads of tables, and names of lines.
+    /// Style of the heads of tables, and of the names of lines.
     Head,
-    /// Text of less importance.
+    /// Style of text of less importance.
     Dim,
-    /// Good or harmless values.
+    /// Style of good or harmless values.
     Good,
-    /// Values that slow something down.
+    /// Style of values that slow the machine down.
     Warning,
-    /// Values that stop something.
+    /// Style of values that stop something on the machine.
     Critical,
 }
 
@@ -40,19 +40,20 @@ impl Style {
     }
 }
 
-/// Line of a screen: pieces of text with a style each. It contains no control characters.
+/// Line of a drawn screen: pieces of text with a style each. It contains no control characters.
 #[derive(Clone, Debug, Default)]
 pub struct StyledLine {
     pieces: Vec<(Style, String)>,
 }
 
 impl StyledLine {
-    /// Creates a line of one style.
+    /// Creates a line of a screen in one style.
     pub fn new(style: Style, text: impl Into<String>) -> Self {
         Self::default().with(style, text)
     }
 
-    /// Appends a piece of text. Harmful characters are escaped: names come from the machine.
+    /// Appends a piece of text with its style to the line. Harmful characters are escaped: names come from the
+    /// machine.
     #[must_use]
     pub fn with(mut self, style: Style, text: impl Into<String>) -> Self {
         self.push(style, text);
@@ -64,17 +65,17 @@ impl StyledLine {
         self.pieces.push((style, escaped(&text.into())));
     }
 
-    /// Appends the pieces of another line.
+    /// Appends the pieces of text of another line to the line.
     pub fn extend(&mut self, other: Self) {
         self.pieces.extend(other.pieces);
     }
 
-    /// Returns the number of columns.
+    /// Returns the width of the line, in columns of a terminal.
     pub fn width(&self) -> usize {
         self.pieces.iter().fold(0, |sum, (_, text)| sum.saturating_add(columns_of(text)))
     }
 
-    /// Appends blanks up to a width, or cuts the line to it.
+    /// Appends blanks to the line up to a width, or cuts the line to it.
     #[must_use]
     pub fn padded(mut self, width: usize) -> Self {
         let mut left = width;
@@ -86,7 +87,7 @@ impl StyledLine {
         self
     }
 
-    /// Appends the line to a text: without trailing blanks, at most `width` characters, with sequences for colours if
+    /// Appends the line to a text for output: without trailing blanks, at most `width` characters, with colours if
     /// `colour`.
     pub fn render(&self, width: usize, colour: bool, out: &mut String) {
         let text: String = self.pieces.iter().map(|(_, text)| text.as_str()).collect();
@@ -112,12 +113,12 @@ impl StyledLine {
 pub struct SparkGlyphs([char; 8]);
 
 impl SparkGlyphs {
-    /// Blocks of growing height.
+    /// Block characters of growing height, for sparklines.
     pub const BLOCKS: Self = Self(['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']);
-    /// Characters for terminals without UTF-8.
+    /// Characters of sparklines on terminals without UTF-8.
     pub const ASCII: Self = Self(['_', '.', '-', '=', '+', '*', '%', '#']);
 
-    /// Returns the character of a share in percent.
+    /// Returns the sparkline character of a share in percent.
     fn of(self, share: f64) -> char {
         let Self([lowest, higher @ ..]) = self;
         // The highest character is for 87.5 % and more, each lower one for 12.5 % less.
@@ -150,13 +151,13 @@ pub fn sparkline(
     line
 }
 
-/// Returns the number of columns of a text without control characters.
+/// Returns the number of terminal columns of a text without control characters.
 pub fn columns_of(text: &str) -> usize {
     // Nearly all texts of a screen are ASCII, and looking up each character takes most of the time of a screen.
     if text.is_ascii() { text.len() } else { text.width() }
 }
 
-/// Returns the beginning of a text that has at most `width` columns.
+/// Returns the beginning of a text that has at most `width` terminal columns.
 pub fn cut(text: &str, width: usize) -> &str {
     if text.is_ascii() {
         return text.get(..width).unwrap_or(text);
@@ -167,13 +168,13 @@ pub fn cut(text: &str, width: usize) -> &str {
     begins.take_while(|begin| begin.width() <= width).last().unwrap_or_default()
 }
 
-/// Appends blanks up to a width.
+/// Appends blanks to a text up to a width in terminal columns.
 pub fn padded(text: String, width: usize) -> String {
     let blanks = width.saturating_sub(columns_of(&text));
     text + &" ".repeat(blanks)
 }
 
-/// Limits from which a value is shown as a warning, and as critical.
+/// Limits above which the screen shows a value as a warning, and as critical.
 #[derive(Clone, Copy, Debug)]
 pub struct Thresholds {
     pub warning: f64,
@@ -181,10 +182,10 @@ pub struct Thresholds {
 }
 
 impl Thresholds {
-    /// Limits of a value that is never remarkable.
+    /// Limits of a value that is always shown without a warning.
     pub const NONE: Self = Self { warning: f64::INFINITY, critical: f64::INFINITY };
 
-    /// Returns the style of a value, and the sign that stands for it without colours.
+    /// Returns the style of a value on a screen, and the sign that stands for the style without colours.
     pub fn style(self, value: &StateValue) -> (Style, &'static str) {
         match value {
             Ok(value) if *value >= self.critical => (Style::Critical, "!"),
@@ -194,7 +195,7 @@ impl Thresholds {
         }
     }
 
-    /// Returns the style of a mark that stands for a value in a drawing.
+    /// Returns the style of the drawn sign for a value, such as a piece of a bar.
     fn mark(self, value: &StateValue) -> Style {
         match self.style(value).0 {
             Style::Plain => Style::Good,
@@ -206,8 +207,8 @@ impl Thresholds {
 /// Unit of an age in seconds.
 pub const AGE: &str = "age";
 
-/// Returns a value with its unit for users, or a dash. All values of a unit have the same form, so that a column is
-/// compared at a glance.
+/// Returns a value with its unit for users, or a dash if it is missing. All values of a unit have the same form, so
+/// that a column is compared at a glance.
 pub fn text_of(value: &StateValue, unit: &str) -> String {
     match value {
         Ok(value) if unit == AGE => duration(*value),
@@ -238,7 +239,7 @@ pub fn reason(value: &StateValue) -> Option<String> {
     }
 }
 
-/// Returns a bar for a share in percent.
+/// Returns a bar that shows a share in percent.
 pub fn bar(share: &StateValue, width: usize, limits: Thresholds) -> StyledLine {
     let filled = match share {
         Ok(share) => {
@@ -258,7 +259,7 @@ pub fn bar(share: &StateValue, width: usize, limits: Thresholds) -> StyledLine {
         .with(Style::Plain, "]")
 }
 
-/// Returns a name of at most `width` columns. Of a longer one, the middle is left out: its end is an id.
+/// Returns a name of at most `width` terminal columns. Of a longer one, the middle is left out: its end is an id.
 pub fn shortened(name: &str, width: usize) -> String {
     let name = escaped(name);
     if columns_of(&name) <= width {
@@ -283,7 +284,7 @@ pub fn shortened(name: &str, width: usize) -> String {
     }
 }
 
-/// Returns a text of at most `width` columns, with a sign in place of an end that does not fit.
+/// Returns a text of at most `width` terminal columns, with a sign in place of an end that does not fit.
 pub fn cut_end(text: &str, width: usize) -> String {
     let text = escaped(text);
     match columns_of(&text) <= width {
@@ -299,27 +300,27 @@ pub struct TableHead {
     pub width: usize,
 }
 
-/// Returns a column with this head and this width.
+/// Returns a table column with this head and this width.
 pub const fn column(head: &'static str, width: usize) -> TableHead {
     TableHead { head, width }
 }
 
-/// Table of a screen: the name of each row stands left, its values right.
+/// Table on a screen: the name of each row is on the left, its values on the right.
 #[derive(Clone, Debug)]
 pub struct ScreenTable {
     name_head: String,
     name_width: usize,
     columns: Vec<TableHead>,
-    /// Width of the texts behind the values; 0 for none.
+    /// Width of the texts behind the values of a table's rows; 0 for none.
     text_width: usize,
-    /// Head of the column of texts behind the values.
+    /// Head of the column of texts behind the values of a table's rows.
     text_head: &'static str,
     rows: Vec<StyledLine>,
 }
 
 impl ScreenTable {
-    /// Creates a table of a total width. The names get what the columns leave, at least seven characters; columns that
-    /// do not fit are left out, the last ones first, because half a number is a wrong number.
+    /// Creates a screen table of a total width. The names get what the columns leave, at least seven characters;
+    /// columns that do not fit are left out, the last ones first, because half a number is a wrong number.
     pub fn new(name_head: &str, width: usize, columns: &[TableHead]) -> Self {
         const NAME_LEN: usize = 7;
         let mut taken = NAME_LEN;
@@ -340,11 +341,11 @@ impl ScreenTable {
         }
     }
 
-    /// Adds a text behind the values of each row, if the names leave enough space for it; `head` returns its head for
-    /// its width. With `is_endless`, the texts may have any length.
+    /// Adds a text behind the values of each row of a table, if the names leave enough space for it. With
+    /// `is_endless`, the texts may have any length.
     #[must_use]
     pub fn with_text(mut self, head: impl Fn(usize) -> &'static str, is_endless: bool) -> Self {
-        /// Width of names beside texts.
+        /// Width of the names in a table whose rows have texts, in columns.
         const NAME_LEN: usize = 26;
         const TEXT_LEAST: usize = 16;
         let spare = self.name_width.saturating_sub(NAME_LEN);
@@ -357,17 +358,17 @@ impl ScreenTable {
         self
     }
 
-    /// Returns the width of the texts behind the values; 0 for none.
+    /// Returns the width of the texts behind the values of a table's rows; 0 for none.
     pub fn text_width(&self) -> usize {
         self.text_width
     }
 
-    /// Adds a row: its name, then for each column a value, its unit and its limits.
+    /// Adds a row to a screen table: its name, then for each column a value, its unit and its limits.
     pub fn row(&mut self, name: &str, cells: &[(&StateValue, &str, Thresholds)]) {
         self.row_with_text(name, cells, "");
     }
 
-    /// Adds a row, as [`row`](Self::row), with the text behind its values.
+    /// Adds a row to a screen table, as [`row`](Self::row), with the text behind its values.
     pub fn row_with_text(&mut self, name: &str, cells: &[(&StateValue, &str, Thresholds)], text: &str) {
         let mut line = StyledLine::default();
         line.push(Style::Plain, padded(shortened(name, self.name_width.saturating_sub(1)), self.name_width));
@@ -385,12 +386,12 @@ impl ScreenTable {
         self.rows.push(line);
     }
 
-    /// Returns the number of rows.
+    /// Returns the number of rows of the screen table.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Returns the head and at most `most` rows.
+    /// Returns the lines of the screen table: the head and at most `most` rows.
     pub fn lines(&self, most: usize) -> Vec<StyledLine> {
         let mut head = format!("{:1$}", self.name_head, self.name_width);
         for column in &self.columns {
@@ -404,13 +405,15 @@ impl ScreenTable {
     }
 }
 
-/// Returns how many of a table's rows are shown in at most `most` lines: the last line has the number of the others.
+/// Returns the number of a table's rows that are shown in at most `most` lines; the last line has the number of the
+/// others.
 pub fn shown_of(rows: usize, most: usize) -> usize {
     if rows > most { most.saturating_sub(1) } else { rows }
 }
 
 impl ScreenTable {
-    /// Returns the head and at most `most` lines, the last of which has the number of rows that are left out.
+    /// Returns the head of a table and at most `most` lines, the last of which has the number of rows that are left
+    /// out.
     pub fn lines_and_rest(&self, most: usize) -> Vec<StyledLine> {
         let shown = shown_of(self.rows.len(), most);
         let mut lines = self.lines(shown);

@@ -1,30 +1,30 @@
-//! History of a screen's own samples, for sparklines.
+//! History of the machine's shares in earlier samples of a screen, for sparklines.
 
 use std::collections::VecDeque;
 
 use perfset::overview::{MachineState, StateValue};
 
-/// Number of samples that are stored: the width of the longest sparkline.
+/// Number of samples that the history of a screen stores: the width of the longest sparkline.
 pub const LEN: usize = 60;
 
-/// Shares in percent, the oldest first. `None` is a missing value.
+/// History of one share in percent, the oldest value first. `None` is a missing value.
 pub type ShareHistory = VecDeque<Option<f64>>;
 
-/// Shares of the last samples.
+/// Shares of use and of waiting in the last samples of a screen.
 #[derive(Debug, Default)]
 pub struct History {
-    /// Use of the processors.
+    /// History of the processors' use, in percent.
     pub busy: ShareHistory,
-    /// Use of the memory.
+    /// History of the memory's use, in percent.
     pub memory: ShareHistory,
-    /// Time in which a task waited for memory.
+    /// History of the time in which at least one task waited for memory, in percent.
     pub memory_waits: ShareHistory,
-    /// Time in which a task waited for storage.
+    /// History of the time in which at least one task waited for storage, in percent.
     pub storage_waits: ShareHistory,
 }
 
 impl History {
-    /// Stores the shares of a sample.
+    /// Appends the shares of a sample to the history, and drops the oldest ones.
     pub fn push(&mut self, state: &MachineState) {
         let push = |history: &mut ShareHistory, share: StateValue| {
             if history.len() >= LEN {

@@ -1,4 +1,4 @@
-//! Keys while a screen is drawn: `q` ends it, Ctrl+Z suspends it, and no other key spoils it.
+//! Keyboard input while a screen is drawn: `q` ends the screen, Ctrl+Z suspends it, and no other key spoils it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,10 +7,10 @@ use std::sync::mpsc::Sender;
 #[cfg(unix)]
 use rustix::termios::Termios;
 
-/// Text about the end of a screen on a terminal. Keys are not read on Windows.
+/// Text of a screen that names the key which ends it. Keys are not read on Windows.
 pub const ENDS: &str = if cfg!(unix) { "q ends" } else { "Ctrl+C ends" };
 
-/// Terminal whose keys are read without being shown; dropping it restores the terminal.
+/// Terminal whose keys are read without being echoed; dropping this value restores the terminal.
 #[derive(Debug, Default)]
 pub struct Keys {
     #[cfg(unix)]
@@ -27,8 +27,8 @@ impl Keys {
 
 #[cfg(unix)]
 impl Keys {
-    /// Reads the keys of standard input, if a screen is drawn and standard input is its terminal. The key `q` sends to
-    /// `stop`.
+    /// Starts to read the keys of standard input, if a screen is drawn and standard input is its terminal. The key
+    /// `q` sends to `stop`.
     pub fn read(is_drawn: bool, stop: Sender<()>) -> Self {
         use rustix::termios::tcgetattr;
 
@@ -62,7 +62,7 @@ pub fn is_in_front() -> bool {
 fn quiet(original: &Termios) -> Termios {
     use rustix::termios::{LocalModes, SpecialCodeIndex};
 
-    /// Value that turns off the signal of a key.
+    /// Control character in terminal modes that turns off the signal of a key.
     const POSIX_VDISABLE: u8 = 0;
     let mut quiet = original.clone();
     quiet.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON);
@@ -71,7 +71,7 @@ fn quiet(original: &Termios) -> Termios {
     quiet
 }
 
-/// Sets the modes of the terminal, and returns `true` if they are set.
+/// Sets the modes of the terminal on standard input, and returns `true` if they are set.
 #[cfg(unix)]
 fn set(modes: &Termios) -> bool {
     use rustix::termios::{OptionalActions, tcsetattr};
@@ -80,7 +80,7 @@ fn set(modes: &Termios) -> bool {
     tcsetattr(std::io::stdin(), OptionalActions::Now, modes).is_ok()
 }
 
-/// Reads keys until standard input ends, and handles `q` and Ctrl+Z.
+/// Reads pressed keys until standard input ends, and handles `q` and Ctrl+Z.
 #[cfg(unix)]
 fn serve(original: &Termios, stop: &Sender<()>, has_resumed: &AtomicBool) {
     use std::io::Read;
@@ -120,13 +120,13 @@ impl Drop for Keys {
 
 #[cfg(not(unix))]
 impl Keys {
-    /// Reads no keys: only Ctrl+C ends a screen on other systems.
+    /// Returns a value that reads no keys: on this system, only Ctrl+C ends a screen.
     pub fn read(_is_drawn: bool, _stop: Sender<()>) -> Self {
         Self::default()
     }
 }
 
-/// Returns `true`: other systems have no background.
+/// Returns `true`: this system has no background processes of a terminal.
 #[cfg(not(unix))]
 pub fn is_in_front() -> bool {
     true

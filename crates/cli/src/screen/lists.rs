@@ -1,4 +1,4 @@
-//! Processes and control groups on the screens: the busiest in lists beside each other, and tables of processes.
+//! Processes and control groups on the screens: lists of the busiest ones beside each other, and tables of processes.
 
 use perfset::FactKind;
 use perfset::output::text::wrapped;
@@ -30,35 +30,34 @@ impl<'a> Screen<'a> {
         beside(lists)
     }
 
-    /// Returns the width of a list of processes, with the space to the next one.
+    /// Returns the width of a list of the busiest processes, with the space to the next list.
     fn list_width(&self, one: &Use<ProcessState>) -> usize {
         let values = USES.iter().fold(0_usize, |sum, one| sum.saturating_add(one.width));
         let names = self.width.saturating_sub(values).checked_div(USES.len()).unwrap_or(0);
         names.saturating_add(one.width)
     }
 
-    /// Returns an empty list of processes.
+    /// Returns a list of the busiest processes without rows.
     fn process_list(&self, one: &Use<ProcessState>) -> ScreenTable {
         let columns = [column(one.head, one.width)];
         ScreenTable::new("process", self.list_width(one).saturating_sub(1), &columns)
             .with_text(text_head, false)
     }
 
-    /// Returns the number of rows of a list of processes: the list by storage leaves one row for the line about refused
-    /// processes.
+    /// Returns the number of rows of a list of the busiest processes.
     fn rows_of_list(&self, one: &Use<ProcessState>, rows: usize) -> usize {
         let is_last = USES.last().is_some_and(|last| last.head == one.head);
         rows.saturating_sub(usize::from(is_last && self.state.refused.is_some()))
     }
 
-    /// Returns the processes of the lists whose facts are shown; `rows` returns the number of rows of a list.
+    /// Returns the processes in the lists of the busiest ones whose facts are shown.
     pub(super) fn described_in_lists(&self, rows: impl Fn() -> usize) -> Vec<&'a ProcessState> {
         let with_text = USES.iter().filter(|one| self.process_list(one).text_width() > 0);
         let shown = |one| shown_in_list(&self.state.processes, self.rows_of_list(one, rows()), one);
         with_text.flat_map(shown).collect()
     }
 
-    /// Returns the processes of a table whose facts are shown; `lines` returns the number of lines below its head.
+    /// Returns the processes of a screen's table whose facts are shown.
     pub(super) fn described_in_table(
         &self,
         lines: impl Fn() -> usize,
@@ -69,8 +68,7 @@ impl<'a> Screen<'a> {
         busiest(processes, if has_text { shown_of(processes.len(), lines()) } else { 0 }, value)
     }
 
-    /// Returns the facts about a process in a text for this width: its user, where it runs, and its command line, as
-    /// far as they are known.
+    /// Returns a text of this width with the known facts about a process: user, container or unit, command line.
     fn about_process(&self, process: &ProcessState, width: usize) -> String {
         if width == 0 {
             return String::new();
@@ -125,7 +123,7 @@ impl<'a> Screen<'a> {
             .collect()
     }
 
-    /// Returns an empty table of processes.
+    /// Returns a table of processes without rows.
     fn process_table(&self) -> ScreenTable {
         const COLUMNS: [TableHead; 5] = [
             column("cpu", 10),
@@ -179,16 +177,16 @@ impl<'a> Screen<'a> {
     }
 }
 
-/// Use of the machine by which rows are ranked.
+/// Kind of use of the machine, such as processor time, by which rows are ranked.
 struct Use<T> {
     head: &'static str,
-    /// Width of the values.
+    /// Width of the values of this kind of use, in columns.
     width: usize,
     unit: &'static str,
     of: fn(&T) -> StateValue,
 }
 
-/// Uses of the machine by processes.
+/// Kinds of use of the machine by which processes are ranked.
 const USES: [Use<ProcessState>; 3] = [
     Use { head: "cpu", width: 9, unit: "%", of: |process| process.processor_time.clone() },
     Use { head: "memory", width: 11, unit: "By", of: |process| process.memory.clone() },
@@ -200,10 +198,10 @@ pub(super) fn not_read() -> String {
     format!("not read yet: {} rows a sample", FactCache::NEW_AT_ONCE)
 }
 
-/// Least width of texts about processes that have a column for the control group.
+/// Minimum width of texts about processes that have a column for the control group.
 const WIDE_TEXT: usize = 60;
 
-/// Returns the head of texts about processes of this width.
+/// Returns the column head above texts about processes, for their width.
 fn text_head(width: usize) -> &'static str {
     if width >= WIDE_TEXT {
         "user     unit or cgroup           command"
@@ -212,14 +210,15 @@ fn text_head(width: usize) -> &'static str {
     }
 }
 
-/// Returns the rows that a list shows: the busiest ones, without idle ones.
+/// Returns the rows that a list of the busiest processes or control groups shows, without idle ones.
 fn shown_in_list<'r, T>(rows: &'r [T], most: usize, one: &Use<T>) -> Vec<&'r T> {
     let mut busiest = busiest(rows, most, one.of);
     busiest.retain(|row| (one.of)(row).is_ok_and(|value| value > 0.0));
     busiest
 }
 
-/// Adds the busiest rows to an empty list, each with its name and its text. Returns the head and at most `most` rows.
+/// Adds the busiest rows of processes or control groups to an empty list, each with its name and its text. Returns
+/// the head and at most `most` rows.
 fn list<T>(
     mut table: ScreenTable,
     rows: &[T],

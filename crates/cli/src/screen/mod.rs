@@ -1,4 +1,4 @@
-//! Screens: `perfset` without a command, and `perfset cpu`, `mem`, `disk`, `net`, `proc` and `cgroup`.
+//! Screens of `perfset` without a command, and of `perfset cpu`, `mem`, `disk`, `net`, `proc` and `cgroup`.
 
 use std::time::Duration;
 
@@ -26,14 +26,14 @@ pub mod processors;
 #[cfg(test)]
 mod tests;
 
-/// Time until the second sample on a terminal, where users do not want to wait for the first rates. Elsewhere the first
-/// sample covers a whole interval, as all others do.
+/// Time until the second sample of a screen on a terminal, where users do not want to wait for the first rates.
+/// Elsewhere the first sample covers a whole interval, as all others do.
 const WARMUP: Duration = Duration::from_millis(300);
 
-/// Least number of processes and control groups of each list on a terminal, so that a part's table is a full screen.
+/// Minimum number of processes and control groups that are collected for each list on a terminal.
 const LISTED: usize = 30;
 
-/// Shows the overview, or one part of the machine: now, or at an instant of a log.
+/// Shows the overview screen, or the screen of one part of the machine: now, or at an instant of a log.
 ///
 /// # Errors
 /// If the machine or the log cannot be read, or the screen cannot be written.

@@ -1,4 +1,4 @@
-//! Drawing of the overview and of its parts: a pure function of state and size.
+//! Drawing of the overview screen and of the screens of parts: a pure function of state and size.
 
 use perfset::FactKind;
 use perfset::output::human;
@@ -26,24 +26,24 @@ pub enum ScreenPart {
     Groups,
 }
 
-/// Data and size of a screen.
+/// Data and size of a screen that is drawn.
 #[derive(Debug)]
 pub struct Screen<'a> {
     pub state: &'a MachineState,
-    /// Name of the machine.
+    /// Name of the machine that the screen shows.
     pub machine: &'a str,
-    /// System and kernel of the machine.
+    /// System and kernel of the machine that the screen shows.
     pub system: &'a str,
-    /// Text on the right of the second line, such as the keys.
+    /// Text at the right end of the screen's second line, such as the keys.
     pub right: &'a str,
-    /// Day, time and zone of an instant in the past; `None` for now.
+    /// Day, time and zone of the past instant that the screen shows; `None` for now.
     pub when: Option<&'a str>,
     pub width: usize,
-    /// Number of lines; `None` for everything.
+    /// Number of lines of the screen; `None` for as many as needed.
     pub height: Option<usize>,
-    /// Facts about processes and disks, as far as they have been read.
+    /// Facts about processes and disks for the screen, as far as they have been read.
     pub facts: &'a FactCache,
-    /// Earlier samples, for sparklines.
+    /// Earlier samples of the machine, for sparklines.
     pub history: &'a History,
     /// Characters that sparklines consist of.
     pub glyphs: SparkGlyphs,
@@ -56,17 +56,17 @@ const STOLEN: Thresholds = Thresholds { warning: 10.0, critical: 30.0 };
 const SLOW: Thresholds = Thresholds { warning: 0.05, critical: 0.5 };
 const ANY: Thresholds = Thresholds { warning: 1.0, critical: 100.0 };
 
-/// Least width of a table of disks with all columns.
+/// Minimum width of a table of disks with all columns.
 const WIDE_DISKS: usize = 60;
 
-/// Greatest number of findings on the screen of a part.
+/// Maximum number of findings on the screen of a part of the machine.
 const FINDINGS: usize = 4;
 
-/// Rows of each list in the overview in a pipe.
+/// Number of rows of each list in the overview that is written to a pipe.
 pub const PIPE_ROWS: usize = 10;
 
 impl<'a> Screen<'a> {
-    /// Returns the lines of the overview.
+    /// Returns all lines of the overview screen.
     pub fn overview(&self) -> Vec<StyledLine> {
         let mut lines = self.above_lists();
         let (processes, groups) = self.list_rows(lines.len());
@@ -86,7 +86,7 @@ impl<'a> Screen<'a> {
         lines
     }
 
-    /// Returns the number of disks and of interfaces in the overview, below this number of lines.
+    /// Returns the number of disks, and of network interfaces, that the overview shows below `above` lines.
     fn device_rows(&self, above: usize) -> usize {
         // Of a small window, half of the rest is for processes, and what they leave for control groups.
         let rows = match self.height {
@@ -107,7 +107,8 @@ impl<'a> Screen<'a> {
         lines
     }
 
-    /// Returns the rows of the lists of processes and of control groups, below this number of lines.
+    /// Returns the numbers of rows of the lists of processes and of control groups, below `above` lines of the
+    /// overview.
     fn list_rows(&self, above: usize) -> (usize, usize) {
         let rows = match self.height {
             None => PIPE_ROWS,
@@ -146,7 +147,7 @@ impl<'a> Screen<'a> {
         (processes, all.iter().take(disks).collect())
     }
 
-    /// Returns the lines of the screen for one part of the machine.
+    /// Returns all lines of the screen for one part of the machine.
     pub fn part(&self, part: ScreenPart) -> Vec<StyledLine> {
         let mut lines = self.above_table(part);
         let most = self.table_lines(part, &lines);
@@ -166,7 +167,8 @@ impl<'a> Screen<'a> {
         lines
     }
 
-    /// Returns the lines of a part above its first table: the machine, the values of the part, and its findings.
+    /// Returns the lines of a part's screen above its first table: the machine, the values of the part, and its
+    /// findings.
     fn part_head(&self, part: ScreenPart) -> Vec<StyledLine> {
         let mut lines = self.head();
         let command = match part {
@@ -197,7 +199,7 @@ impl<'a> Screen<'a> {
         lines
     }
 
-    /// Returns the lines of a part above its last table.
+    /// Returns the lines of a part's screen above its last table.
     fn above_table(&self, part: ScreenPart) -> Vec<StyledLine> {
         let mut lines = self.part_head(part);
         match part {
@@ -214,18 +216,18 @@ impl<'a> Screen<'a> {
         lines
     }
 
-    /// Returns the number of lines for a table without its head, below this number of lines.
+    /// Returns the number of lines that a screen has for a table's rows, below `above` lines and the head.
     fn lines_below(&self, above: usize) -> usize {
         self.height.map_or(usize::MAX, |height| height.saturating_sub(above).saturating_sub(1))
     }
 
-    /// Returns the number of lines for the disks of their part. A third of the rest is for them, and half of what they
-    /// leave for file systems.
+    /// Returns the number of lines for the table of disks on the screen of the disks. A third of the rest is for
+    /// them, and half of what they leave for file systems.
     fn disk_lines(&self, above: usize) -> usize {
         self.lines_below(above).saturating_div(3).max(2)
     }
 
-    /// Returns the number of lines for the last table of a part, below the lines `above`.
+    /// Returns the number of lines for the last table on a part's screen, below the lines `above`.
     fn table_lines(&self, part: ScreenPart, above: &[StyledLine]) -> usize {
         let below = match part {
             ScreenPart::Memory | ScreenPart::Network => 0,
@@ -235,7 +237,7 @@ impl<'a> Screen<'a> {
         self.lines_below(above.len()).saturating_sub(below)
     }
 
-    /// Returns the two lines about the machine.
+    /// Returns the first two lines of a screen, which name the machine and its state.
     fn head(&self) -> Vec<StyledLine> {
         let MachineState { processors, memory, up_time, time, load, process_count, running, blocked, .. } =
             self.state;
@@ -264,13 +266,13 @@ impl<'a> Screen<'a> {
         vec![first, self.ends(second, self.right)]
     }
 
-    /// Returns a line with a text at its right end. Of the two, the left one is cut if they do not fit.
+    /// Returns a line of a screen with a text at its right end. Of the two, the left one is cut if they do not fit.
     fn ends(&self, left: StyledLine, right: &str) -> StyledLine {
         let right_width = right.chars().count().saturating_add(1);
         left.padded(self.width.saturating_sub(right_width)).with(Style::Plain, format!(" {right}"))
     }
 
-    /// Returns a line with a name, a bar, and the texts that fit, the first ones first.
+    /// Returns a line of a screen with a name, a bar, and the texts that fit, the first ones first.
     fn gauge(
         &self,
         name: &str,
@@ -295,7 +297,8 @@ impl<'a> Screen<'a> {
         line
     }
 
-    /// Returns the width of the column of sparklines on the right; 0 if sparklines have no column of their own.
+    /// Returns the width of the screen's column of sparklines on the right; 0 if sparklines have no column of their
+    /// own.
     fn spark_width(&self) -> usize {
         match self.height {
             Some(_) if self.width >= 100 => self.width.saturating_sub(84).min(history::LEN),
@@ -303,7 +306,8 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Returns a line with a sparkline at its right end, behind a label, if there is enough space for both.
+    /// Returns a line of a screen with a sparkline at its right end, behind a label, if there is enough space for
+    /// both.
     fn with_spark(
         &self,
         line: StyledLine,
@@ -311,7 +315,7 @@ impl<'a> Screen<'a> {
         shares: &ShareHistory,
         limits: Thresholds,
     ) -> StyledLine {
-        /// Width of a sparkline in a narrow window.
+        /// Width of a sparkline in a narrow window, in columns.
         const NARROW: usize = 12;
         let width = match self.spark_width() {
             0 => NARROW,
@@ -378,12 +382,12 @@ impl<'a> Screen<'a> {
         self.gauge("swap", &share, FULL, texts)
     }
 
-    /// Returns the line of waits, with a sparkline of those for storage.
+    /// Returns the line with the times in which tasks waited, with a sparkline of waits for storage.
     fn pressure(&self) -> StyledLine {
         self.with_spark(self.waits(), "storage", &self.history.storage_waits, WAITING)
     }
 
-    /// Returns the line of waits, with a sparkline of those for memory.
+    /// Returns the line with the times in which tasks waited, with a sparkline of waits for memory.
     fn memory_pressure(&self) -> StyledLine {
         self.with_spark(self.waits(), "memory", &self.history.memory_waits, WAITING)
     }
@@ -437,7 +441,7 @@ impl<'a> Screen<'a> {
         lines
     }
 
-    /// Returns a finding with its next command, if both fit.
+    /// Returns the line of a finding, with the next command of the user if both fit.
     fn finding(&self, finding: &Finding) -> StyledLine {
         let line = Self::sentence(finding);
         let next = match self.when {
@@ -493,7 +497,7 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Returns the tables of disks and interfaces beside each other.
+    /// Returns the tables of disks and network interfaces beside each other.
     fn devices(&self, rows: usize) -> Vec<StyledLine> {
         let left = self.width_of_disks();
         let right = self.width.saturating_sub(left);
@@ -502,7 +506,8 @@ impl<'a> Screen<'a> {
         beside(vec![(left, disks.lines(rows)), (right, interfaces.lines(rows))])
     }
 
-    /// Returns the width of the disks beside the interfaces.
+    /// Returns the width that a screen has for the table of disks beside the network interfaces, with the space
+    /// between.
     fn width_of_disks(&self) -> usize {
         match self.width {
             0..100 => self.width.saturating_div(2),
@@ -510,12 +515,12 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Returns the width of the table of disks beside the interfaces: without the space between them.
+    /// Returns the width of the table of disks beside the network interfaces, without the space between them.
     fn disks_beside(&self) -> usize {
         self.width_of_disks().saturating_sub(2)
     }
 
-    /// Returns an empty table for disks of this width, which has a part of its own or is part of the overview.
+    /// Returns a table of disks without rows, for a screen of their own or for the overview.
     fn disk_table(&self, width: usize, is_part: bool) -> ScreenTable {
         const WIDE: [TableHead; 6] = [
             column("busy", 10),
@@ -566,7 +571,7 @@ impl<'a> Screen<'a> {
         table
     }
 
-    /// Returns the model of a disk and the mount points on it, as far as they are known.
+    /// Returns a text with the known model and mount points of a disk.
     fn about_disk(&self, disk: &DiskState) -> String {
         let Some(facts) = self.facts.disk(disk) else { return not_read() };
         let text = |kind| facts.text(kind);
@@ -613,7 +618,7 @@ impl<'a> Screen<'a> {
     }
 }
 
-/// Returns the function of the value by which a part sorts its table of processes; `None` for a part without one.
+/// Returns the function that gets the value by which the table of processes on a part's screen is sorted.
 fn table_value(part: ScreenPart) -> Option<fn(&ProcessState) -> StateValue> {
     match part {
         ScreenPart::Memory => Some(|process| process.memory.clone()),
@@ -623,7 +628,7 @@ fn table_value(part: ScreenPart) -> Option<fn(&ProcessState) -> StateValue> {
     }
 }
 
-/// Returns a number with that many decimals, or a dash.
+/// Formats a number with that many decimals; a missing value is a dash.
 fn number(value: &StateValue, decimals: usize) -> String {
     value.as_ref().map_or("-".into(), |value| format!("{value:.decimals$}"))
 }

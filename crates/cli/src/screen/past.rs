@@ -1,4 +1,4 @@
-//! Screens of an instant in a log: who was busy then.
+//! Screens of the machine at a past instant of a log.
 
 use std::io::{self, Write};
 
@@ -22,15 +22,15 @@ use crate::log::quoted;
 use crate::query_source::{QuerySource, opened, zone_of};
 use crate::when::{InstantArg, zoned};
 
-/// Length of time, in 100 ns, before the shown instant whose samples are read too. The screen shows the changes of the
-/// last minute.
+/// Length of time, in 100 ns, before the shown instant of a log whose samples are read too. The screen shows the
+/// changes of the last minute.
 const BEFORE: i64 = 700_000_000;
 
-/// Minimum number of samples that are read before the shown instant. Rates need one earlier sample, and counters that
-/// are recorded less often need more.
+/// Minimum number of samples of a log that are read before the shown instant. Rates need one earlier sample, and
+/// counters that are recorded less often need more.
 const SAMPLES: usize = 25;
 
-/// Length of time after a sample, in 100 ns and in intervals of the log, from which a later instant has no sample.
+/// Length of time after a sample of a log, in 100 ns and in intervals, from which a later instant has no sample.
 const GAP: i64 = 20_000_000;
 const GAP_INTERVALS: i64 = 3;
 
@@ -83,17 +83,17 @@ pub fn run(args: &ScreenArgs, past: &PastArgs, part: Option<ScreenPart>) -> Resu
     Ok(ended(logs, past))
 }
 
-/// Logs, limited to the samples from some time before a past instant up to this instant.
+/// Logs of which only the samples from some time before a past instant up to this instant are played.
 pub(super) struct PastInstant {
     pub logs: Logs,
-    /// Time of the sample at the instant, in 100 ns.
+    /// Time of the sample at the past instant, in 100 ns.
     pub at: i64,
     /// Times of all samples of the logs.
     pub times: Vec<i64>,
 }
 
 impl PastInstant {
-    /// Opens the logs at the instant that the user wants.
+    /// Opens the logs at the past instant that the user requests.
     pub fn open(past: &PastArgs) -> Result<Self, Failure> {
         let logs = opened(&past.log, past.machine.as_deref(), false)?;
         let times = logs.times().map_err(|error| Failure::escaped(Exit::SourceFailed, error))?;
@@ -122,7 +122,8 @@ pub(super) fn ended(logs: Logs, past: &PastArgs) -> Exit {
     if asked.warn_of_damage() { Exit::InvalidData } else { Exit::Ok }
 }
 
-/// Collects all samples of the logs. Returns the machine state at the last sample, and the history of the samples.
+/// Collects all samples of the logs, and returns the machine state at the last one. Returns the machine state at the
+/// last sample, and the history of the samples.
 fn last_state(overview: &mut Overview, listed: usize) -> Result<(MachineState, History), Failure> {
     let failed = |error: SourceError| Failure::escaped(Exit::SourceFailed, error);
     let (mut history, mut last) = (History::default(), None);
@@ -148,8 +149,7 @@ fn same_instant(past: &PastArgs, at: i64) -> StyledLine {
     StyledLine::new(Style::Dim, text)
 }
 
-/// Returns the time of the sample at the requested instant, and the window of samples that the screen of this instant
-/// needs.
+/// Returns the time of a log's sample at the requested instant, and the window of samples that its screen needs.
 fn instant(past: &PastArgs, logs: &Logs, times: &[i64]) -> Result<(i64, Window), Failure> {
     let nothing = |text: String| Failure::new(Exit::NothingMatched, anyhow!(text));
     let (Some(first), Some(last)) = (times.iter().min().copied(), times.iter().max().copied()) else {

@@ -89,20 +89,20 @@ fn past(args: &ProcessorsArgs) -> Result<Exit, Failure> {
     Ok(ended(logs, past))
 }
 
-/// Query for the counters of the table's columns.
+/// Query for the counters in the columns of the processor table.
 struct ColumnQuery {
     query: PathQuery,
     columns: BoundColumns,
 }
 
-/// Columns of the table, bound to the counters that a source has.
+/// Columns of the processor table, bound to the counters that a source has.
 #[derive(Debug)]
 struct BoundColumns {
     /// Name of the counterset that contains the processors.
     counterset: &'static str,
-    /// Index of the table column for each counter path of the query.
+    /// Index of the column of the processor table for each counter path of the query.
     of_path: Vec<usize>,
-    /// Reasons why a column has no counter path, by column.
+    /// Reasons why a column of the processor table has no counter path, by column.
     missing: [Option<String>; COLUMNS.len()],
 }
 
@@ -146,23 +146,23 @@ impl BoundColumns {
     }
 }
 
-/// Returns the lines of a table with their styles.
+/// Returns the lines of the processor table with their styles.
 fn styled(lines: Vec<String>, heads: &Heads) -> Vec<StyledLine> {
     let heads = 1..=heads.height();
     let style = |at| if heads.contains(&at) { Style::Head } else { Style::Plain };
     lines.into_iter().enumerate().map(|(at, line)| StyledLine::new(style(at), line)).collect()
 }
 
-/// Output that draws the processor table: in place on a terminal, otherwise one table after the other.
+/// Output that draws the processor table: in place on a terminal, otherwise each table below the previous one.
 struct ProcessorScreen {
     canvas: Canvas,
     keys: Keys,
     heads: Heads,
     columns: BoundColumns,
     interval: Duration,
-    /// `true` before the first sample.
+    /// `true` before the first sample of the screen.
     is_first: bool,
-    /// Reason why the last sample has no row to show.
+    /// Reason why the last sample has no processor to show.
     failure: Option<String>,
 }
 
@@ -193,7 +193,7 @@ impl Output for ProcessorScreen {
 }
 
 impl ProcessorScreen {
-    /// Returns the text at the right end of the table's title line.
+    /// Returns the text at the right end of the processor table's title line.
     fn state(&self, table: &LiveTable, time: Option<SystemTime>) -> String {
         let processors = table.count();
         let every = self.interval.as_secs_f64();
@@ -204,7 +204,7 @@ impl ProcessorScreen {
     }
 }
 
-/// Column heads: the names above the values.
+/// Heads of the processor table's columns: the names above the values.
 struct Heads {
     names: [Vec<String>; COLUMNS.len()],
     widths: [usize; COLUMNS.len()],
@@ -232,7 +232,7 @@ impl Heads {
         self.names.iter().map(Vec::len).max().unwrap_or(0)
     }
 
-    /// Returns the width of a whole table line, in characters.
+    /// Returns the width of a line of the processor table, in characters.
     fn width(&self, name_width: usize) -> usize {
         self.widths.iter().fold(name_width, |sum, width| sum.saturating_add(*width))
     }
@@ -268,14 +268,14 @@ fn wrapped(name: &str) -> Vec<String> {
     lines
 }
 
-/// Table with the values of one collection; each row is an instance.
+/// Processor table with the values of one collection; each row is an instance.
 struct LiveTable {
     rows: Vec<TableRow>,
-    /// Reasons for missing values, for each column.
+    /// Reasons for missing values in the processor table, by column.
     reasons: [Option<Missing>; COLUMNS.len()],
 }
 
-/// Missing values of a column: the first reason, and the number of rows with another reason.
+/// Missing values in a column of the processor table: the first reason, and the number of rows with another reason.
 struct Missing {
     reason: String,
     others: usize,
@@ -287,7 +287,7 @@ struct TableRow {
 }
 
 impl LiveTable {
-    /// Creates a table from the values of a query; the values of one counter path form a column.
+    /// Creates a processor table from the values of a query; the values of one counter path form a column.
     fn new<'a, 'v: 'a>(values: impl Iterator<Item = &'a PathValue<'v>>, columns: &BoundColumns) -> Self {
         let mut rows: Vec<TableRow> = Vec::new();
         let absent = |reason: &Option<String>| Some(Missing { reason: reason.clone()?, others: 0 });
@@ -331,7 +331,7 @@ impl LiveTable {
         Self { rows, reasons }
     }
 
-    /// Returns the reasons for a table without rows.
+    /// Returns the reasons why the processor table has no rows.
     fn nothing(&self, columns: &BoundColumns) -> String {
         let mut reasons: Vec<_> = self.reasons.iter().flatten().map(|missing| &*missing.reason).collect();
         reasons.dedup();
@@ -345,8 +345,8 @@ impl LiveTable {
         format!("{processors} processor{s}")
     }
 
-    /// Returns the lines of the table, with the text `right` on the right of the title. If not all rows fit, the lines
-    /// show `_Total` and the busiest processors.
+    /// Returns the lines of the processor table, with the text `right` on the right of the title. If not all rows
+    /// fit, the lines show `_Total` and the busiest processors.
     fn lines(
         &self,
         heads: &Heads,
@@ -410,7 +410,7 @@ mod tests {
     use perfset::Machine;
     use perfset::testing::{FixedClock, Scripted};
 
-    /// Returns the table after two collections of scripted processors, each given as name and busy percent.
+    /// Returns the processor table after two collections of scripted processors, each given as name and busy percent.
     fn table(
         processors: &[(&'static str, u64)],
         interrupts: Result<u64, NoValue>,
@@ -492,7 +492,7 @@ mod tests {
         );
     }
 
-    /// Windows versions before 7 have only the counterset Processor, which lacks some columns.
+    /// Checks the processor table of Windows versions before 7, which have only the counterset Processor.
     #[test]
     fn processors_of_older_machines() {
         use perfset::catalogue::processor;
@@ -516,7 +516,7 @@ mod tests {
         assert!(lines[2].ends_with(" -") && lines[4].starts_with("MHz: "), "{lines:?}");
     }
 
-    /// A machine without processors causes an error that names the missing counterset.
+    /// Checks that a machine without processors causes an error that names the missing counterset.
     #[test]
     fn no_processors_are_an_error() {
         let mut machine = Machine::new(Box::new(FixedClock::default()));

@@ -1,4 +1,4 @@
-//! Screens as texts, in the sizes that people use, of a machine with a problem of each kind.
+//! Tests of screens as texts, in the sizes that people use, of a machine with a problem of each kind.
 
 use std::fs;
 use std::path::PathBuf;
@@ -71,7 +71,7 @@ fn groups() -> Vec<GroupState> {
     ]
 }
 
-/// A machine in trouble, with hostile names.
+/// Returns the state of a machine with a problem of each kind and hostile names.
 fn troubled() -> MachineState {
     let denied = || Err(NoValue::Denied("reading io of other users needs CAP_SYS_PTRACE".into()));
     MachineState {
@@ -158,7 +158,7 @@ fn finding(severity: Severity, text: &str, next: &'static str) -> Finding {
     Finding { rule: "", severity, subject: None, text: text.into(), next }
 }
 
-/// A machine of which nothing is known yet: the first sample, in a container without anything.
+/// Returns the state of a machine without any value yet: the first sample in a container that can read nothing.
 fn unknown() -> MachineState {
     let two = || Err(NoValue::NeedsTwoSamples);
     let none = || Err(NoValue::Unavailable("no counterset is named \"Pressure Stall\"".into()));
@@ -192,10 +192,10 @@ fn unknown() -> MachineState {
     state
 }
 
-/// Source with facts about the processes and disks of the machine in trouble.
+/// Source of test facts about the processes and disks of the machine with problems.
 #[derive(Default)]
 struct KnownFacts {
-    /// Instances whose facts were read.
+    /// Names of instances whose facts were read by the screen.
     read: Vec<String>,
 }
 
@@ -255,7 +255,7 @@ impl Source for KnownFacts {
     }
 }
 
-/// Returns samples of a minute, with two missing.
+/// Returns the history of a minute of samples, with two missing.
 fn history(state: &MachineState) -> History {
     let mut history = History::default();
     for second in 0..70_u32 {
@@ -302,7 +302,7 @@ fn drawn(state: &MachineState, part: Option<ScreenPart>, width: usize, height: O
     text
 }
 
-/// Compares a screen with its text in testdata; with PERFSET_BLESS set, writes that text.
+/// Compares the text of a screen with its file in testdata; with PERFSET_BLESS set, writes that file.
 fn compare(name: &str, text: &str) {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/screens").join(name);
     if std::env::var_os("PERFSET_BLESS").is_some() {
@@ -335,7 +335,7 @@ fn the_screens_look_like_their_texts() {
     }
 }
 
-/// The screen of memory has the history of waits for memory, and the others that of waits for storage.
+/// Checks that the screen of memory has the sparkline of waits for memory, and the others that of waits for storage.
 #[test]
 fn the_sparkline_of_waits_is_that_of_the_screen() {
     let line = |part| {
@@ -349,7 +349,7 @@ fn the_sparkline_of_waits_is_that_of_the_screen() {
     assert_eq!([line(None), line(Some(ScreenPart::Disks))], [storage.clone(), storage]);
 }
 
-/// A rule that cannot be checked is no good news.
+/// Checks that a finding's rule whose values are unknown is not reported as good news.
 #[test]
 fn nothing_is_remarkable_only_in_what_is_known() {
     let mut state = troubled();
@@ -368,7 +368,7 @@ fn nothing_is_remarkable_only_in_what_is_known() {
     assert_eq!(line(&state), "measuring the first interval");
 }
 
-/// No size of a window makes a screen panic, or longer or wider than the window.
+/// Checks that no size of a window makes a screen panic, or exceed the window.
 #[test]
 fn every_size_is_drawn() {
     let states = [troubled(), unknown()];
@@ -399,7 +399,7 @@ fn names_cannot_steer_the_terminal() {
     }
 }
 
-/// Names in sentences cannot either.
+/// Checks that control characters of names in the sentences of findings are escaped.
 #[test]
 fn names_in_findings_cannot_steer_the_terminal() {
     let mut state = troubled();
@@ -416,7 +416,7 @@ fn names_in_findings_cannot_steer_the_terminal() {
     }
 }
 
-/// A missing value is a gap and not 0, and remarkable values have their style.
+/// Checks that a missing value is a gap in a sparkline and not 0, and that remarkable values have their style.
 #[test]
 fn sparklines() {
     let limits = Thresholds { warning: 50.0, critical: 90.0 };
@@ -435,7 +435,7 @@ fn sparklines() {
     assert_eq!(text, "\x1b[32m__\x1b[0m\x1b[33m+\x1b[0m\x1b[1;31m#\x1b[0m");
 }
 
-/// A table in a pipe can have more rows than facts are read at once; the next samples fill the others.
+/// Checks the text of rows whose facts are not read yet: the next samples fill them.
 #[test]
 fn rows_without_facts_say_why() {
     let mut state = troubled();
@@ -462,7 +462,7 @@ fn rows_without_facts_say_why() {
     }
 }
 
-/// The facts of exactly the shown rows are read: neither those of idle rows, nor those behind "+3 more".
+/// Checks that the facts of exactly the shown rows are read: neither those of idle rows, nor those of left-out ones.
 #[test]
 fn facts_of_shown_rows_are_read() {
     let mut state = troubled();
@@ -507,7 +507,7 @@ fn facts_of_shown_rows_are_read() {
     assert!(kinds.iter().all(|count| *count > 500), "{kinds:?}");
 }
 
-/// Returns a screen of a machine without a name.
+/// Returns a screen of a machine whose name is unknown.
 fn nameless<'a>(
     state: &'a MachineState,
     history: &'a History,
@@ -519,7 +519,7 @@ fn nameless<'a>(
     Screen { state, machine, system, right, when, width, height, facts, history, glyphs }
 }
 
-/// Facts are read only where they are shown.
+/// Checks that facts about processes and disks are read only where a screen shows them.
 #[test]
 fn narrow_screens_need_no_facts() {
     let (state, facts, history) = (troubled(), FactCache::default(), History::default());

@@ -1,9 +1,9 @@
-//! Lists in braces of watched paths: each name in them is watched by a path of its own.
+//! Lists in braces of watched counter paths: each name in them is watched by a path of its own.
 
 use perfset::path::CounterPath;
 
-/// Splits each path with a list in braces into one path for each name. Such a name is expected to exist, like a name
-/// without braces. Patterns stay together in braces, and may select nothing.
+/// Splits each watched counter path with a list in braces into one path for each name. Such a name is expected to
+/// exist, like a name without braces. Patterns stay together in braces, and may select nothing.
 ///
 /// The first part of a path replaces it, and the other parts follow behind all paths: the places of paths have a
 /// meaning.
@@ -33,8 +33,7 @@ pub fn split(paths: &mut Vec<CounterPath>) {
     paths.append(&mut more);
 }
 
-/// Returns `true` if a selection of counters or instances may select none or several: it has wildcards, or only
-/// exclusions.
+/// Returns `true` if a counter path's text for counters or instances may select none or several.
 pub fn is_pattern(text: &str) -> bool {
     match inside(text) {
         Some(inner) => {
@@ -44,8 +43,8 @@ pub fn is_pattern(text: &str) -> bool {
     }
 }
 
-/// Returns the selections that together select the same as a list in braces: one for each name, and one for all
-/// patterns. Exclusions apply to each.
+/// Returns the parts of a list in braces that together select the same: one for each name, and one for all patterns.
+/// Exclusions apply to each.
 fn parts(text: &str, is_counter: bool) -> Vec<String> {
     let Some(inner) = inside(text).filter(|inner| inner.contains(',')) else { return vec![text.to_owned()] };
     // A single `!` excludes nothing and is a name.
@@ -78,7 +77,7 @@ fn parts(text: &str, is_counter: bool) -> Vec<String> {
     parts
 }
 
-/// Returns the text between the braces; `None` if the text is not in braces.
+/// Returns the text between the braces of a list; `None` if the text is not in braces.
 fn inside(text: &str) -> Option<&str> {
     text.strip_prefix('{')?.strip_suffix('}')
 }

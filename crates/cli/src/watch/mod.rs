@@ -1,4 +1,4 @@
-//! `perfset watch`: reports values that pass a limit.
+//! `perfset watch`: reports counter values that pass a limit.
 
 mod lists;
 mod program;
@@ -22,7 +22,7 @@ use program::{RunProgram, RunQueue, warn};
 use report::{Reporter, UnknownValues};
 use state::{ConditionChange, Limit, Watch, WatchReading, WatchedInstance};
 
-/// Interval between two samples if the command line has none.
+/// Interval between two samples of watched values if the command line has none.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Watches the counter paths until the requested number of samples, the end of the log, Ctrl+C, or, with `--exit-code`,
@@ -83,13 +83,13 @@ pub fn run(args: &WatchArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// Watched condition with its counter paths, its reports and its program runs.
+/// Watched condition with its counter paths, its reports and the runs of its program.
 struct Watcher {
     watch: Watch,
     reporter: Reporter,
     paths: Vec<CounterPath>,
     runs: Option<RunQueue>,
-    /// `true` once a condition has begun.
+    /// `true` once the condition of any watched value has begun.
     is_hit: bool,
 }
 
@@ -150,7 +150,7 @@ fn is_failure<T>(value: &Result<T, NoValue>) -> bool {
     value.as_ref().is_err_and(|reason| *reason != NoValue::NoInstance)
 }
 
-/// Data for converting the values of one sample to readings.
+/// Data of one sample with which its values are converted to readings of the watched condition.
 struct Readings<'a> {
     paths: &'a [CounterPath],
     /// Pairs of path and counter for which at least one instance that is not a sum has a current value.
@@ -168,8 +168,7 @@ impl<'a> Readings<'a> {
         }
     }
 
-    /// Converts a value to its reading; returns `None` if a pattern selects a counter that never has a value on this
-    /// system.
+    /// Converts a counter value to its reading for the watched condition.
     fn of(&self, v: &PathValue<'_>) -> Option<WatchReading> {
         let path = self.paths.get(v.path);
         if path.is_some_and(|path| is_pattern(&path.counter)) && v.value.counter.is_never_there() {
@@ -209,7 +208,7 @@ fn grows(counter: &Counter) -> bool {
         && !counter.counter_type.decode().inverse
 }
 
-/// Returns the identity of the instance of a value.
+/// Returns the identity of a value's counter and instance, under which `watch` counts its samples.
 fn identity(query: &PathQuery, v: &PathValue<'_>) -> WatchedInstance {
     WatchedInstance {
         path: v.path,

@@ -1,4 +1,4 @@
-//! The program of `watch --run`: one run after the other, on a thread of its own.
+//! Queue of runs of the program of `watch --run`, on a thread of its own.
 
 use std::env;
 use std::ffi::OsString;
@@ -16,13 +16,13 @@ use perfset::output::text::{escaped, grouped_digits, name_of};
 use crate::exit::{Exit, Failure};
 use crate::pace::is_interrupted;
 
-/// Maximum number of program runs that wait in the queue.
+/// Maximum number of runs of the program of `watch --run` that wait in the queue.
 const WAITING_MAX: usize = 1_000;
 
-/// Environment variables of one run, added to those of this process.
+/// Environment variables for one run of the program of `watch --run`, added to those of this process.
 pub type Variables = Vec<(&'static str, String)>;
 
-/// Program of the option `--run`, which was found, with its arguments.
+/// Path of the program of the option `--run`, with its arguments.
 pub struct RunProgram {
     program: OsString,
     arguments: Vec<OsString>,
@@ -46,19 +46,19 @@ impl RunProgram {
     }
 }
 
-/// Queue of runs of a program, which never overlap.
+/// Queue of runs of the program of `watch --run`, which never overlap.
 pub struct RunQueue {
     sender: SyncSender<Variables>,
     runner: JoinHandle<()>,
-    /// `true` if the runs that wait are skipped.
+    /// `true` if the waiting runs of the program are skipped.
     is_cancelled: Arc<AtomicBool>,
-    /// Number of runs left out because too many wait.
+    /// Number of runs of the program that were left out because too many wait.
     left_out: u64,
 }
 
 impl RunQueue {
-    /// Starts the thread that runs this program. If `is_data` is `true`, standard output contains data for other
-    /// programs, and the output of this program goes to standard error.
+    /// Starts the thread that runs the program of `watch --run`. If `is_data` is `true`, standard output contains
+    /// data for other programs, and the output of this program goes to standard error.
     ///
     /// # Errors
     /// If no thread can be started.
@@ -88,8 +88,9 @@ impl RunQueue {
         }
     }
 
-    /// Ends the queue after the last run. `wait` waits until its argument returns `true`, or until the user ends the
-    /// command: then it returns `false`, and the runs that wait are skipped. A program that still runs goes on.
+    /// Ends the queue after the last run of the program. `wait` waits until its argument returns `true`, or until the
+    /// user ends the command: then it returns `false`, and the runs that wait are skipped. A program that still runs
+    /// goes on.
     pub fn finish(self, wait: impl FnOnce(&mut dyn FnMut() -> bool) -> bool) {
         let Self { sender, runner, is_cancelled, left_out } = self;
         drop(sender); // the runner ends after the last run
@@ -133,7 +134,7 @@ fn run_all(
     }
 }
 
-/// Prints a warning to standard error.
+/// Prints a warning about the run program to standard error.
 pub fn warn(text: &str) {
     // Standard error is the last place to report to, so a failure of it is ignored.
     let _ = writeln!(io::stderr(), "warning: {text}");

@@ -19,7 +19,7 @@ use crate::exit::Failure;
 use crate::query_source::QuerySource;
 use crate::terminal::{self, Escaping};
 
-/// Event of a report: a condition begins or ends, or values are unknown.
+/// Event that `watch` reports: a condition begins or ends, or values are unknown.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum ReportKind {
@@ -28,7 +28,7 @@ enum ReportKind {
     Unknown,
 }
 
-/// Report as a line of JSON: the event, followed by the fields of a value.
+/// Report of `watch` as a line of JSON: the event, followed by the fields of a value.
 #[derive(Serialize)]
 struct ReportLine<'a, T> {
     event: ReportKind,
@@ -36,13 +36,13 @@ struct ReportLine<'a, T> {
     value: &'a T,
 }
 
-/// Missing, stale and partial values of one sample, and paths without any value.
+/// Values of one sample that cannot decide the watched condition, and counter paths without any value.
 #[derive(Default)]
 pub struct UnknownValues<'v> {
     /// Values that exist and cannot decide the condition: stale, partial, or not a number.
     marked: Vec<&'v PathValue<'v>>,
     has_missing: bool,
-    /// Paths that select no counter of this system.
+    /// Counter paths that select no counter of this system.
     empty: Vec<String>,
 }
 
@@ -55,24 +55,25 @@ impl<'v> UnknownValues<'v> {
         }
     }
 
-    /// Adds a path that selects no counter of this system.
+    /// Adds a counter path that selects no counter of this system.
     pub fn add_path(&mut self, path: &CounterPath) {
         self.empty.push(path.to_string());
     }
 }
 
-/// Writer of reports on standard output.
+/// Writer of the reports of `watch` on standard output.
 pub struct Reporter {
     out: Escaping<Stdout>,
     is_json: bool,
-    /// Format of displayed times.
+    /// Format of the times in reports of `watch`.
     time_format: &'static str,
     zone: TimeZone,
     limit: Limit,
     samples: u32,
     /// Last value of each instance whose condition has begun.
     begun: HashMap<WatchedInstance, Record<'static>>,
-    /// Paths and status keywords of the unknown values that were reported last. The same ones are not reported again.
+    /// Counter paths and status keywords of the unknown values that were reported last. The same ones are not
+    /// reported again.
     told: BTreeSet<(String, &'static str)>,
     text: String,
 }
@@ -93,7 +94,8 @@ impl Reporter {
         }
     }
 
-    /// Reports that the condition of an instance begins. Returns the environment of the program.
+    /// Reports that the watched condition of an instance begins, and returns the environment of the program. Returns
+    /// the environment of the program.
     pub fn begins(
         &mut self,
         clocks: &ClockReading,
@@ -118,7 +120,7 @@ impl Reporter {
         Ok(variables)
     }
 
-    /// Reports that the condition of an instance ends.
+    /// Reports that the watched condition of an instance ends.
     pub fn ends(
         &mut self,
         clocks: &ClockReading,
@@ -129,7 +131,7 @@ impl Reporter {
         self.report(ReportKind::Ends, clocks, &Record::new(clocks, v), &cell(v))
     }
 
-    /// Reports that a condition ends because its instance is no longer there.
+    /// Reports that a watched condition ends because its instance no longer exists.
     pub fn ends_with_instance(
         &mut self,
         clocks: &ClockReading,
@@ -149,7 +151,7 @@ impl Reporter {
         self.report(ReportKind::Ends, clocks, &record, "-")
     }
 
-    /// Reports unknown values of a sample, unless the same paths were unknown for the same reasons before.
+    /// Reports unknown values of a watched sample, unless the same paths were unknown for the same reasons before.
     pub fn unknown(
         &mut self,
         clocks: &ClockReading,
@@ -187,7 +189,7 @@ impl Reporter {
         Ok(())
     }
 
-    /// Writes the collected reports of a sample to standard output.
+    /// Writes the collected reports of a watched sample to standard output.
     pub fn end_sample(&mut self) -> Result<(), Failure> {
         if !self.text.is_empty() {
             self.out.write_all(self.text.as_bytes())?;
@@ -221,14 +223,14 @@ impl Reporter {
     }
 }
 
-/// Appends a report as a line of JSON.
+/// Appends a report of `watch` as a line of JSON.
 fn push_json(text: &mut String, event: ReportKind, value: &impl Serialize) -> Result<(), Failure> {
     text.push_str(&line(&ReportLine { event, value })?);
     text.push('\n');
     Ok(())
 }
 
-/// Formats a value as in the cells of tables.
+/// Formats a reported value as in the cells of tables.
 fn cell(v: &PathValue<'_>) -> String {
     let mut cell = String::new();
     NumberForm::Formatted.push_cell(v, &mut cell);
@@ -241,7 +243,8 @@ fn utc(clocks: &ClockReading) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
 }
 
-/// Returns one record for each path and reason (stale, partial, not a number), with the number of such values.
+/// Returns one record for each counter path and reason (stale, partial, not a number), with the number of such
+/// values.
 fn marked_records<'v>(
     clocks: &ClockReading,
     paths: &[CounterPath],

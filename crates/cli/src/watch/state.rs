@@ -1,11 +1,11 @@
-//! State of watched conditions: counts samples in a row, and reports where a condition begins and ends. No I/O.
+//! State of watched conditions: counts samples in a row, and returns the begin and the end of each condition. No I/O.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use perfset::Birth;
 
-/// Limit that values are compared with.
+/// Limit with which watched values are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
     /// Limit met by values greater than this number.
@@ -33,14 +33,14 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Identity of one counter of one instance. Another birth is another instance, so a restarted process begins to count
-/// again.
+/// Identity of one watched counter of one instance. Another birth is another instance, so a restarted process begins
+/// to count again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WatchedInstance {
-    /// Index of the path that selects the instance.
+    /// Index of the counter path that selects the watched instance.
     pub path: usize,
     pub counter: u32,
-    /// Name of the instance, in UTF-16LE.
+    /// Name of the watched instance, in UTF-16LE.
     pub name: Box<[u8]>,
     pub id: u32,
     pub birth: Birth,
@@ -48,10 +48,10 @@ pub struct WatchedInstance {
     pub twin: usize,
 }
 
-/// Value of one counter of one instance in one sample.
+/// Reading of one watched counter of one instance in one sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WatchReading {
-    /// Value of the counter in this sample.
+    /// Known value of the watched counter in this sample.
     Value(f64),
     /// Sum of the instances that could be read. The sum of all instances is equal or greater.
     PartialSum(f64),
@@ -59,7 +59,7 @@ pub enum WatchReading {
     New,
     /// No value, because this instance lacks a counter that other instances have.
     Lacking,
-    /// No usable value in this sample, for any other reason.
+    /// No usable value of the watched counter in this sample, for any other reason.
     Unknown,
 }
 
@@ -75,10 +75,10 @@ pub enum ConditionChange {
 /// Progress of one watched instance towards the begin or the end of the condition.
 #[derive(Debug, Default)]
 struct Progress {
-    /// Number of samples in a row that met the condition.
+    /// Number of samples in a row in which the instance met the condition.
     in_row: u32,
     has_begun: bool,
-    /// Number of the last sample that had the instance.
+    /// Number of the last sample that contained the watched instance.
     sample: u64,
     /// Number of further instances with the same identity in the last sample that had this instance.
     twins: usize,
@@ -91,7 +91,7 @@ struct Progress {
 #[derive(Debug)]
 pub struct Watch {
     limit: Limit,
-    /// Number of samples in a row after which the condition begins.
+    /// Number of samples in a row after which the watched condition begins.
     needed: u32,
     progress: HashMap<WatchedInstance, Progress>,
     sample: u64,
@@ -103,22 +103,22 @@ impl Watch {
         Self { limit, needed: needed.max(1), progress: HashMap::new(), sample: 0, has_unknown: false }
     }
 
-    /// Begins the next sample.
+    /// Begins the next sample of watched values.
     pub fn begin_sample(&mut self) {
         self.sample = self.sample.saturating_add(1);
     }
 
-    /// Returns the number of samples so far.
+    /// Returns the number of watched samples so far.
     pub fn samples(&self) -> u64 {
         self.sample
     }
 
-    /// Returns `true` if a value of any sample was unknown.
+    /// Returns `true` if a watched value of any sample was unknown.
     pub fn has_unknown(&self) -> bool {
         self.has_unknown
     }
 
-    /// Notes that a path has no value at all in this sample.
+    /// Records that a watched counter path has no value at all in this sample.
     pub fn set_unknown(&mut self) {
         self.has_unknown = true;
     }
@@ -128,8 +128,8 @@ impl Watch {
         self.is_met(reading).is_none() && !matches!(reading, WatchReading::New | WatchReading::Lacking)
     }
 
-    /// Records the reading of an instance in this sample. Returns the resulting change of the condition, with the
-    /// identity of the instance.
+    /// Records the reading of a watched instance in this sample, and returns the resulting change of its condition.
+    /// Returns the resulting change of the condition, with the identity of the instance.
     pub fn read(
         &mut self,
         mut instance: WatchedInstance,
@@ -156,9 +156,8 @@ impl Watch {
         Some((change, instance))
     }
 
-    /// Ends the sample, and forgets the instances that were not in this sample. Returns those whose condition had
-    /// begun, in a fixed order. Paths for which `is_read` returns `false` could not be read at all and keep their
-    /// instances.
+    /// Ends the sample, and drops the watched instances that were not in it. Returns those whose condition had begun,
+    /// in a fixed order. Paths for which `is_read` returns `false` could not be read at all and keep their instances.
     pub fn end_sample(&mut self, is_read: impl Fn(usize) -> bool) -> Vec<WatchedInstance> {
         let (sample, mut gone) = (self.sample, Vec::new());
         self.progress.retain(|instance, progress| {
@@ -204,8 +203,8 @@ mod tests {
         WatchedInstance { counter: 7, name, id, birth: NonZeroU64::new(birth), ..WatchedInstance::default() }
     }
 
-    /// Returns the changes of one instance, one character per sample: `b` begins, `e` ends, `g` ends with the instance,
-    /// `.` none.
+    /// Returns the changes of a condition for one instance, one character per sample: `b` begins, `e` ends, `g` ends
+    /// with the instance, `.` none.
     ///
     /// Samples: `+` met, `-` not met, `?` unknown, `n` new, `l` lacking, `N` NaN, partial sums `p` above the limit, `=`
     /// at it, `q` below it and `M` NaN, ` ` without the instance, `x` a path that could not be read.
@@ -277,7 +276,8 @@ mod tests {
         }
     }
 
-    /// Instances that are missing in a partial sum can only increase the sum.
+    /// Checks that a partial sum decides a condition only where missing instances, which can only increase it, do not
+    /// matter.
     #[test]
     fn partial_sums() {
         for (limit, needed, samples, want, is_unknown) in [
@@ -318,7 +318,7 @@ mod tests {
         }
     }
 
-    /// Instances whose identities differ in any part are counted separately.
+    /// Checks that instances whose identities differ in any part are counted separately.
     #[test]
     fn instances_count_by_themselves() {
         let other_path = WatchedInstance { path: 1, ..instance("a", 1, 3) };
@@ -347,8 +347,8 @@ mod tests {
         }
     }
 
-    /// A restarted process has another birth: the condition of the old process ends, and the new process is counted
-    /// from zero.
+    /// Checks that a restarted process is counted from zero: it has another birth, and the old process's condition
+    /// ends.
     #[test]
     fn a_restarted_instance_counts_again() {
         let mut watch = Watch::new(Limit::Above(0.0), 2);
@@ -364,7 +364,7 @@ mod tests {
         assert_eq!(sample(5), (Some(Begins), vec![]));
     }
 
-    /// Instances with equal identities, which only an invalid source has, are still counted separately.
+    /// Checks that instances with equal identities, which only an invalid source has, are counted separately.
     #[test]
     fn equal_identities_do_not_mix() {
         let mut watch = Watch::new(Limit::Above(0.0), 2);

@@ -1,4 +1,4 @@
-//! Modes `typeperf` and `relog`: started by these names, the program has the options and the output of those tools.
+//! Modes `typeperf` and `relog`: under these names, the program has the options and output of those Windows tools.
 //!
 //! The options are those of MS Learn, each with `/` or `-`. The output was taken from public descriptions of the
 //! tools; exact blanks are UNVERIFIED.
@@ -18,7 +18,7 @@ use perfset::output::text::name_of;
 
 use crate::exit::{Exit, Failure};
 
-/// Windows tool whose options and output this program imitates.
+/// Windows tool, typeperf or relog, whose options and output this program imitates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     Typeperf,
@@ -36,7 +36,7 @@ impl Tool {
         }
     }
 
-    /// Runs the tool with these arguments.
+    /// Runs the imitated Windows tool with these arguments, and returns its exit code.
     pub fn run(self, args: impl Iterator<Item = OsString>) -> ExitCode {
         let args = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
         let done = match self {
@@ -67,7 +67,7 @@ fn completed() -> io::Result<()> {
     writeln!(io::stdout(), "The command completed successfully.")
 }
 
-/// Refuses to write over an existing file, unless the user has agreed or answers yes.
+/// Returns an error for an existing output file, unless the user has agreed to overwrite it or answers yes.
 fn may_write(file: &Path, says_yes: bool) -> Result<(), Failure> {
     if says_yes || !file.exists() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Parser for command lines of the Windows tools.
+//! Parser for the command lines of the imitated Windows tools typeperf and relog.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,18 +9,18 @@ use perfset::output::text::escaped;
 use crate::exit::Failure;
 use crate::input;
 
-/// Number of values that an option takes.
+/// Number of values that an option of a Windows tool takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgCount {
     None,
     One,
-    /// No value or one value.
+    /// Number of values of an option with no value or one.
     Perhaps,
-    /// All values up to the next option.
+    /// Number of values of an option that takes all words up to the next option.
     Many,
 }
 
-/// Options and operands of a command line.
+/// Options and operands of a Windows tool's command line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ParsedOptions {
     values: HashMap<&'static str, Vec<String>>,
@@ -28,7 +28,7 @@ pub struct ParsedOptions {
 }
 
 impl ParsedOptions {
-    /// Parses a command line. `known` contains the names of all options, in lowercase.
+    /// Parses a command line of a Windows tool. `known` contains the names of all options, in lowercase.
     ///
     /// An argument that begins with `/` and is not the name of an option is an operand: it might be a path.
     /// `-config FILE` is replaced by the arguments in that file. There, an operand `i` or `-i` stands for the operands
@@ -90,7 +90,7 @@ impl ParsedOptions {
         self.values.contains_key(name)
     }
 
-    /// Returns the value of an option; the last one, if it is given several times.
+    /// Returns the value of a Windows tool's option; the last one, if it is given several times.
     pub fn value(&self, name: &str) -> Option<&str> {
         self.values(name).last().map(String::as_str)
     }

@@ -1,4 +1,4 @@
-//! Mode `relog`: options and output of the Windows tool.
+//! Mode `relog`: options and output of the Windows tool of that name.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -99,7 +99,7 @@ pub fn run(args: Vec<String>) -> Result<(), Failure> {
     Ok(completed()?)
 }
 
-/// Returns the output file and its format.
+/// Returns the output file of relog and its format.
 fn target(options: &ParsedOptions) -> Result<Option<RelogTarget<'_>>, Failure> {
     let Some(name) = options.value("o") else { return Ok(None) };
     let target = |file, format, existing, set| RelogTarget {
@@ -153,11 +153,11 @@ fn job(options: &ParsedOptions) -> Result<RelogJob, Failure> {
     })
 }
 
-/// Summary of the input logs: their kinds, time span and number of samples.
+/// Summary of the input logs that relog prints: their kinds, time span and number of samples.
 #[derive(Default)]
 struct WindowsInput {
     kinds: Vec<&'static str>,
-    /// Local times of the first and the last sample.
+    /// Local times of the first and the last sample of the input logs.
     span: Option<(i64, i64)>,
     samples: u64,
 }
@@ -191,7 +191,7 @@ fn about(out: &mut impl Write, span: Option<(i64, i64)>, samples: u64) -> io::Re
     writeln!(out, "Samples:  {samples}\n")
 }
 
-/// Formats a time as `M/D/YYYY H:MM:SS`.
+/// Formats a time as relog prints it: `M/D/YYYY H:MM:SS`.
 fn us_time(time: i64) -> String {
     let SystemTime { year, month, day, hour, minute, second, .. } = SystemTime::from_100ns(time);
     format!("{month}/{day}/{year} {hour}:{minute:02}:{second:02}")

@@ -1,4 +1,4 @@
-//! Mode `typeperf`: options and output of the Windows tool.
+//! Mode `typeperf`: options and output of the Windows tool of that name.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -109,7 +109,7 @@ pub fn run(args: Vec<String>) -> Result<(), Failure> {
     record(machine()?, &paths, separator, file, interval, count)
 }
 
-/// Writes samples until the requested number is reached, or until Ctrl+C.
+/// Writes samples of typeperf until the requested number is reached, or until Ctrl+C.
 fn record(
     machine: Machine,
     paths: &[CounterPath],
@@ -166,7 +166,7 @@ fn record(
     Ok(completed()?)
 }
 
-/// Returns the time zone with the current UTC offset, because a log contains only one offset.
+/// Returns the local time zone with its current UTC offset, because a log contains only one offset.
 fn local_zone() -> Zone {
     let now = Timestamp::from_nanosecond(
         i128::from(perfset::time_100ns().saturating_sub(UNIX_EPOCH_100NS)).saturating_mul(100),
@@ -182,7 +182,7 @@ fn output(file: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
     create(file)
 }
 
-/// Parses an interval in the form `[[hh:]mm:]ss`.
+/// Parses the interval between samples of typeperf, in the form `[[hh:]mm:]ss`.
 fn interval(text: &str) -> Result<Duration, Failure> {
     let refused = || usage(format!("-si {}: [[hh:]mm:]ss is expected", escaped(text)));
     let mut seconds = 0_u64;
@@ -197,7 +197,7 @@ fn interval(text: &str) -> Result<Duration, Failure> {
     }
 }
 
-/// Lists the counters of one object, or of all objects.
+/// Prints the counters of one object, or of all objects, as typeperf does.
 fn list(
     machine: &Machine,
     object: Option<&str>,
