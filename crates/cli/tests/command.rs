@@ -1,4 +1,4 @@
-//! The command as its users meet it: output, errors, exit codes.
+//! Tests of the command as its users run it: output, errors, exit codes.
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
 
@@ -10,7 +10,7 @@ use std::process::Stdio;
 
 use running::{outcome, perfset, run, scratch, testdata, text};
 
-/// The kernel files of a fixture stand still, so every difference is 0: 100 % busy, as idle time does not advance.
+/// Checks the overview in a pipe; the kernel files of the fixture never change, so all processors are 100 % busy.
 #[test]
 fn the_overview_in_a_pipe_is_blocks_of_lines() {
     for fixture in ["two-nodes", "small-vm", "old-kernel"] {
@@ -182,7 +182,8 @@ fn mistakes() {
     }
 }
 
-/// Whatever reads it: what is said of a file has its name, harmless, and the reason once.
+/// Checks that the error about an unreadable file has its escaped name and the reason once, whatever command reads
+/// it.
 #[test]
 fn files_that_cannot_be_read() {
     for args in [
@@ -213,8 +214,7 @@ fn files_that_cannot_be_read() {
     }
 }
 
-/// Whatever is written, a file that cannot be is named in one way.
-/// Tables of `perfset view` that compare two times of a log, and all that can be wrong with a time.
+/// Checks tables of `perfset view` that compare two times of a log, and all that can be wrong with a time.
 #[test]
 fn logs_are_compared() {
     let log = testdata("logs/BasicPerfCounters.blg");
@@ -363,7 +363,7 @@ fn doctor_says_what_works() {
     assert!(limits.iter().all(|limit| out.contains(limit)), "{out}");
 }
 
-/// An error names what is wrong with a deadline, of the option and of the variable.
+/// Checks that the error for an invalid deadline says which option or variable is wrong.
 #[test]
 fn a_deadline_that_is_none() {
     let memory = r"\Memory\Available Bytes";
@@ -385,7 +385,7 @@ fn a_deadline_that_is_none() {
     assert_eq!(run("small-vm", &["get", "--deadline", "5h", memory]).0, 0);
 }
 
-/// What was captured answers as the machine did, and does not tell whose it is.
+/// Checks that a captured machine is replayed with the values of the machine, and does not tell whose it is.
 #[test]
 fn a_captured_machine_is_replayed() {
     let folder = running::scratch("captured");
@@ -474,7 +474,7 @@ fn options_that_do_not_go_together() {
     assert!(run("two-nodes", &[r"\Memory\*"]).2.contains(r"try: perfset get '\Memory\*'"));
 }
 
-/// More than a double can hold: 2^53 + 1.
+/// Checks that raw values above 2^53, which a double cannot hold, are printed with all digits.
 #[test]
 fn raw_values_have_all_their_digits() {
     let proc = std::env::temp_dir().join(format!("perfset-digits-{}", std::process::id()));
@@ -494,7 +494,7 @@ fn raw_values_have_all_their_digits() {
     std::fs::remove_dir_all(&proc).unwrap();
 }
 
-/// Two recordings by two programs must agree on which process is which.
+/// Checks that two recordings by two programs agree on the identity of each process.
 #[test]
 fn two_programs_know_the_same_processes() {
     let started = || run("processes", &["get", "/Process V2(*)/Elapsed Time", "--raw", "--format", "json"]).1;
@@ -508,7 +508,7 @@ fn two_programs_know_the_same_processes() {
     assert_eq!(first, raw(started()));
 }
 
-/// `_Total` and the like say nothing about who uses most, unless there is nothing else.
+/// Checks that `--top` leaves out sums such as `_Total`, unless there is nothing else.
 #[test]
 fn top_leaves_sums_out() {
     let top = |path: &str| run("two-nodes", &["get", path, "--top", "99", "--warmup", "10ms"]).1;
@@ -520,7 +520,7 @@ fn top_leaves_sums_out() {
     assert!(out.lines().count() > 2 && !out.contains("_Total") && !out.contains("  Idle\n"), "{out}");
 }
 
-/// A table has rows of instances; other formats have values of each counter.
+/// Checks that `--top` selects instances for tables, and values of each counter for other formats.
 #[test]
 fn top_is_of_instances_or_of_each_counter() {
     let path = "/Processor Information(*)/{% User Time,% Processor Time}";
@@ -538,7 +538,7 @@ fn top_is_of_instances_or_of_each_counter() {
     assert_eq!(top(&["--format", "csv", "--wide"]).lines().count(), 3);
 }
 
-/// A reason that many values share stands once below them, a path without instances is a row.
+/// Checks that a reason which many values share is printed once below a table, and a path without instances as a row.
 #[test]
 fn reasons_are_not_repeated() {
     let (_, out, _) = run("old-kernel", &["get", "/Processor Information(*)/*", "--warmup", "10ms"]);

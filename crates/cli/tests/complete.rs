@@ -1,4 +1,4 @@
-//! `perfset complete`: candidates of the completion scripts, on fixtures and logs.
+//! Tests of `perfset complete`: candidates of the completion scripts, on fixtures and logs.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -6,7 +6,7 @@ mod running;
 
 use running::{outcome, perfset, run, testdata};
 
-/// Returns the candidates, without their descriptions.
+/// Returns the candidates that `perfset complete` prints for a shell, without their descriptions.
 fn candidates(shell: &str, words: &[&str]) -> Vec<String> {
     let (code, out, err) = run("processes", &[&["complete", shell, "--"], words].concat());
     assert_eq!((code, err.as_str()), (0, ""), "{words:?}");
@@ -94,7 +94,7 @@ fn named_sets() {
     assert_eq!(lines("bash", &["P", "get", "'@web'", "--sort"]), "words\nProcesses\n");
 }
 
-/// Only candidates are printed, for any input.
+/// Checks that `perfset complete` prints only candidates and no error, for any input.
 #[test]
 fn errors_are_silent() {
     for words in [

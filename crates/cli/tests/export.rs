@@ -1,4 +1,4 @@
-//! `perfset log export`, with and without the feature `parquet`.
+//! Tests of `perfset log export`, with and without the feature `parquet`.
 
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 

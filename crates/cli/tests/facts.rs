@@ -1,4 +1,4 @@
-//! `perfset instances --facts`: facts about processes, disks and interfaces of fixtures.
+//! Tests of `perfset instances --facts`: facts about processes, disks and interfaces of fixtures.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![cfg(target_os = "linux")]
@@ -11,7 +11,7 @@ use std::process::Command;
 
 use running::{outcome, perfset, run, scratch, testdata};
 
-/// A machine on which process 300 has a command line, an executable and a control group.
+/// Creates the files of a machine on which process 300 has a command line, an executable and a control group.
 fn machine(name: &str) -> PathBuf {
     let folder = scratch(name);
     let mut copy = Command::new("cp");
@@ -31,7 +31,7 @@ fn instances(folder: &Path, args: &[&str]) -> (i32, String, String) {
     outcome(command.env("PERFSET_PROC", folder.join("proc")).output().unwrap())
 }
 
-/// Returns the lines below the instance with this id.
+/// Returns the printed lines of facts below the instance with this id.
 fn facts_of(out: &str, id: &str) -> Vec<String> {
     let of =
         out.lines().skip_while(|line| !line.ends_with(&format!(" {id}")) || line.starts_with(' ')).skip(1);
@@ -85,7 +85,8 @@ fn facts_as_json_and_csv() {
     assert!(!plain.contains("fact"), "{plain}");
 }
 
-/// Command lines are shown to root without the option, so that the expectation depends on who runs the tests.
+/// Checks that command lines are shown only on request. To root they are shown without the option, so that the
+/// expectation depends on who runs the tests.
 #[test]
 fn command_lines_need_a_request() {
     let folder = machine("facts-secret");

@@ -1,4 +1,4 @@
-//! Counters that `perfset find` finds: its table, its formats, and its messages.
+//! Tests of `perfset find`: its table, its formats, and its messages.
 
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 
@@ -12,7 +12,7 @@ use publishing::Published;
 use running::{outcome, perfset, repository, run, scratch};
 use serde_json::{Map, Value};
 
-/// Output of a search that finds something, on the kernel files of `small-vm`.
+/// Returns the output of a successful `perfset find` on the kernel files of `small-vm`.
 fn find(args: &[&str]) -> String {
     let (code, out, err) = run("small-vm", &[&["find"], args].concat());
     assert_eq!((code, err.as_str()), (0, ""), "{args:?}");
@@ -103,7 +103,7 @@ fn counters_without_a_value_need_all() {
     assert!(!out.contains(" more: "), "{out}");
 }
 
-/// The first cells of the table of fields in the documentation.
+/// Returns the names in the table of fields in the documentation of `perfset find`.
 fn documented_fields() -> Vec<String> {
     let document = fs::read_to_string(repository("docs/output.md")).unwrap();
     let section = document.split_once("\n### `find`, version 1\n").unwrap().1;

@@ -1,4 +1,5 @@
-//! Values stay with the names that they were recorded under: random sets of logs beside what `relog` and `get` write.
+//! Tests that values stay with the names that they were recorded under: random logs and the output of `relog` and
+//! `get`.
 //!
 //! The expected values come from the generator, never from a reader of this project.
 
@@ -31,7 +32,7 @@ fn good(args: &[&str]) -> String {
     out
 }
 
-/// A PDH-CSV log of these paths, with one line for each time in milliseconds.
+/// Returns a PDH-CSV log of these counter paths, with one line for each time in milliseconds.
 fn csv(paths: &[&str], lines: &[(i64, &[Option<i64>])]) -> String {
     let mut text = "\"(PDH-CSV 4.0) (UTC)(0)\"".to_owned();
     for path in paths {
@@ -48,27 +49,27 @@ fn csv(paths: &[&str], lines: &[(i64, &[Option<i64>])]) -> String {
     text
 }
 
-/// The time of a text log: milliseconds after 10:00.
+/// Returns the time that a text log has for a number of milliseconds after 10:00.
 fn time_of(ms: i64) -> String {
     let (s, ms) = (ms / 1_000, ms % 1_000);
     format!("11/05/2026 {:02}:{:02}:{:02}.{ms:03}", 10 + s / 3_600, s / 60 % 60, s % 60)
 }
 
-/// Milliseconds after 10:00 of a time that ends in `HH:MM:SS.mmm`.
+/// Returns the milliseconds after 10:00 of a text log's time, which ends in `HH:MM:SS.mmm`.
 fn ms_of(time: &str) -> i64 {
     let time = &time[time.len() - 12..];
     let n = |range: std::ops::Range<usize>| time[range].parse::<i64>().unwrap();
     ((n(0..2) - 10) * 3_600 + n(3..5) * 60 + n(6..8)) * 1_000 + n(9..12)
 }
 
-/// Values by path, in any case, and time.
+/// Values of logs by counter path in lower case, each with its time in milliseconds after 10:00.
 type Values = BTreeMap<String, BTreeSet<(i64, i64)>>;
 
 fn add(all: &mut Values, path: &str, ms: i64, value: i64) {
     assert!(all.entry(path.to_lowercase()).or_default().insert((ms, value)), "{path} {ms} {value} twice");
 }
 
-/// The values of a text log that was written.
+/// Returns the counter paths and the values of a text log that a command has written.
 fn of_text(text: &str, separator: char) -> (Vec<String>, Values) {
     let mut lines = text.lines().map(|line| {
         line.trim_matches('"').split(&format!("\"{separator}\"")).map(str::to_owned).collect::<Vec<_>>()
@@ -151,7 +152,7 @@ fn relogged(folder: &Path, files: &[String]) -> Vec<(&'static str, Values)> {
     ]
 }
 
-/// Writes logs into a directory.
+/// Writes logs into a directory, and returns the paths of their files.
 fn written(folder: &Path, logs: &[Vec<u8>]) -> Vec<String> {
     let write = |(number, log): (usize, &Vec<u8>)| {
         let file = folder.join(format!("{number}.log"));
@@ -198,8 +199,9 @@ fn the_first_sample_of_the_next_log_is_there() {
     }
 }
 
-/// Checks that two spellings of a name are one instance by one rule everywhere. These differ as small letters and have
-/// one capital. When one place took them for two, the samples were put together and values of one of them were lost.
+/// Checks that two spellings of a name are one instance by one rule everywhere. These differ as small letters and
+/// have one capital. When one place took them for two, the samples were put together and values of one of them were
+/// lost.
 #[test]
 fn letters_with_one_capital_are_one_name() {
     let folder = scratch("identity-letters");
@@ -216,8 +218,7 @@ fn letters_with_one_capital_are_one_name() {
     }
 }
 
-/// Two different values of one counter at one time are reported, and so is a value that is raw in one log and formatted
-/// in the other.
+/// Checks that two different values of one counter at one time are reported, also a raw and a formatted one.
 #[test]
 fn values_that_contradict_are_reported() {
     let folder = scratch("identity-contradict");
@@ -248,7 +249,7 @@ fn values_that_contradict_are_reported() {
     }
 }
 
-/// Numbers that look random and are the same in every run.
+/// Generator of pseudo-random numbers that are the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -262,7 +263,7 @@ impl Random {
     }
 }
 
-/// Number of times that each event was put into a log.
+/// Number of times that each kind of event was put into a random log.
 #[derive(Debug, Default)]
 struct Events {
     begins: u32,
@@ -276,7 +277,7 @@ struct Events {
     same_time: u32,
 }
 
-/// A generated log: its bytes, and its values with path and time.
+/// Randomly generated log: its bytes, and its values with counter path and time.
 struct OneLog {
     bytes: Vec<u8>,
     values: Vec<(String, i64, i64)>,
@@ -285,7 +286,7 @@ struct OneLog {
 const NAMES: [&str; 7] = ["x", "y", "long name", "p/child", "_Total", "x#7", "0,1"];
 const STEP: i64 = 1_000;
 
-/// A value that is another one for each path and time.
+/// Returns a value that is a different one for each counter path and time.
 fn value_of(path: &str, ms: i64) -> i64 {
     let mut hash = 0xCBF2_9CE4_8422_2325_u64;
     for byte in path.to_lowercase().bytes().chain(ms.to_le_bytes()) {
@@ -332,7 +333,7 @@ fn text_log(random: &mut Random, set: &str, times: &[i64], events: &mut Events) 
 fn binary_log(random: &mut Random, set: &str, times: &[i64], events: &mut Events) -> OneLog {
     const LIST: u8 = 0x20;
     const SAMPLE: u8 = 0x22;
-    /// 10:00 UTC of the day of the text logs, local where the real log was written, as its reader takes it.
+    /// Time of 10:00 UTC on the day of the text logs; it is 10:00 local time where the real binary log was written.
     const START: i64 = 134_383_464_000_000_000 - 7 * 3_600 * 10_000_000;
     let counter = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
     let list = ["V", "% W"].map(|name| building::entry(1, counter, 0, &format!(r"\\H\{set}(*)\{name}")));
@@ -378,7 +379,8 @@ fn binary_log(random: &mut Random, set: &str, times: &[i64], events: &mut Events
     OneLog { bytes: builder.finish(), values }
 }
 
-/// Generates logs of the same counters that follow each other, and perhaps one of other counters beside them.
+/// Generates random logs of the same counters that follow each other, and sometimes one of other counters beside
+/// them.
 fn random_logs(random: &mut Random, events: &mut Events) -> Vec<OneLog> {
     let mut logs = Vec::new();
     let mut begin = 0;
@@ -404,8 +406,8 @@ fn random_logs(random: &mut Random, events: &mut Events) -> Vec<OneLog> {
     logs
 }
 
-/// Every output has each value of each log under its own path, and no other value. The time is the value's own, or that
-/// of a sample of another log taken at nearly the same time.
+/// Checks that every output has each value of each log under its own counter path, and no other value. The time is
+/// the value's own, or that of a sample of another log taken at nearly the same time.
 #[test]
 fn every_value_of_every_log_is_in_every_output() {
     let folder = scratch("identity-random");
@@ -439,7 +441,7 @@ fn every_value_of_every_log_is_in_every_output() {
     assert!(all.iter().all(|count| *count > 0), "{all:?}");
 }
 
-/// Names are those of the source, however the path was typed.
+/// Checks that names in every output are those of the source, in whatever case the counter path was typed.
 #[test]
 fn names_are_canonical_in_every_output() {
     let typed = [
@@ -479,7 +481,7 @@ fn names_are_canonical_in_every_output() {
     }
 }
 
-/// A pipe gives its bytes once and a log is read twice, so what is no regular file is refused and not waited for.
+/// Checks that a pipe is refused as a log without waiting: it gives its bytes once, and a log is read twice.
 #[test]
 fn a_device_is_no_log() {
     for command in [&["relog", "/dev/null", "-o", "-"][..], &["list", "--log", "/dev/null"]] {
@@ -492,7 +494,7 @@ fn a_device_is_no_log() {
     }
 }
 
-/// A cut log is reported at any length, with exit code 5.
+/// Checks that a cut log is reported at any length, with exit code 5.
 #[test]
 fn a_cut_of_any_length_is_reported() {
     const BUFFER: usize = 64 << 10;

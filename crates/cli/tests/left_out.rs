@@ -1,4 +1,5 @@
-//! `--top`, `--where`, `--summary` and `plot` leave values out: those that are missing are counted, with their reasons.
+//! Tests that `--top`, `--where`, `--summary` and `plot` count the missing values that they leave out, with their
+//! reasons.
 
 #![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
@@ -11,14 +12,14 @@ use std::fs;
 use running::{outcome, perfset, run, scratch, testdata};
 use serde_json::Value;
 
-/// Values of several processes of which some have no value, by different counters.
+/// Counter path that selects values of several processes, of which some are missing, for different counters.
 const PATH: &str = "/Process V2(*)/{Working Set,Handle Count,Thread Count,IO Data Bytes/sec,Elapsed Time}";
 const WARMUP: [&str; 2] = ["--warmup", "10ms"];
 
 /// Number of instances, and of instances without a value, by counter.
 type Counts = BTreeMap<String, (usize, usize)>;
 
-/// Runs `get` on a machine on which two processes have no readable `io`.
+/// Runs `perfset get` on a machine on which two processes have no readable `io`.
 fn get(args: &[&str]) -> (i32, String, String) {
     let tree = scratch(&format!("left-out-{}", args.join("").replace(['/', '*', ' '], "")));
     let copied = std::process::Command::new("cp")
@@ -41,7 +42,8 @@ fn rows(json: &str) -> Vec<Value> {
     json.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Returns the counts of the unfiltered output; for a ranking without `_Total` and `Idle`.
+/// Returns the expected counts of missing values from the unfiltered output; for a ranking, without `_Total` and
+/// `Idle`.
 fn wanted(is_ranking: bool) -> Counts {
     let (code, out, err) = get(&["--format", "json", if is_ranking { "--raw" } else { "--all" }]);
     assert_eq!((code, err.as_str()), (0, ""));
@@ -63,7 +65,8 @@ fn wanted(is_ranking: bool) -> Counts {
     counts
 }
 
-/// Parses the counts in sentences such as `2 of 11 instances of \Process V2(*)\IO Data Bytes/sec have no value: …`.
+/// Parses the counts of missing values in sentences such as `2 of 11 instances of \Process V2(*)\IO Data Bytes/sec
+/// …`.
 fn told(text: &str) -> Counts {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut counts = Counts::new();
@@ -113,7 +116,7 @@ fn json_has_a_line_for_each_reason() {
     assert_eq!(found, wanted(true));
 }
 
-/// Sums take part in a test and in statistics.
+/// Checks that conditions and statistics count missing values, also those of sums.
 #[test]
 fn tests_and_summaries_count_what_has_no_value() {
     let want = wanted(false);
@@ -125,7 +128,7 @@ fn tests_and_summaries_count_what_has_no_value() {
     assert_eq!((code, err.as_str(), told(summary)), (0, "", want.clone()), "{out}");
 }
 
-/// Outputs without a place for marks count the marked values of each counter.
+/// Checks that outputs without space for marks count the marked values of each counter.
 #[test]
 fn marks_are_counted_where_an_output_has_no_place_for_them() {
     let marked = |number: u32, are: &str| {
@@ -150,7 +153,7 @@ fn marks_are_counted_where_an_output_has_no_place_for_them() {
     }
 }
 
-/// Sentences are printed again only if they change.
+/// Checks that sentences about missing values are printed again only if they change.
 #[test]
 fn sentences_are_not_repeated() {
     let (_, out, _) = get(&["--top", "2", "10ms", "4"]);

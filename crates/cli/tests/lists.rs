@@ -1,4 +1,4 @@
-//! `docs/output.md` against the JSON and CSV of every command that prints a list.
+//! Tests that the JSON and CSV of every command that prints a list have the fields in `docs/output.md`.
 
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 
@@ -10,7 +10,7 @@ use std::fs;
 use running::{repository, run, scratch, testdata};
 use serde_json::{Map, Value};
 
-/// A row of a table of fields in the documentation.
+/// Row of a table of fields in the documentation.
 #[derive(Debug)]
 struct Field {
     name: String,
@@ -18,7 +18,7 @@ struct Field {
     meaning: String,
 }
 
-/// Rows of the table below a heading, without backquotes in the first cell.
+/// Returns the rows of the table of fields below a heading of the documentation.
 fn rows(heading: &str) -> Vec<Field> {
     let document = fs::read_to_string(repository("docs/output.md")).unwrap();
     let section =
@@ -33,14 +33,14 @@ fn rows(heading: &str) -> Vec<Field> {
     .collect()
 }
 
-/// Versions of the schemas, as the command prints them.
+/// Returns the versions of the printed fields, by command, as `perfset --version` prints them.
 fn versions() -> Vec<(String, String)> {
     let (_, out, _) = run("small-vm", &["--version"]);
     let versions = out.lines().find_map(|line| line.strip_prefix("JSON and CSV: ")).unwrap();
     versions.split(", ").map(|one| one.rsplit_once(' ').unwrap()).map(|(a, b)| (a.into(), b.into())).collect()
 }
 
-/// Returns `true` if a value has the documented type.
+/// Returns `true` if a JSON value has the documented type.
 fn has_type(kind: &str, value: &Value) -> bool {
     kind.split(", or ").any(|kind| match kind {
         "null" => value.is_null(),
@@ -54,7 +54,7 @@ fn has_type(kind: &str, value: &Value) -> bool {
     })
 }
 
-/// Returns the records of CSV text as RFC 4180 reads them.
+/// Returns the records of a CSV text, parsed by RFC 4180.
 fn csv(text: &str) -> Vec<Vec<String>> {
     let (mut records, mut record, mut cell, mut is_quoted) = (Vec::new(), Vec::new(), String::new(), false);
     let mut chars = text.chars().peekable();
@@ -74,7 +74,7 @@ fn csv(text: &str) -> Vec<Vec<String>> {
     records
 }
 
-/// Returns a value as a cell of CSV contains it.
+/// Returns a JSON value as a cell of CSV contains it.
 fn as_cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -85,7 +85,7 @@ fn as_cell(value: &Value) -> String {
     }
 }
 
-/// Arguments of each command of the documentation, for one or more outputs that together have every kind of value.
+/// Returns the arguments of each documented command, for outputs that together have every kind of value.
 fn commands(test: &str) -> Vec<(&'static str, Vec<Vec<String>>)> {
     let words = |all: &[&str]| all.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let file = |path: &str| testdata(path).display().to_string();
@@ -268,7 +268,7 @@ fn names_of_others_control_neither_format() {
     assert!(table.contains("\"By,tes\u{202e}\""), "{table:?}");
 }
 
-/// An entry that is not found prints nothing, not even a header.
+/// Checks that a command which finds no entry prints nothing, not even a header.
 #[test]
 fn an_error_prints_no_header() {
     for args in
@@ -279,7 +279,7 @@ fn an_error_prints_no_header() {
     }
 }
 
-/// People read B/s; programs get the unit of UCUM.
+/// Checks that only tables have units for people, such as B/s; output for programs has the unit of UCUM.
 #[test]
 fn units_are_for_people_in_tables_alone() {
     let table = run("small-vm", &["describe", "physicaldisk", "Disk Bytes/sec"]).1;

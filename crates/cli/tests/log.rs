@@ -1,4 +1,4 @@
-//! `perfset log`.
+//! Tests of `perfset log`: summaries of logs and of exported files.
 
 #![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
@@ -16,7 +16,7 @@ fn basic() -> PathBuf {
     testdata("logs/BasicPerfCounters.blg")
 }
 
-/// Exit code, standard output, standard error, with `input` as standard input.
+/// Runs the command with `input` as standard input; returns exit code, standard output and standard error.
 fn run(args: &[&str], input: Stdio) -> (i32, String, String) {
     outcome(perfset("small-vm", args).stdin(input).output().unwrap())
 }
@@ -141,7 +141,7 @@ fn a_file_alone_is_explained() {
     assert!(err.contains("the file is not a log"), "{err}");
 }
 
-/// A file does not hide a command or an interval of its name.
+/// Checks that a file does not hide a command or an interval of the same name.
 #[test]
 fn commands_come_before_files() {
     let folder = scratch("log-names");

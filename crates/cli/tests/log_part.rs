@@ -1,4 +1,4 @@
-//! `perfset log cut` and `perfset log convert`.
+//! Tests of `perfset log cut` and `perfset log convert`.
 
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 
@@ -13,7 +13,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Times of the samples of a log, without those that separate others.
+/// Returns the times of the samples of a log, without samples that only separate others.
 fn times(log: &Path) -> Vec<String> {
     let (_, out, err) = run(
         "small-vm",
@@ -133,7 +133,7 @@ fn damage_in_the_window_is_told() {
     assert_eq!(run("small-vm", &later), (0, String::new(), String::new()));
 }
 
-/// Returns the columns of a PDH-CSV file that a log is converted to, sorted: their order is that of the source.
+/// Returns the sorted columns of the PDH-CSV file that a log is converted to.
 fn columns(log: &str) -> Vec<Vec<String>> {
     let (code, out, err) = run("small-vm", &["relog", log, "-o", "-", "--format", "csv"]);
     assert_eq!((code, err.as_str()), (0, ""), "{log}");
@@ -146,7 +146,7 @@ fn columns(log: &str) -> Vec<Vec<String>> {
     all
 }
 
-/// A converted log has what the log has: every time, every value to its last digit, every blank.
+/// Checks that a converted log has every time of the source, every value to its last digit, and every blank.
 #[test]
 fn converted_logs_equal_the_logs() {
     let folder = scratch("log-convert");

@@ -1,4 +1,4 @@
-//! `perfset manifest` and `perfset provider`, as they are typed.
+//! Tests of `perfset manifest` and `perfset provider`, as users type them.
 
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 
@@ -13,7 +13,7 @@ fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
-/// A directory of a test's own, with the sample manifests in it.
+/// Creates a directory for one test, with the sample manifests in it.
 fn scratch(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("manifest-{name}"));
     let _ = fs::remove_dir_all(&folder); // the first run has none
@@ -24,7 +24,7 @@ fn scratch(name: &str) -> PathBuf {
     folder
 }
 
-/// Exit code, standard output, standard error.
+/// Runs the command in a directory; returns exit code, standard output and standard error.
 fn run(folder: &Path, args: &[&str]) -> (i32, String, String) {
     let tree = repository("testdata/linux/small-vm");
     let output = Command::new(env!("CARGO_BIN_EXE_perfset"))
@@ -181,7 +181,7 @@ ignored  store/broken.man:27:11: error: counter has no detailLevel; it is requir
     assert!(err.starts_with("store/broken.man:27:11: error: "), "{err}");
 }
 
-/// Without --dir a user's own directory is read.
+/// Checks that without `--dir` the registrations in a user's own directory are read.
 #[test]
 fn the_folder_of_a_user() {
     let folder = scratch("user");

@@ -1,4 +1,4 @@
-//! Paths of counters and instances that do not exist: the nearest names, and waiting for them.
+//! Tests of counter paths whose counter or instance does not exist: the nearest names, and waiting for them.
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
 
@@ -41,7 +41,8 @@ fn a_mistyped_instance_gets_the_nearest_names() {
     }
 }
 
-/// An absent instance costs its own values only. The errors come first, because the samples may be endless.
+/// Checks that an absent instance costs only its own values, and that its error comes first. The errors come first,
+/// because the samples may be endless.
 #[test]
 fn other_paths_are_printed_beside_an_absent_instance() {
     let paths = ["/System/Processes", r"\Processor(7)\% User Time", r"\Processor(_Totl)\% User Time"];
@@ -60,7 +61,7 @@ fn other_paths_are_printed_beside_an_absent_instance() {
     assert_eq!((code, out.as_str()), (3, ""));
 }
 
-/// A pattern that selects nothing now is no mistake: a disk can be added later.
+/// Checks that a pattern may select nothing: a disk can be added later.
 #[test]
 fn a_pattern_may_select_nothing() {
     for path in [r"\Processor Information(7,*)\% User Time", r"\Processor Information({7,8}?)\% User Time"] {
@@ -105,7 +106,7 @@ fn get_waits_for_what_is_published_later() {
     assert_eq!(messages.read_line(&mut note).unwrap(), 0, "one note is enough: {note}");
 }
 
-/// The counterset of a program that starts later is awaited, too.
+/// Checks that `get` waits for the counterset of a program that starts later.
 #[test]
 fn get_waits_for_a_counterset() {
     let published = Published::new("awaited-set");

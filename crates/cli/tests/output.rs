@@ -1,4 +1,4 @@
-//! What `docs/output.md` promises to programs, and that the commands in documents and helps work.
+//! Tests of the promises in `docs/output.md`, and of the commands in documents and help texts.
 
 #![allow(clippy::arithmetic_side_effects, reason = "a test may overflow")]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
@@ -18,14 +18,14 @@ fn contract() -> String {
     fs::read_to_string(repository("docs/output.md")).unwrap()
 }
 
-/// What a run of `get` printed; it must have gone well.
+/// Returns the output of a successful `perfset get` on a fixture.
 fn get(fixture: &str, args: &[&str]) -> String {
     let (code, out, err) = run(fixture, &[&["get"], args].concat());
     assert_eq!((code, err.as_str()), (0, ""), "{args:?}");
     out
 }
 
-/// A value that is there, one that this machine lacks, one with a base, one of no instance, one that stands still.
+/// Counter paths for a value, a counter that the machine lacks, one with a base, a missing instance, and a constant.
 const SEVERAL: [&str; 6] = [
     "/Memory/Available Bytes",
     "/Memory/Write Copies/sec",
@@ -35,7 +35,7 @@ const SEVERAL: [&str; 6] = [
     "/System/Context Switches/sec",
 ];
 
-/// Every digit of a time becomes `#`.
+/// Returns a text in which every digit of a time is replaced by `#`.
 fn without_times(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     for template in ["0000-00-00T00:00:00.000Z", "00:00:00.000"].map(str::as_bytes) {
@@ -50,7 +50,7 @@ fn without_times(text: &str) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// Compares with the file of that name; `UPDATE_SNAPSHOTS=1` writes it.
+/// Compares a text with the snapshot file of that name; with `UPDATE_SNAPSHOTS=1`, writes the file.
 fn snapshot(name: &str, text: &str) {
     let file = repository("crates/cli/tests/snapshots").join(name);
     let text = without_times(text);
@@ -75,7 +75,7 @@ fn tables_csv_and_json() {
     snapshot("reasons.txt", &get("old-kernel", &by_pattern));
 }
 
-/// The first cells of the table that follows this heading, without backquotes.
+/// Returns the first cells of the documentation's table that follows this heading, without backquotes.
 fn first_cells(heading: &str) -> Vec<String> {
     let document = contract();
     let section = document.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no {heading}")).1;
@@ -155,7 +155,8 @@ fn settings_of_the_document_work() {
     assert!(out.contains("Connections Established") && out.contains("Working Set"), "{out}");
 }
 
-/// The reasons are read from the source that has them, as a program cannot enumerate them.
+/// Checks that every reason for a missing value is documented; the reasons are read from the source file that has
+/// them.
 #[test]
 fn every_reason_is_documented() {
     let source = fs::read_to_string(repository("crates/core/src/value.rs")).unwrap();
@@ -220,8 +221,8 @@ fn every_shell_has_completions() {
     assert_eq!(run("small-vm", &["completions", "tcsh"]).0, 2);
 }
 
-/// The script for PowerShell is not run by any test. Of its text, the parts that depend on no other command are
-/// compared.
+/// Checks the parts of the documented PowerShell script that depend on no other command; no test runs the script. Of
+/// its text, the parts that depend on no other command are compared.
 #[test]
 fn script_for_powershell() {
     let (_, script, _) = run("small-vm", &["completions", "powershell"]);
@@ -237,7 +238,7 @@ fn script_for_powershell() {
     assert_eq!(parts, fs::read_to_string(golden).unwrap());
 }
 
-/// The helps of all commands.
+/// Returns the help texts of all commands, with the names of the commands.
 fn helps() -> Vec<(String, String)> {
     let (_, root, _) = run("small-vm", &["--help"]);
     let commands = root.split_once("Commands:\n").unwrap().1.split_once("\n\n").unwrap().0;
@@ -268,13 +269,13 @@ fn examples_are_narrow() {
     }
 }
 
-/// A command in a text, as a shell would split it, and whether an error is shown below it.
+/// Command in a text of the documentation, split as a shell does, and `true` if an error is shown below it.
 struct Shown {
     words: Vec<String>,
     fails: bool,
 }
 
-/// The commands after `$` in a text, up to a pipe or a redirection.
+/// Returns the commands after `$` in a text of the documentation, up to a pipe or a redirection.
 fn commands(text: &str) -> Vec<Shown> {
     let text = text.replace("\\\n", " ");
     let mut found = Vec::new();
@@ -300,7 +301,7 @@ fn commands(text: &str) -> Vec<Shown> {
     found
 }
 
-/// The same without what takes time, or what this machine lacks.
+/// Returns a documented command without the parts that take time, or that this machine lacks.
 fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
     let is_number = |word: &str| word.trim_end_matches("ms").trim_end_matches('s').parse::<f64>().is_ok();
     for word in words.iter_mut().filter(|word| word.ends_with(".blg")) {

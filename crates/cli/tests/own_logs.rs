@@ -1,4 +1,4 @@
-//! Output of `get` and `relog`, read as a log.
+//! Tests that the output of `get` and `relog` can be read as a log again.
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
 
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use running::{run, scratch, testdata};
 use serde_json::Value;
 
-/// Output of a command that goes well.
+/// Returns the output of a successful command on a fixture.
 fn good(args: &[&str]) -> String {
     let (code, out, err) = run("two-nodes", args);
     assert_eq!((code, err.as_str()), (0, ""), "{args:?}");
@@ -24,7 +24,8 @@ fn saved(folder: &Path, name: &str, text: &str) -> PathBuf {
     file
 }
 
-/// Time, path, value, status, mark and missing of each line of JSON. A value without a mark has that of a log.
+/// Returns time, path, value, status, mark and missing of each line of JSON. A value without a mark has that of a
+/// log.
 fn values(json: &str) -> BTreeSet<[String; 6]> {
     let objects = json.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let of = |mut object: Value| {
@@ -127,7 +128,7 @@ fn sqlite_files_of_relog_read_back() {
     assert!(table.contains("% Processor Time"), "{table}");
 }
 
-/// A partial sum stays partial, a reason keeps its keyword, and a pattern without a hit is no instance.
+/// Checks that a partial sum stays partial in a log, a reason keeps its keyword, and an empty pattern is no instance.
 #[test]
 fn reasons_and_marks_read_back() {
     let folder = scratch("own-logs-marks");
@@ -191,7 +192,7 @@ fn reasons_and_marks_read_back() {
     assert!(code == 0 && err.contains(want) && pdh.contains("\"300\""), "{err}{pdh}");
 }
 
-/// The bits of a partial sum of a log are no raw number of the tables.
+/// Checks that the bits of a partial sum in a log do not become a raw number of SQLite tables.
 #[cfg(feature = "sqlite")]
 #[test]
 fn marked_values_have_no_raw_numbers_in_sqlite() {
@@ -230,7 +231,7 @@ fn wide_output_is_no_log() {
     }
 }
 
-/// Instances that end are missing afterwards, and are no rows without values.
+/// Checks that instances that end are missing in later samples of a log, and have no rows without values.
 #[test]
 fn instances_come_and_go() {
     let folder = scratch("own-logs-instances");
@@ -260,7 +261,7 @@ fn instances_come_and_go() {
     assert!(code == 3 && err.contains("has no instance \"d\"\n  perfset instances "), "{err}");
 }
 
-/// Our own logs have numbers without counter types: counts have no decimals again when they are read back.
+/// Checks that counts which `get` wrote as JSON or CSV have no decimals when they are read as a log.
 #[test]
 fn whole_numbers_read_back_whole() {
     let folder = scratch("own-logs-whole");

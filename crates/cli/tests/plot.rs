@@ -1,4 +1,4 @@
-//! `perfset plot`.
+//! Tests of `perfset plot`: pictures of logs and of fixtures.
 
 #![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
@@ -18,14 +18,14 @@ fn basic() -> String {
     testdata("logs/BasicPerfCounters.blg").display().to_string()
 }
 
-/// What a run writes to standard output; it must have gone well.
+/// Returns the SVG picture that a successful `perfset plot` writes to standard output.
 fn svg(args: &[&str]) -> String {
     let (code, out, err) = run("small-vm", &[&["plot", "-o", "-"], args].concat());
     assert_eq!((code, err.as_str()), (0, ""), "{args:?}");
     out
 }
 
-/// A log of two instances at these seconds past ten; empty is missing.
+/// Writes a log of two instances with values at these seconds past ten; an empty text is a missing value.
 fn log(name: &str, lines: &[(u32, &str, &str)]) -> String {
     let file = scratch(name).join("log.csv");
     let head = r#""(PDH-CSV 4.0) (UTC)(0)","\\HOST\Disk(<b>)\Bytes","\\HOST\Disk(x)\Bytes""#;
@@ -41,14 +41,14 @@ fn log(name: &str, lines: &[(u32, &str, &str)]) -> String {
     file.display().to_string()
 }
 
-/// The places of the lines of a panel, a list a run.
+/// Returns the number of points in each continuous section of the picture's lines.
 fn runs(svg: &str) -> Vec<usize> {
     let lines = svg.lines().filter(|line| line.contains("stroke-width=\"1.5\""));
     let paths = lines.flat_map(|line| line.split('"').nth(1).unwrap().split('M').skip(1));
     paths.map(|run| run.split('L').count()).collect()
 }
 
-/// The picture has the numbers that `get --summary` has of the same log.
+/// Checks that the picture of a log has the numbers that `get --summary` prints.
 #[test]
 fn a_log_is_drawn_whole() {
     let svg = svg(&["--log", &basic(), TOTAL]);
@@ -74,7 +74,7 @@ fn a_log_is_drawn_whole() {
     );
 }
 
-/// The guide has what its command draws; `UPDATE_SNAPSHOTS=1` writes it.
+/// Checks that the picture in the guide is the one that its command draws; with `UPDATE_SNAPSHOTS=1`, writes it.
 #[test]
 fn the_picture_of_the_guide() {
     let paths = [r"\Processor(*)\% Processor Time", r"\PhysicalDisk(*)\Avg. Disk Bytes/*"];
@@ -102,7 +102,7 @@ fn a_part_of_a_log() {
     );
 }
 
-/// Gaps stay gaps, and another user's name stays a text.
+/// Checks that missing values of a log are gaps in its picture, and that another user's name is text, not markup.
 #[test]
 fn missing_log_values_leave_gaps() {
     let file = log("plot-gaps", &[(0, "1", "5"), (1, "2", "5"), (2, " ", "5"), (3, "4", "5"), (4, "5", "5")]);
@@ -117,7 +117,7 @@ fn missing_log_values_leave_gaps() {
     assert!(svg.contains(">no values<") && runs(&svg).is_empty(), "{svg}");
 }
 
-/// Far more samples than pixels, in little time and memory: the picture is no larger than one of few.
+/// Checks that the picture of a log with far more samples than pixels is as large as one of few, and drawn quickly.
 #[test]
 fn a_long_log_is_no_larger_a_picture() {
     let values: Vec<String> = (0..40_000).map(|n| format!("{}", n % 100)).collect();
@@ -147,7 +147,7 @@ fn live_values_are_drawn_and_ctrl_c_draws_what_there_is() {
     assert!(svg.contains("<circle") || runs(&svg)[0] > 1, "one sample at least: {svg}");
 }
 
-/// Waits until a process has something to do at SIGINT: `SigCgt` of `proc_pid_status(5)`.
+/// Waits until a process has a handler for SIGINT: `SigCgt` of `proc_pid_status(5)`.
 fn until_it_takes_ctrl_c(pid: &str) {
     const SIGINT: u64 = 1 << 1;
     let is_taken = || {
@@ -218,7 +218,7 @@ fn too_many_lines_are_said() {
     assert!(!out.contains("_Total"));
 }
 
-/// Values with units select their panels; mistakes are reported before all samples are taken.
+/// Checks that values with units select their panels, and that mistakes are reported before all samples are taken.
 #[test]
 fn ends_and_thresholds_have_units() {
     let file = log("plot-limits", &[(0, "1", "500"), (1, "20", "5000"), (2, "0", "50000")]);
@@ -269,7 +269,7 @@ fn ends_and_thresholds_have_units() {
     assert_eq!((code, err.as_str()), (2, "error: no panel has the unit of 5W; the units are % and B\n"));
 }
 
-/// A PNG has letters of installed fonts, and code points of those that no font has, which is said.
+/// Checks that a PNG has letters of installed fonts, and reports the letters that no font has.
 #[test]
 fn letters_without_a_font_are_said() {
     let folder = scratch("plot-letters");

@@ -1,4 +1,4 @@
-//! What programs publish, as the command shows it.
+//! Tests of counters that programs publish, as the command shows them.
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
 
@@ -12,7 +12,7 @@ use perfset::publish::{Counterset, Gauge};
 use publishing::{Orders, Published};
 use running::{outcome, perfset};
 
-/// Exit code, standard output, standard error of the command where that is published.
+/// Runs the command in the directory of a test's publisher; returns exit code, standard output and standard error.
 fn run(published: &Published, args: &[&str]) -> (i32, String, String) {
     outcome(perfset("small-vm", args).env("PERFSET_RUNTIME_DIR", published.folder()).output().unwrap())
 }
@@ -89,8 +89,7 @@ fn a_program_exports_its_counterset_as_a_manifest() {
     assert_eq!(&*sets[0].counters[0].help, "Orders that were taken.");
 }
 
-/// Root sees what programs of other users publish without asking for it, labelled with the user, within limits that
-/// `doctor` and the help name.
+/// Checks that root sees the counters of other users' programs, labelled with the user and within documented limits.
 #[test]
 fn other_users_programs_are_found_by_root() {
     const LIMITS: &str = "at most 64 MiB and 100,000 instances";

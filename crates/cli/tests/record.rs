@@ -1,4 +1,4 @@
-//! Recorders that are killed, refused, asked and started again.
+//! Tests of recorders that are killed, refused, controlled and started again.
 
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use running::{outcome, perfset, run, scratch};
 
-/// Recorder that is killed in the end.
+/// Recorder process of a test, which is killed in the end.
 struct Recorder(Child);
 
 impl Drop for Recorder {
@@ -21,21 +21,21 @@ impl Drop for Recorder {
     }
 }
 
-/// Returns a directory of a test that does not exist yet.
+/// Returns the path of a test's directory that does not exist yet.
 fn folder(test: &str) -> PathBuf {
     let folder = scratch(test).join("recording");
     let _ = fs::remove_dir_all(&folder);
     folder
 }
 
-/// Returns the journals of a directory, with their lengths.
+/// Returns the journals in a directory of a recording, with their lengths.
 fn journals(folder: &Path) -> Vec<(PathBuf, u64)> {
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
     let files = files.filter_map(|file| Some((file.path(), file.metadata().ok()?.len())));
     files.filter(|(path, _)| path.extension().is_some_and(|ending| ending == "journal")).collect()
 }
 
-/// Starts a recorder, and waits until it has written some samples.
+/// Starts a recorder for a directory, and waits until it has written some samples.
 fn start(folder: &Path) -> Recorder {
     let before = journals(folder);
     let words = ["record", "--dir", folder.to_str().unwrap(), "mem", "10ms"];
@@ -109,7 +109,7 @@ fn a_folder_has_one_recorder() {
     }
 }
 
-/// A recorder publishes its own counters while it runs, and records them too.
+/// Checks that a recorder publishes its own counters while it runs, and records them too.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_recorder_publishes_its_counters() {
@@ -146,7 +146,8 @@ fn a_recorder_publishes_its_counters() {
     assert_eq!(published(&["get", path]).0, 3);
 }
 
-/// Two paths of one counterset are two tables. Both are found, also if they are recorded at other times.
+/// Checks that two counter paths of one counterset are two tables of a recording, and that both are found. Both are
+/// found, also if they are recorded at other times.
 #[test]
 fn paths_of_one_counterset() {
     let folder = folder("recorded-paths");
@@ -181,7 +182,7 @@ fn a_file_is_written_once() {
     assert_eq!(samples(&file), (3, 0));
 }
 
-/// Names as they are typed in the directory of the file: alone, and with the sign of that directory.
+/// Checks file names as users type them in the directory of the file: alone, and with the sign of that directory.
 #[test]
 fn files_of_the_current_directory() {
     let folder = scratch("recorded-here");
@@ -203,7 +204,7 @@ fn steady(screen: &str) -> Vec<String> {
     screen.lines().filter(is_steady).map(words).filter(|line| !line.is_empty()).collect()
 }
 
-/// The overview of the past is that of the present then: the same source, live and recorded.
+/// Checks that the overview of a past instant is the same as that of the live source then.
 #[test]
 fn the_past_looks_as_the_present_did() {
     let folder = folder("recorded-past");
@@ -271,7 +272,7 @@ fn instants_of_a_recording() {
     assert!(out.contains("\n_Total ") && out.contains("\nMHz: "), "{out}");
 }
 
-/// A log has instants and no intervals, which the usage says.
+/// Checks that the screen of a log refuses an interval: a log has instants, and the usage error says so.
 #[test]
 fn screens_of_a_log_take_no_interval() {
     for command in ["", "cpu", "mem", "disk", "net", "proc", "cgroup"] {
@@ -284,7 +285,7 @@ fn screens_of_a_log_take_no_interval() {
     }
 }
 
-/// Every instance that had a sample is listed with its first and last one, and with the facts that were recorded.
+/// Checks that every recorded instance is listed with its first and last sample, and with its recorded facts.
 #[test]
 fn instances_of_a_recording() {
     let folder = folder("recorded-instances");
@@ -312,7 +313,8 @@ fn instances_of_a_recording() {
     }
 }
 
-/// The first sample after a restart has the processes of that time, although nothing is compared across it.
+/// Checks that the first sample after a restart has the processes of that time, without a comparison across the
+/// restart.
 #[test]
 fn the_instant_after_a_restart() {
     let folder = folder("recorded-restart");
@@ -337,7 +339,7 @@ fn the_instant_after_a_restart() {
     assert_eq!(names(&first), names(&last), "{first}");
 }
 
-/// The end of a journal that was not written whole is reported, and is no damage.
+/// Checks that the incomplete end of a journal is reported, and is not counted as damage.
 #[test]
 fn a_torn_end_is_reported() {
     let folder = folder("torn-end");
@@ -352,7 +354,7 @@ fn a_torn_end_is_reported() {
     assert!(line.ends_with(" bytes at the end, of a sample that was not finished"), "{line}");
 }
 
-/// Other files in a directory than a recording's neither hang a reader nor lead it elsewhere, and cost no memory.
+/// Checks that other files in a recording's directory neither hang a reader nor lead it elsewhere, nor cost memory.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_folder_of_somebody_else_hangs_nobody() {
@@ -382,7 +384,7 @@ fn a_folder_of_somebody_else_hangs_nobody() {
     assert!(begin.elapsed() < Duration::from_secs(120), "{:?}", begin.elapsed());
 }
 
-/// A counterset that is read less often has its rates at each instant, not only at its own.
+/// Checks that a counterset which is recorded less often has its rates at every instant of the recording.
 #[test]
 fn slower_countersets_keep_their_rates() {
     let folder = folder("recorded-slower");

@@ -1,4 +1,4 @@
-//! `perfset get --log`, `perfset relog`, and the tools of Windows by their names.
+//! Tests of `perfset get --log`, `perfset relog`, and the Windows tools by their names.
 
 #![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
@@ -24,7 +24,7 @@ fn run(args: &[&str]) -> (i32, String, String) {
     running::run("small-vm", args)
 }
 
-/// The same of the program under another name.
+/// Runs the program under another name; returns exit code, standard output and standard error.
 fn run_as(name: &Path, args: &[&str]) -> (i32, String, String) {
     outcome(program(name, "small-vm", args).output().unwrap())
 }
@@ -74,7 +74,7 @@ fn values_of_a_log() {
     assert_eq!((first["raw"].as_u64(), raw.lines().count()), (Some(1_170_374_257_812), 601));
 }
 
-/// One series is read without a query: the output is the same as with one.
+/// Checks that one series of a log, read without a query, has the same output as a query.
 #[test]
 fn a_series_is_what_a_query_gives() {
     for path in [TOTAL, r"\PhysicalDisk(0 C:)\Avg. Disk Bytes/Read"] {
@@ -183,7 +183,7 @@ fn written_as_sqlite() {
     assert!(code == 2 && err.contains("cannot be standard output"), "{err}");
 }
 
-/// What is in the way of writing a file, and what stays of the one before.
+/// Checks that forced output replaces a file, keeps its mode and link, and leaves the file if nothing can be written.
 #[test]
 fn forced_output_replaces_file_and_keeps_mode_and_link() {
     use std::os::unix::fs::PermissionsExt;
@@ -225,7 +225,7 @@ fn from_standard_input() {
     }
 }
 
-/// A clock that was set back loses no sample, whichever way a log is read.
+/// Checks that a log whose clock was set back loses no sample, whichever way it is read.
 #[test]
 fn a_clock_that_was_set_back() {
     let folder = scratch("log-back");
@@ -264,7 +264,7 @@ fn damage_is_said_and_the_rest_written() {
     assert!(code == 5 && out.lines().count() == 256 && err.starts_with("warning: "), "{err}");
 }
 
-/// The program under another name.
+/// Creates a link to the program under another name, and returns its path.
 fn tool(folder: &Path, name: &str) -> PathBuf {
     let link = folder.join(name);
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_perfset"), &link).unwrap();
@@ -345,8 +345,8 @@ fn started_as_typeperf() {
     }
 }
 
-/// A log is read once for all of its machines: neither memory nor time grows with their square. Of 2,000 machines a
-/// reading for each would take 900 MB.
+/// Checks that a log is read once for all of its machines: neither memory nor time grows with their square. Of 2,000
+/// machines a reading for each would take 900 MB.
 #[test]
 fn many_machines_are_read_at_once() {
     const MACHINES: usize = 2_000;
@@ -379,8 +379,8 @@ fn many_machines_are_read_at_once() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// In a user namespace without a mapping, all users have one uid: links of the system lead to standard output, and no
-/// other link is followed, because its owner is unknown.
+/// Checks the links of output paths in a user namespace without a mapping, in which all users have one uid. Links of
+/// the system lead to standard output, and no other link is followed, because its owner is unknown.
 #[test]
 #[cfg(target_os = "linux")]
 fn links_in_a_user_namespace() {

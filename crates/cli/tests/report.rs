@@ -1,4 +1,4 @@
-//! `perfset report`.
+//! Tests of `perfset report`: the page and the commands in it.
 
 #![cfg(feature = "serve")]
 #![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
@@ -14,7 +14,7 @@ fn basic() -> String {
     testdata("logs/BasicPerfCounters.blg").display().to_string()
 }
 
-/// A command of a report as its words; the report has it as HTML, quoted for a shell.
+/// Returns the words of a command in a report, which has it as HTML, quoted for a shell.
 fn words(command: &str) -> Vec<String> {
     let command = [("&#39;", "'"), ("&quot;", "\""), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")]
         .iter()
@@ -69,7 +69,7 @@ fn a_windows_log_becomes_one_file() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
 }
 
-/// Every command in a report works as it stands there, except for `serve`, which would not end.
+/// Checks that every command in a report works as it is printed there, except for `serve`, which would not end.
 #[test]
 fn commands_in_a_report_work() {
     let folder = scratch("commands of a report");
@@ -141,7 +141,7 @@ fn errors_say_what_to_do() {
     assert!(code != 0 && err.contains("cannot write /nowhere/r.html"), "{err}");
 }
 
-/// A damaged log is shown as far as it is sound, and the exit code says so.
+/// Checks that a report shows the intact part of a damaged log, and that the exit code says so.
 #[test]
 fn damage_is_named() {
     let folder = scratch("damage of a report");

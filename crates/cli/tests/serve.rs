@@ -1,4 +1,4 @@
-//! `perfset serve`: what it prints, whom it lets in, how it ends.
+//! Tests of `perfset serve`: its output, its checks of clients, and its end.
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
 
@@ -14,7 +14,7 @@ use running::{outcome, perfset, repository, run, scratch, testdata};
 
 const SECRET: &str = "a-secret-of-enough-letters";
 
-/// A process that does not outlive a failed test.
+/// Started process that does not outlive a failed test.
 struct Started(Child);
 
 impl Drop for Started {
@@ -24,7 +24,7 @@ impl Drop for Started {
     }
 }
 
-/// A server that was started, and the addresses that it printed.
+/// Started server, and the addresses that it printed.
 struct Served {
     child: Started,
     err: BufReader<ChildStderr>,
@@ -53,7 +53,7 @@ impl Served {
         Self { child: Started(child), err, lines }
     }
 
-    /// What it answers.
+    /// Returns the server's response to a GET request with this header line.
     fn get(&self, target: &str, header: &str) -> String {
         let page = self.lines.iter().find_map(|line| line.strip_prefix("page     http://")).unwrap();
         let mut stream = TcpStream::connect(page.split('/').next().unwrap()).unwrap();
@@ -65,7 +65,7 @@ impl Served {
         answer
     }
 
-    /// Its exit code after a signal, and what it said after it listened.
+    /// Ends the server by a signal; returns its exit code, and the rest of its standard error.
     fn end(mut self, signal: &str) -> (i32, String) {
         let id = self.child.0.id().to_string();
         assert!(Command::new("sh").args(["-c", &format!("kill -{signal} {id}")]).status().unwrap().success());
@@ -112,7 +112,7 @@ fn metrics_are_chosen_and_named() {
     served.end("TERM");
 }
 
-/// Command lines of processes are in no response to any client.
+/// Checks that no response to any client contains the command line of a process.
 #[test]
 fn no_command_lines() {
     let folder = scratch("serve-command-lines");
@@ -135,7 +135,7 @@ fn no_command_lines() {
     assert!(metrics.contains("process_id=\"300\"") || metrics.contains(":300"), "{metrics}");
 }
 
-/// A program that does not run ends nothing.
+/// Checks that counter paths of a program which does not run do not end the server.
 #[test]
 fn metrics_that_are_not_there_yet() {
     let folder = scratch("serve-waiting");
@@ -211,7 +211,7 @@ fn invalid_serve_options_are_reported() {
     taken.end("TERM");
 }
 
-/// The guide and the help speak of what there is.
+/// Checks that the guide and the help name the same options of the server.
 #[test]
 fn every_option_is_in_the_guide() {
     let guide = fs::read_to_string(repository("docs/guides/serve.md")).unwrap();
@@ -222,7 +222,7 @@ fn every_option_is_in_the_guide() {
     }
 }
 
-/// The effective and permitted capabilities of a process.
+/// Returns the effective and permitted capabilities of a process, as bits.
 fn capabilities(pid: &str) -> [u64; 2] {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     ["CapEff:", "CapPrm:"].map(|name| {
@@ -246,7 +246,7 @@ fn the_right_to_walk_over_tasks_is_given_up_and_no_other() {
     served.end("TERM");
 }
 
-/// A recording is shown with a token, because its directory is its owner's, and without metrics.
+/// Checks that a recording is served with a token, because its directory is private, and without metrics.
 #[test]
 fn a_recording_is_shown() {
     let folder = scratch("serve-recording").join("recording");
@@ -318,7 +318,7 @@ fn it_records_and_knows_the_past() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Checks that a log of several machines is there once for each, and that thousands of them start no threads.
+/// Checks that the server shows each machine of a compared log, and that thousands of machines start no threads.
 #[test]
 fn each_machine_of_a_log_is_compared() {
     let folder = scratch("compared-machines");
@@ -350,14 +350,14 @@ fn each_machine_of_a_log_is_compared() {
     );
 }
 
-/// Memory of a process in bytes.
+/// Returns the resident memory of the server's process in bytes.
 fn resident(served: &Served) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", served.child.0.id())).unwrap();
     let size = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     size.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
 }
 
-/// Checks that logs can be sent and compared, and that a large one that is no log costs the server no memory.
+/// Checks that logs can be uploaded and compared, and that a large file that is no log costs the server no memory.
 #[test]
 fn logs_are_compared_and_sent() {
     let log = testdata("logs/BasicPerfCounters.blg");

@@ -1,4 +1,4 @@
-//! Standard output that cannot be written: closed at the start, a full disk, a pipe without a reader.
+//! Tests of a standard output that cannot be written: closed at the start, a full disk, a pipe without a reader.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
@@ -68,7 +68,7 @@ fn a_full_disk_is_an_error() {
     }
 }
 
-/// The command, started by a shell that closes its standard output.
+/// Returns the command, started by a shell that closes its standard output.
 fn without_output(words: &[&str]) -> Command {
     let script = "exec \"$0\" \"$@\" >&-";
     let words = [&["-c", script, env!("CARGO_BIN_EXE_perfset")], words].concat();
@@ -95,7 +95,7 @@ fn a_command_that_writes_a_file_needs_no_output() {
     assert_eq!((code, file.exists()), (0, true), "{err}");
 }
 
-/// `/dev/null` that the user chose is not a closed output, in whatever mode it was opened.
+/// Checks that `/dev/null` as standard output is not taken for a closed output, in whatever mode it was opened.
 #[test]
 fn the_null_device_is_an_output() {
     for is_read in [false, true] {

@@ -1,4 +1,4 @@
-//! Tables of `get` with a row per instance, their wide forms for programs, and paths from files.
+//! Tests of the tables of `get` with a row per instance, their wide forms for programs, and paths from files.
 
 #![allow(clippy::arithmetic_side_effects, reason = "a test may overflow")]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
@@ -15,19 +15,19 @@ use serde_json::Value;
 
 const PROCESSES: &str = r"\Process V2(*)\{Working Set,Process ID,Thread Count}";
 
-/// Runs `get` on processes that stand still. It must succeed.
+/// Returns the output of a successful `get` on processes that never change. It must succeed.
 fn get(args: &[&str]) -> String {
     let (code, out, err) = run("processes", &[&["get"], args, &["--warmup", "10ms"]].concat());
     assert_eq!((code, err.as_str()), (0, ""), "{args:?}");
     out
 }
 
-/// Returns the lines below the first one, which has the time.
+/// Returns the lines of a printed table below its first one, which has the time.
 fn block(out: &str) -> Vec<&str> {
     out.lines().skip(1).collect()
 }
 
-/// Returns the name of the instance of each row of a block, up to the notes.
+/// Returns the name of the instance of each row of a printed table, up to the notes.
 fn names(block: &[&str]) -> Vec<String> {
     let at = block[0].chars().count() - "instance".len();
     let is_row = |line: &&&str| line.chars().nth(at - 3).is_some_and(|c| c != ' ') && !line.contains(" of ");
@@ -42,7 +42,7 @@ fn names(block: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// Returns instances and working sets, largest first, as the format for programs has them.
+/// Returns processes and their working sets, largest first, from the JSON output.
 fn working_sets() -> Vec<(String, f64)> {
     let json = get(&["/Process V2(*)/Working Set", "--format", "json"]);
     let rows = json.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -75,7 +75,7 @@ fn rows_are_instances_and_columns_are_counters() {
     assert!(lines.iter().all(|line| line.chars().count() <= 80), "{out}");
 }
 
-/// Identity of rows: processes of one name have rows of their own, with their own values.
+/// Checks that processes of one name have rows of their own, with their own values.
 #[test]
 fn rows_do_not_mix_instances() {
     let out = get(&[
@@ -174,7 +174,7 @@ fn short_numbers_have_prefixes() {
     assert!(line.ends_with("  B    Available Bytes"), "{summary}");
 }
 
-/// Columns that do not fit go on below; nothing is cut.
+/// Checks that columns that do not fit into the width of a table follow below, and that nothing is cut.
 #[test]
 fn wide_tables_are_divided() {
     let out = get(&["/Process V2(*)/*", "--sort", "instance"]);

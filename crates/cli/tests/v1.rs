@@ -1,4 +1,4 @@
-//! `perfset v1` and `perfset dump` on V1 blocks.
+//! Tests of `perfset v1` and `perfset dump` on V1 blocks.
 
 #![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
@@ -148,7 +148,8 @@ fn numbers_are_shown_as_their_types_say() {
     assert_eq!(out, want);
 }
 
-/// PerfTime100nSec of this block is 2007-08-14 19:41:38.614 UTC; its SystemTime is the local time, four hours less.
+/// Checks that the time of a V1 block of Windows is UTC. PerfTime100nSec of this block is 2007-08-14 19:41:38.614
+/// UTC; its SystemTime is the local time, four hours less.
 #[test]
 fn times_of_windows_blocks_are_utc() {
     let folder = testdata("v1/windows-vista");
@@ -191,7 +192,7 @@ fn an_empty_file_is_called_empty() {
     }
 }
 
-/// R23: of the four definitions of the object at byte 320 one is wrong, and the message names it.
+/// Checks the message for rule R23: of the four definitions of the object at byte 320 one is wrong.
 #[test]
 fn a_value_outside_its_block_names_its_definition() {
     let folder = scratch("v1-r23");
@@ -224,7 +225,7 @@ fn a_dump_as_json_has_every_field() {
     assert_eq!((code, &block["broken"][0]["rule"]), (0, &"R11".into()));
 }
 
-/// Each malformed block, as its row of `testdata/v1/malformed.tsv` says.
+/// Checks the dump of each malformed V1 block against its row of `testdata/v1/malformed.tsv`.
 #[test]
 fn dump_names_structure_offset_and_rule() {
     let folder = scratch("v1-malformed");

@@ -1,4 +1,4 @@
-//! Programs of several versions, and their registrations, as the command shows them.
+//! Tests of programs of several versions, and their registrations, as the command shows them.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
@@ -51,7 +51,7 @@ mod v2 {
     }
 }
 
-/// Means something else by the id of a counter.
+/// Version of the counterset in which the id of a counter has another meaning.
 mod other {
     use super::*;
 
@@ -99,7 +99,7 @@ struct Pretender {
     available: Gauge,
 }
 
-/// A directory for programs and one for registrations.
+/// Directories of a test: one for published counters and one for registrations.
 struct Place {
     programs: PathBuf,
     data: PathBuf,
@@ -117,7 +117,7 @@ impl Place {
         publisher
     }
 
-    /// Exit code, standard output, standard error.
+    /// Runs the command in the test's directories; returns exit code, standard output and standard error.
     fn run(&self, args: &[&str]) -> (i32, String, String) {
         let mut command = perfset("small-vm", args);
         let command = command.env("PERFSET_RUNTIME_DIR", &self.programs).env("XDG_DATA_HOME", &self.data);
@@ -130,7 +130,7 @@ impl Place {
         out
     }
 
-    /// Export, check, install.
+    /// Exports the manifest of a counterset, checks it and installs it; returns its path.
     fn register(&self, counterset: &str) -> PathBuf {
         let manifest = self.data.with_extension("man");
         let file = manifest.display().to_string();
@@ -148,7 +148,7 @@ impl Place {
     }
 }
 
-/// Returns `true` if a table of the command lists a counterset with these numbers of instances and counters.
+/// Returns `true` if the output of `list` has a counterset with these numbers of instances and counters.
 fn lists(out: &str, name: &str, instances: usize, counters: usize) -> bool {
     let line = out.lines().find(|line| line.starts_with(&format!("{name}  "))).unwrap_or_default();
     let words: Vec<_> = line[name.len().min(line.len())..].split_whitespace().take(2).collect();
@@ -287,7 +287,8 @@ fn a_name_that_looks_like_a_built_in_one() {
     assert!(problem.contains("its name is that of "), "{problem}");
 }
 
-/// A line of metrics has the value of the counter and the instance that it names; what a program lacks has no line.
+/// Checks that a line of metrics has the value of the counter and instance that it names; what a program lacks has
+/// none.
 #[test]
 fn metrics_of_two_versions() {
     let place = Place::new("metrics");

@@ -1,4 +1,4 @@
-//! `perfset watch`: reports, exit codes and the program, on logs and on fixtures.
+//! Tests of `perfset watch`: reports, exit codes and the program, on logs and on fixtures.
 
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 
@@ -12,13 +12,13 @@ use serde_json::Value;
 const LENGTHS: &str = r"\Queue(*)\Length";
 const WARNING: &str = "warning: 1 of 3 instances of \\Queue(*)\\Length has no value: no reason was given\n";
 
-/// Runs `watch` on the log of queues.
+/// Runs `perfset watch` on the log of queues; returns exit code, standard output and standard error.
 fn watch(args: &[&str]) -> (i32, String, String) {
     let log = testdata("logs/limits.csv");
     run("small-vm", &[&["watch", "--log", log.to_str().unwrap()], args].concat())
 }
 
-/// Returns the lines as `SECOND word value instance`.
+/// Returns the reported events as `SECOND word value instance`.
 fn events(out: &str) -> Vec<String> {
     let event = |line: &str| {
         let (time, rest) = line.split_at_checked("2026-11-20 10:00:00.000".len()).unwrap();
@@ -117,7 +117,7 @@ fn exit_codes() {
     assert_eq!(watch(&[r"\Queue(fax)\Length", "--above", "98"]).0, 0);
 }
 
-/// A damaged log has no proof that all is fine, and none against a report.
+/// Checks that a damaged log neither proves that all is fine nor hides a report.
 #[test]
 fn damaged_logs() {
     let folder = scratch("watch-damaged");
@@ -173,7 +173,8 @@ mod program {
         fs::read_to_string(file).unwrap_or_default()
     }
 
-    /// Starts `watch` on kernel files that stand still, without a number of samples, in a process group of its own.
+    /// Starts `perfset watch` on kernel files that never change, without a number of samples, in a process group of
+    /// its own.
     fn started(args: &[&str]) -> Child {
         let mut command = perfset("small-vm", &[&["watch"], args].concat());
         command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -186,7 +187,8 @@ mod program {
         outcome(child.wait_with_output().unwrap())
     }
 
-    /// Three conditions begin at once. The first run goes on after Ctrl+C, and no other one starts.
+    /// Checks that Ctrl+C lets the program's current run go on, and starts none of the others. Three conditions begin
+    /// at once.
     #[test]
     fn ctrl_c_is_not_for_the_program() {
         let file = scratch("watch-interrupt").join("runs");
@@ -202,7 +204,7 @@ mod program {
         assert_eq!(content(&file), "began\nended\n");
     }
 
-    /// The right to walk over tasks is dropped before the thread of the program starts.
+    /// Checks that the capability to walk over tasks is dropped before the thread of the program starts.
     #[cfg(target_os = "linux")]
     #[test]
     fn the_right_to_walk_over_tasks_is_given_up() {
@@ -226,7 +228,7 @@ mod program {
         assert_eq!((code, err.as_str()), (0, ""));
     }
 
-    /// A user who waits for alarms is told at once that one is lost.
+    /// Checks that a user who waits for alarms is told at once that the first run is left out.
     #[test]
     fn the_first_run_that_is_left_out_is_told() {
         let folder = scratch("watch-left-out");
@@ -253,7 +255,8 @@ mod program {
         assert_eq!(first, "warning: a run of the program was left out: 1,000 are waiting\n");
     }
 
-    /// Prints its environment and its arguments into a file, one line per run. Fails if another run has not ended.
+    /// Writes a script that prints its environment and its arguments into a file, and fails if another run has not
+    /// ended. Fails if another run has not ended.
     fn script(name: &str) -> (std::path::PathBuf, String) {
         let folder = scratch(name);
         let script = "mkdir \"$0.lock\" || echo twice >>\"$0\"; sleep 0.05; \
@@ -283,7 +286,7 @@ mod program {
         );
     }
 
-    /// Output of a program does not get between the lines of JSON, and its failure is reported.
+    /// Checks that the program's output does not get between the lines of JSON, and that its failure is reported.
     #[test]
     fn output_and_failure_of_the_program() {
         let run = ["--run", "sh", "-c", "echo printed; exit 3"];
@@ -299,7 +302,7 @@ mod program {
         assert!(out.ends_with("\nprinted\n"), "{out}");
     }
 
-    /// An alarm that cannot ring is an error at once, though the condition never begins.
+    /// Checks that a program which does not exist is an error at once, though the condition never begins.
     #[test]
     fn missing_programs_are_found_at_the_start() {
         for program in ["no-such-program\x1b", "/etc/passwd", "/"] {
@@ -310,7 +313,7 @@ mod program {
         }
     }
 
-    /// A hostile name reaches the program without control characters, and never a shell.
+    /// Checks that a hostile instance name reaches the program without control characters, and never a shell.
     #[test]
     fn hostile_names() {
         let (file, script) = script("watch-hostile");
@@ -330,7 +333,7 @@ mod program {
     }
 }
 
-/// The kernel files of a fixture stand still: every processor is 100 % busy, because idle time does not advance.
+/// Checks live samples of a fixture whose kernel files never change: every processor is 100 % busy.
 #[test]
 fn live_samples() {
     let busy = "/Processor(*)/% Processor Time";
@@ -377,7 +380,7 @@ fn names_in_braces_exist() {
     );
 }
 
-/// Idle and threads of the kernel have no such counter, and a wildcard finds them.
+/// Checks that instances which lack a counter, such as Idle and threads of the kernel, are selected by a wildcard.
 #[cfg(target_os = "linux")]
 #[test]
 fn instances_that_lack_a_counter() {

@@ -12,7 +12,7 @@ mod published {
 
     use perfset::publish::{AverageTimer, BusyTimer, Counter64, Counterset, Gauge, PublishedInstance};
 
-    /// Counterset of `perfset record`: samples, bytes and times.
+    /// Recorder of `perfset record`: samples, bytes and times.
     #[derive(Counterset)]
     #[counterset(provider = "perfset record", name = "Perfset Recorder", instances = "multiple")]
     struct RecorderSet {

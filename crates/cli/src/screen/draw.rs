@@ -195,7 +195,7 @@ impl Thresholds {
         }
     }
 
-    /// Returns the style of the drawn sign for a value, such as a piece of a bar.
+    /// Returns the style of the characters that stand for a value in a bar or a sparkline.
     fn mark(self, value: &StateValue) -> Style {
         match self.style(value).0 {
             Style::Plain => Style::Good,

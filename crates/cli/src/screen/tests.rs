@@ -349,7 +349,8 @@ fn the_sparkline_of_waits_is_that_of_the_screen() {
     assert_eq!([line(None), line(Some(ScreenPart::Disks))], [storage.clone(), storage]);
 }
 
-/// Checks that a finding's rule whose values are unknown is not reported as good news.
+/// Checks that a screen reports nothing remarkable only of what is known: a rule that cannot be checked is no good
+/// news.
 #[test]
 fn nothing_is_remarkable_only_in_what_is_known() {
     let mut state = troubled();

@@ -276,8 +276,7 @@ mod tests {
         }
     }
 
-    /// Checks that a partial sum decides a condition only where missing instances, which can only increase it, do not
-    /// matter.
+    /// Checks conditions on partial sums: instances that are missing in a partial sum can only increase the sum.
     #[test]
     fn partial_sums() {
         for (limit, needed, samples, want, is_unknown) in [

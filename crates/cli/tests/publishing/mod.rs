@@ -1,4 +1,4 @@
-//! The program of the guide, as part of the test.
+//! Publisher of the guide's counters, as part of the test.
 
 #![allow(dead_code, reason = "each file of tests takes what it needs")]
 
@@ -24,7 +24,7 @@ pub struct Orders {
     pub payment: AverageTimer,
 }
 
-/// A directory where it publishes, with one instance.
+/// Publisher of the test in a directory of its own, with one instance.
 pub struct Published {
     folder: PathBuf,
     pub publisher: Publisher,

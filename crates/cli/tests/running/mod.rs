@@ -1,4 +1,4 @@
-//! The command as tests run it: on a fixture's kernel files, with nothing on standard input, in UTC.
+//! Runs of the command in tests: on a fixture's kernel files, with nothing on standard input, in UTC.
 
 #![allow(dead_code, reason = "each file of tests takes what it needs")]
 
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A file of this repository.
+/// Returns the path of a file of this repository.
 pub fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
@@ -16,7 +16,7 @@ pub fn testdata(path: &str) -> PathBuf {
     repository("testdata").join(path)
 }
 
-/// An empty directory of that name.
+/// Creates an empty directory of that name for a test, and returns its path.
 pub fn scratch(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder); // the first run has none
@@ -28,7 +28,7 @@ pub fn perfset(fixture: &str, args: &[&str]) -> Command {
     program(env!("CARGO_BIN_EXE_perfset"), fixture, args)
 }
 
-/// The command under another name.
+/// Returns the command under another name, on a fixture's kernel files.
 pub fn program(program: impl AsRef<OsStr>, fixture: &str, args: &[&str]) -> Command {
     let tree = testdata("linux").join(fixture);
     let mut command = Command::new(program);
@@ -43,7 +43,7 @@ pub fn program(program: impl AsRef<OsStr>, fixture: &str, args: &[&str]) -> Comm
     command
 }
 
-/// Exit code, standard output, standard error.
+/// Returns exit code, standard output and standard error of a finished command.
 pub fn outcome(Output { status, stdout, stderr }: Output) -> (i32, String, String) {
     (status.code().unwrap(), text(stdout), text(stderr))
 }
