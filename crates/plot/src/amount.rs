@@ -12,7 +12,7 @@ use crate::unit::{Unit, prefix_factor};
 pub struct Amount {
     text: String,
     number: f64,
-    /// Unit as written, with its prefix.
+    /// Unit of the amount as the user wrote it, with its prefix.
     unit: String,
 }
 
@@ -21,42 +21,42 @@ pub struct Amount {
 #[error("\"{0}\" is not a number with a unit, like 80%, 2GiB, 1.5k or 0.2")]
 pub struct ParseAmountError(String);
 
-/// Error for a value that belongs to no panel of a picture, or that its axis cannot have.
+/// Error for a value of the user that belongs to no panel of a picture, or that a panel's axis cannot have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
-    /// No panel has this unit.
+    /// Error for a value whose unit no panel has.
     #[error("no panel has the unit of {amount}; the units are {units}")]
     UnknownUnit {
         /// Value as the user wrote it.
         amount: String,
-        /// Units of the panels.
+        /// Units of the picture's panels.
         units: String,
     },
-    /// The value has no unit, and the panels have several.
+    /// Error for a value without a unit, in a picture whose panels have several units.
     #[error("{amount} needs a unit, because the panels have several: {units}")]
     NoUnit {
         /// Value as the user wrote it.
         amount: String,
-        /// Units of the panels.
+        /// Units of the picture's panels.
         units: String,
     },
-    /// Several values for the same end of an axis.
+    /// Error for several values for the same end of a value axis.
     #[error("{first} and {second} are for the same end of one axis; give one of them")]
     SameEnd {
-        /// First value as written.
+        /// First value for the end of the axis, as the user wrote it.
         first: String,
-        /// Second value as written.
+        /// Second value for the end of the axis, as the user wrote it.
         second: String,
     },
-    /// The lower end of an axis is not below its upper end.
+    /// Error for a value axis whose lower end is not below its upper end.
     #[error("the lower end of an axis, {min}, is not below its upper end, {max}")]
     NoRange {
-        /// Lower end as written.
+        /// Lower end of the axis, as the user wrote it.
         min: String,
-        /// Upper end as written.
+        /// Upper end of the axis, as the user wrote it.
         max: String,
     },
-    /// An end of a logarithmic axis is zero or negative.
+    /// Error for an end of a logarithmic axis that is zero or negative.
     #[error("a logarithmic axis has only values above 0, which {0} is not")]
     NotPositive(String),
 }
@@ -65,7 +65,7 @@ impl FromStr for Amount {
     type Err = ParseAmountError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        /// Larger numbers could exceed a double when they are converted.
+        /// Largest number of an amount: larger numbers could exceed a double when they are converted.
         const LARGEST: f64 = 1e100;
         let text = text.trim();
         let wrong = || ParseAmountError(text.chars().take(40).collect());
@@ -86,13 +86,14 @@ impl FromStr for Amount {
 }
 
 impl Amount {
-    /// Returns the value as it was written.
+    /// Returns the amount as the user wrote it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns the value in each of these units, without their prefixes; `None` for a unit that it does not have.
+    /// Returns the amount in each of these units, without their prefixes; `None` for a unit that the amount does not
+    /// have.
     pub(crate) fn on(&self, units: &[&Unit]) -> Result<Vec<Option<f64>>, AmountError> {
         let factors: Vec<Option<f64>> = units.iter().map(|unit| unit.factor_of(&self.unit)).collect();
         let scaled = |factor: Option<f64>| factor.map(|factor| self.number * factor);
@@ -131,16 +132,16 @@ fn listed(names: &[String]) -> String {
 /// A labelled horizontal line at a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
-    /// Name beside the line; empty if it has none.
+    /// Name beside the threshold's line; empty if it has none.
     pub name: String,
-    /// Value at which the line is.
+    /// Value at which the threshold's line is.
     pub amount: Amount,
 }
 
 impl FromStr for Threshold {
     type Err = ParseAmountError;
 
-    /// Parses `[NAME=]VALUE[UNIT]`. The name may contain `=`, because a value contains none.
+    /// Parses a threshold: `[NAME=]VALUE[UNIT]`. The name may contain `=`, because a value contains none.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (name, amount) = text.rsplit_once('=').unwrap_or(("", text));
         Ok(Self { name: name.trim().to_owned(), amount: amount.parse()? })
@@ -148,7 +149,7 @@ impl FromStr for Threshold {
 }
 
 impl Threshold {
-    /// Returns the text beside the line.
+    /// Returns the text beside the threshold's line.
     pub(crate) fn label(&self) -> String {
         match self.name.is_empty() {
             true => self.amount.text.clone(),

@@ -1,26 +1,27 @@
-//! Value axis of a panel: its range and the numbers beside it.
+//! Value axis of a picture's panel: its range and the numbers beside it.
 
 use crate::number::{real, whole};
 use crate::unit::Unit;
 
-/// Scale of a value axis.
+/// Scale of a picture's value axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ValueScale {
-    /// Equal distances are equal differences.
+    /// Linear scale of a value axis: equal distances are equal differences.
     #[default]
     Linear,
-    /// Equal distances are equal ratios. Zero and negative values have no place on this scale.
+    /// Logarithmic scale of a value axis: equal distances are equal ratios. Zero and negative values have no place on
+    /// this scale.
     Log,
 }
 
-/// Ends of an axis that the user chose; `None` for an end that follows the values.
+/// Ends of a value axis that the user chose; `None` for an end that follows the values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AxisEnds {
     pub min: Option<f64>,
     pub max: Option<f64>,
 }
 
-/// Value axis of a panel.
+/// Value axis of a picture's panel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
     scale: ValueScale,
@@ -104,8 +105,8 @@ impl Axis {
         Self { scale: ValueScale::Log, least, greatest, ticks, unit: String::new() }
     }
 
-    /// Returns the place of a value between the lower end (0) and the upper end (1); `None` if the scale has no place
-    /// for it.
+    /// Returns the position of a value between the axis's lower end (0) and upper end (1); `None` if the scale has
+    /// none.
     pub fn share(&self, value: f64) -> Option<f64> {
         match self.scale {
             ValueScale::Linear => Some((value - self.least) / (self.greatest - self.least)),
@@ -117,7 +118,8 @@ impl Axis {
     }
 }
 
-/// Replaces the ends of a range by those that the user chose. If no value is on the axis then, it is `size` long.
+/// Replaces the ends of an axis's range by those that the user chose. If no value is on the axis then, it is `size`
+/// long.
 fn with_ends((least, greatest): (f64, f64), ends: AxisEnds, size: impl Fn(f64) -> f64) -> (f64, f64) {
     let (low, high) = (ends.min.unwrap_or(least), ends.max.unwrap_or(greatest));
     match (ends.min, ends.max) {
@@ -128,8 +130,9 @@ fn with_ends((least, greatest): (f64, f64), ends: AxisEnds, size: impl Fn(f64) -
     }
 }
 
-/// Returns the first and the last multiple of a step that are numbers of an axis: around the range, except at ends that
-/// the user chose, where they are inside. Returns `None` if there are not at least two that a double distinguishes.
+/// Returns the first and the last multiple of a step that are numbers of an axis. They are around the range, except
+/// at ends that the user chose, where they are inside. Returns `None` if there are not at least two that a double
+/// distinguishes.
 fn multiples((least, greatest): (f64, f64), step: f64, ends: AxisEnds) -> Option<(i64, i64)> {
     const MOST: f64 = 1e15;
     let (low, high) = (least / step, greatest / step);
@@ -142,13 +145,14 @@ fn multiples((least, greatest): (f64, f64), step: f64, ends: AxisEnds) -> Option
     (first < last).then(|| (whole(first), whole(last)))
 }
 
-/// Returns a number of a logarithmic axis with its own prefix and unit: one prefix for all would need many digits.
+/// Returns the label of a number on a logarithmic axis with its own prefix and unit: one prefix for all would need
+/// many digits.
 fn log_label(unit: &Unit, at: f64) -> String {
     let scale = unit.scale(at.abs());
     scale.with_unit(at, decimals_of(at / scale.one))
 }
 
-/// Returns the smallest step of 1, 2 or 5 times a power of ten that is not below `raw`.
+/// Returns the smallest step between axis numbers of 1, 2 or 5 times a power of ten that is not below `raw`.
 fn decimal_step(raw: f64) -> f64 {
     let power = 10_f64.powf(raw.log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
@@ -156,13 +160,13 @@ fn decimal_step(raw: f64) -> f64 {
     steps.into_iter().find(|step| *step >= raw * (1.0 - 1e-9)).unwrap_or(raw)
 }
 
-/// Returns the smallest power of two that is not below `raw`. Below 1 and above the largest prefix, powers of two are
-/// not rounder than other numbers, so a decimal step is returned there.
+/// Returns the smallest step between axis numbers that is a power of two and not below `raw`. Below 1 and above the
+/// largest prefix, powers of two are not rounder than other numbers, so a decimal step is returned there.
 fn binary_step(raw: f64) -> f64 {
     if raw > 1.0 && raw < 1e20 { raw.log2().ceil().exp2() } else { decimal_step(raw) }
 }
 
-/// Returns the number of decimals that distinguish multiples of a step.
+/// Returns the number of decimals that distinguish multiples of an axis's step.
 fn decimals_of(step: f64) -> usize {
     (0..6)
         .find(|decimals| {
@@ -199,7 +203,7 @@ mod tests {
         }
     }
 
-    /// Checks that any range of numbers gets few ticks, in order, and inside of the axis.
+    /// Checks that a value axis for any range has few ticks, in order, and inside of the axis.
     #[test]
     fn every_range_has_an_axis() {
         for exponent in -300..=300 {
@@ -262,7 +266,8 @@ mod tests {
         }
     }
 
-    /// Checks that any range and any ends have a finite axis with a few numbers inside of it.
+    /// Checks that any range of values and any ends that users choose have a finite axis with a few numbers inside of
+    /// it.
     #[test]
     fn every_choice_has_an_axis() {
         let numbers: Vec<f64> = (-299..=299)

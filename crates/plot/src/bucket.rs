@@ -1,8 +1,8 @@
-//! Stored values of one line: four points per cell, enough to draw it.
+//! Stored values of one line of a chart: four points per time cell, enough to draw the line.
 
 use crate::number::real;
 
-/// A value and its time, in µs since 1970.
+/// Value of a line and its time, in µs since 1970.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     pub time: i64,
@@ -13,7 +13,7 @@ pub struct Point {
 /// a line through the four points covers the same pixels as one through all values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bucket {
-    /// Index of the time cell.
+    /// Index of the bucket's time cell.
     pub cell: i64,
     pub first: Point,
     pub least: Point,
@@ -21,7 +21,7 @@ pub struct Bucket {
     pub last: Point,
     pub mean: f64,
     pub count: i64,
-    /// `true` if the sample before `first` also had a value, so that a line connects both.
+    /// `true` if the sample before the bucket's `first` point also had a value, so that a line connects both.
     pub is_joined: bool,
 }
 
@@ -31,7 +31,7 @@ impl Bucket {
         Self { cell, first, least, greatest, last, mean: point.value, count: 1, is_joined }
     }
 
-    /// Merges the summary of later values into this one.
+    /// Merges the bucket of later values of the same line into this one.
     pub fn add(&mut self, later: &Self) {
         if later.least.value < self.least.value {
             self.least = later.least;
@@ -45,7 +45,7 @@ impl Bucket {
         self.mean += (later.mean - self.mean) * (real(later.count) / real(self.count));
     }
 
-    /// Returns the points in order of time, each once.
+    /// Returns the stored points of the bucket in order of time, each once.
     pub fn points(&self) -> Vec<Point> {
         let mut points = vec![self.first, self.least, self.greatest, self.last];
         points.sort_by_key(|point| point.time);
@@ -54,8 +54,8 @@ impl Bucket {
     }
 }
 
-/// Adds the summary of a stretch of values, in the order of cells. It is not the last one only if the clock was set
-/// back.
+/// Adds the bucket of a stretch of values to those of a line, in the order of time cells. It is not the last one only
+/// if the clock was set back.
 pub fn add(stretches: &mut Vec<Bucket>, new: Bucket) {
     match stretches.last_mut() {
         Some(last) if last.cell == new.cell => last.add(&new),
@@ -70,7 +70,7 @@ pub fn add(stretches: &mut Vec<Bucket>, new: Bucket) {
     }
 }
 
-/// Makes cells twice as wide.
+/// Makes the time cells of a line's buckets twice as wide, and merges buckets of one cell.
 pub fn coarsen(stretches: &mut Vec<Bucket>) {
     // Rounds down for negative cells too. Those exist if the clock was set back before the first sample's
     // time.

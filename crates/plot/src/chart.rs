@@ -10,20 +10,20 @@ use crate::unit::Unit;
 /// Description of a line that is added to a chart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Label<'a> {
-    /// Number of the request that this line belongs to; several requests may name the same counter.
+    /// Number of the user's request that this line belongs to; several requests may name the same counter.
     pub request: usize,
-    /// Name of the counterset.
+    /// Name of the counterset of the line's counter.
     pub counterset: &'a str,
-    /// Name of the counter.
+    /// Name of the counter that the line shows.
     pub counter: &'a str,
-    /// Name of the instance; empty if there is none.
+    /// Name of the instance that the line shows; empty if there is none.
     pub instance: &'a str,
-    /// Unit in UCUM notation.
+    /// Unit of the line's values, in UCUM notation.
     pub unit: &'a str,
-    /// Keyword of the range of the values. Lines of one unit with different ranges have panels of their own: a share of
-    /// at most 100 % is not comparable to a percentage without a limit.
+    /// Keyword of the range of the line's values. Lines of one unit with different ranges have panels of their own: a
+    /// share of at most 100 % is not comparable to a percentage without a limit.
     pub range: &'a str,
-    /// `true` if the line is a total of other lines or the rest beside them. Such a line is not drawn if only the
+    /// `true` if the line is a total of other lines, or the rest beside them. Such a line is not drawn if only the
     /// greatest lines are requested, nor stacked on the lines that it sums up.
     pub is_sum: bool,
 }
@@ -32,7 +32,7 @@ pub struct Label<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LineId(usize);
 
-/// A line and the stored part of its values.
+/// Line of a chart, and the stored part of its values.
 #[derive(Clone, Debug)]
 pub struct ChartLine {
     pub request: usize,
@@ -45,11 +45,11 @@ pub struct ChartLine {
     pub stretches: Vec<Bucket>,
     /// All values of the line, summarized as one stretch.
     pub total: Option<Bucket>,
-    /// Reason for the missing values, as long as the line has no value.
+    /// Reason for the missing values of the line, as long as it has no value.
     pub why: Option<String>,
-    /// Number of the last sample in which the line had a value.
+    /// Number of the last sample of the chart in which the line had a value.
     last_sample: Option<u64>,
-    /// Digest of all values and of the samples that have them: equal only for equal lines.
+    /// Digest of the line's values and of the samples that have them: equal only for equal lines.
     pub digest: u64,
 }
 
@@ -61,27 +61,27 @@ pub struct ChartLine {
 #[derive(Debug)]
 pub struct Chart {
     columns: i64,
-    /// Length of a cell, and start time of cell 0, in µs.
+    /// Length of a time cell of the chart, and start time of cell 0, in µs.
     cell: i64,
     origin: i64,
-    /// First and last cell with samples; `span` contains the first and the last time.
+    /// First and last time cell with samples; `span` contains the first and the last time.
     cells: Option<(i64, i64)>,
     pub(crate) span: Option<(i64, i64)>,
     pub(crate) samples: u64,
-    /// Time of the last sample.
+    /// Time of the chart's last sample, in µs since 1970.
     time: i64,
     pub(crate) steps: Steps,
     pub(crate) lines: Vec<ChartLine>,
     /// Number of lines rejected because the chart is full.
     pub(crate) refused: usize,
-    /// Number of stretches of all lines together.
+    /// Number of stored stretches of values of all lines together.
     kept: usize,
 }
 
 impl Chart {
-    /// Maximum number of lines to choose from; there may be more processes than anyone can look at.
+    /// Maximum number of lines in a chart to choose from; there may be more processes than anyone can look at.
     const LINES: usize = 10_000;
-    /// Maximum number of stretches of all lines together, about 140 MiB.
+    /// Maximum number of stored stretches of values of all lines together, about 140 MiB.
     const STRETCHES: usize = 1 << 20;
     /// Largest absolute value that is drawn. The sum of two such values still fits a double.
     const LARGEST: f64 = 1e300;
@@ -129,7 +129,8 @@ impl Chart {
         Some(id)
     }
 
-    /// Begins a sample taken at `time`, in µs since 1970. A line without a value in this sample has a gap there.
+    /// Begins a sample of the chart that was taken at `time`, in µs since 1970. A line without a value in this sample
+    /// has a gap there.
     pub fn sample(&mut self, time: i64) {
         if self.samples == 0 {
             self.origin = time;
@@ -151,7 +152,7 @@ impl Chart {
         }
     }
 
-    /// Sets the value of a line in the current sample.
+    /// Sets the value of a line in the chart's current sample.
     pub fn value(&mut self, line: LineId, value: f64) {
         // A NaN compares with nothing: as the least or greatest value of a cell it would stay there.
         if value.is_nan() || value.abs() > Self::LARGEST {
@@ -176,7 +177,8 @@ impl Chart {
         }
     }
 
-    /// Records why a line has no value in the current sample. The reason is shown if the line never has a value.
+    /// Records the reason why a line has no value in the chart's current sample. The reason is shown if the line
+    /// never has a value.
     pub fn missing(&mut self, line: LineId, why: impl FnOnce() -> String) {
         if let Some(line) = self.lines.get_mut(line.0) {
             if line.total.is_none() && line.why.is_none() {
@@ -185,7 +187,7 @@ impl Chart {
         }
     }
 
-    /// Returns the number of samples so far.
+    /// Returns the number of samples that the chart has received so far.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.samples
@@ -214,10 +216,11 @@ fn digest(before: u64, sample: u64, value: f64) -> u64 {
     hasher.finish()
 }
 
-/// Statistics of the intervals between consecutive samples.
+/// Statistics of the intervals between consecutive samples of a chart.
 #[derive(Debug, Default)]
 pub struct Steps {
-    /// Count and mean of the intervals, grouped by their number of binary digits: lengths in one group are similar.
+    /// Count and mean of the intervals between samples, grouped by their number of binary digits: lengths in one
+    /// group are similar.
     lengths: HashMap<u32, (i64, f64)>,
 }
 
@@ -230,8 +233,8 @@ impl Steps {
         *mean += (real(length.max(0)) - *mean) / real(*count);
     }
 
-    /// Returns the longest interval over which a line is drawn; a longer one becomes a gap. One late or missing
-    /// sample makes no gap, two do.
+    /// Returns the longest interval between samples over which a line is drawn; a longer one becomes a gap. One late
+    /// or missing sample makes no gap, two do.
     pub fn longest(&self) -> f64 {
         // The most frequent length, not the mean of all: one long pause would raise the mean so far that
         // shorter gaps disappear.

@@ -1,4 +1,4 @@
-//! Choices of the user for each panel: ends of the axis, and thresholds.
+//! Settings of the user for each panel of a picture: ends of the value axis, and thresholds.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use crate::options::PictureOptions;
 use crate::panels::panels;
 use crate::unit::Unit;
 
-/// Ends and thresholds of one panel.
+/// Ends of the axis and thresholds that the user chose for one panel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Choices {
     pub ends: AxisEnds,
     pub thresholds: Vec<ThresholdLine>,
 }
 
-/// A threshold in the unit of its panel.
+/// Threshold of the user, converted to the unit of a panel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThresholdLine {
     pub value: f64,
@@ -39,8 +39,8 @@ impl Chart {
         }
     }
 
-    /// Checks the same as far as it is known after the first sample, in which rates have no values. It finds nearly all
-    /// mistakes before the user has waited for all samples.
+    /// Checks the values in the options as far as possible after the first sample, in which rates have no values. It
+    /// finds nearly all mistakes before the user has waited for all samples.
     ///
     /// # Errors
     /// For the first value that belongs to no panel, whatever the other samples are.
@@ -82,7 +82,8 @@ impl PictureOptions {
     }
 }
 
-/// Returns the choices for each of these panels, and the first error. A choice with an error is left out.
+/// Returns the axis ends and thresholds that the options choose for panels with these units, and the first error. A
+/// choice with an error is left out.
 pub fn choices(look: &PictureOptions, units: &[&Unit]) -> (Vec<Choices>, Option<AmountError>) {
     let mut errors = Vec::new();
     let mut values = |amount: &Amount| match amount.on(units) {
@@ -114,10 +115,10 @@ pub fn choices(look: &PictureOptions, units: &[&Unit]) -> (Vec<Choices>, Option<
     (choices, errors.into_iter().next())
 }
 
-/// A value, and what it is in each panel.
+/// Value of the user, and the value in the unit of each panel; `None` for a panel of another unit.
 type ResolvedAmount<'a> = (&'a Amount, Vec<Option<f64>>);
 
-/// Returns the end of the axis of a panel, with its text.
+/// Returns one end of the axis of a panel that the user chose, with its text.
 fn end<'a>(
     amounts: &[ResolvedAmount<'a>],
     panel: usize,

@@ -1,4 +1,4 @@
-//! Contents of one panel, before its position is known.
+//! Contents of one panel of a picture, before its position is known.
 
 use crate::axis::{Axis, AxisEnds, ValueScale};
 use crate::chart::{Chart, ChartLine};
@@ -10,27 +10,28 @@ use crate::panels::Panel;
 use crate::picture::STROKE;
 use crate::stack::{Areas, stacked};
 
-/// Contents of one panel, before its position is known.
+/// Contents of one panel of a picture, before its position is known.
 pub struct Plot<'a> {
     pub panel: Panel<'a>,
     scale: ValueScale,
     ends: AxisEnds,
-    /// Least and greatest value to draw; `None` if there is no value. With the height, it determines the axis.
+    /// Least and greatest value that the panel shows; `None` if there is no value. With the height, it determines the
+    /// axis.
     range: Option<(f64, f64)>,
     pub axis: Axis,
-    /// Heading with the name shared by all lines, then the remaining name of each line.
+    /// Heading of the panel with the name shared by all lines; the next field has the remaining name of each line.
     pub head: String,
     pub names: Vec<String>,
-    /// Thresholds inside of the axis.
+    /// Thresholds inside of the panel's axis.
     pub thresholds: Vec<ThresholdLine>,
-    /// Sentences below the legend.
+    /// Sentences below the legend of the panel.
     pub notes: Vec<String>,
     pub height: f64,
-    /// First and last time on the time axis.
+    /// First and last time on the time axis of the panel.
     pub span: (i64, i64),
-    /// Longest interval between two samples that a line still connects.
+    /// Longest interval between two samples that a line of the panel still connects.
     pub longest: f64,
-    /// Areas of each line, if the lines are stacked.
+    /// Areas of each line of the panel, if the lines are stacked.
     pub stack: Option<Vec<Areas>>,
 }
 
@@ -95,7 +96,7 @@ impl<'a> Plot<'a> {
         Self { panel, scale, ends, range, axis, head, names, thresholds, notes, height, span, longest, stack }
     }
 
-    /// Sets the height in pixels, for which the axis has numbers.
+    /// Sets the height of the panel in pixels, for which the axis has numbers.
     pub fn set_height(&mut self, height: f64) {
         let most = usize::try_from(whole(height / 42.0)).unwrap_or(0);
         self.height = height;
@@ -108,19 +109,19 @@ impl<'a> Plot<'a> {
     }
 }
 
-/// Returns the least and the greatest value of a line.
+/// Returns the least and the greatest value of a chart's line.
 fn values_range(line: &ChartLine) -> (f64, f64) {
     let scaled = |value: f64| value * line.unit.factor;
     line.total.map_or((0.0, 0.0), |total| (scaled(total.least.value), scaled(total.greatest.value)))
 }
 
-/// Returns the lowest and the highest edge of the areas of a line.
+/// Returns the lowest and the highest edge of the areas of a stacked line.
 fn levels_range(areas: &Areas) -> (f64, f64) {
     let levels = areas.iter().flatten().flat_map(|level| [level.below, level.above]);
     levels.fold((0.0, 0.0), |(least, greatest), level| (level.min(least), level.max(greatest)))
 }
 
-/// Returns the least and the greatest drawn value of a line above 0.
+/// Returns the least and the greatest drawn value above 0 of a chart's line.
 fn positive_range(line: &ChartLine) -> Option<(f64, f64)> {
     let points = line.stretches.iter().flat_map(|stretch| {
         [stretch.first, stretch.least, stretch.greatest, stretch.last]
@@ -130,7 +131,7 @@ fn positive_range(line: &ChartLine) -> Option<(f64, f64)> {
     ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
-/// Returns a sentence for each group of lines that are equal in every sample, since only their dashes can be seen.
+/// Returns a sentence for each group of lines that are equal in every sample: they differ only in their dashes.
 fn equal_notes(lines: &[&ChartLine], names: &[String]) -> Vec<String> {
     let note = |members: Vec<usize>| {
         let names: Vec<&str> =
@@ -140,7 +141,7 @@ fn equal_notes(lines: &[&ChartLine], names: &[String]) -> Vec<String> {
     equal_lines(lines).into_iter().map(note).collect()
 }
 
-/// Returns the name shared by all lines, and the remaining name of each line.
+/// Returns the name shared by all lines of a panel, and the remaining name of each line.
 fn names(lines: &[&ChartLine]) -> (String, Vec<String>) {
     let all = |same: &dyn Fn(&ChartLine, &ChartLine) -> bool| {
         lines.first().is_some_and(|first| lines.iter().all(|line| same(first, line)))

@@ -1,4 +1,4 @@
-//! Lines, areas and thresholds of a panel.
+//! Drawing of the lines, areas and thresholds of a panel.
 
 use crate::content::Plot;
 use crate::equal::{Coinciding, coinciding};
@@ -9,13 +9,13 @@ use crate::picture::{Anchor, Position, STROKE, Shape};
 use crate::stack::{Areas, Level};
 use crate::theme::Colour;
 
-/// Width of the dashes of lines that coincide.
+/// Width in pixels of the dashes of lines that coincide.
 const WIDE: f64 = 2.5;
-/// Radius of a value without neighbours.
+/// Radius in pixels of the dot for a value without neighbours.
 const DOT: f64 = 2.0;
-/// Width of a bar at the edge, and the distance between bars.
+/// Width in pixels of a bar at the edge of a panel, and the distance between bars.
 const BAR: (f64, f64) = (2.0, 3.0);
-/// Maximum number of bars beside each other; more share their places.
+/// Maximum number of bars beside each other at the edge of a panel; more bars share their places.
 const BARS: usize = 3;
 
 impl Drawing {
@@ -51,7 +51,7 @@ impl Drawing {
         }
     }
 
-    /// Draws stacked lines as areas, the first at the bottom.
+    /// Draws the stacked lines of a panel as areas, the first at the bottom.
     pub fn areas(&mut self, stack: &[Areas], frame: &Frame<'_>) {
         // The area of a value at an end of the time must not extend beyond the panel.
         let x = |level: &Level| frame.x(level.time).clamp(frame.left, frame.right);
@@ -135,7 +135,8 @@ impl Drawing {
         }
     }
 
-    /// Returns colour and opacity of an area. Opacity replaces the dashes of a line, which an area cannot show.
+    /// Returns the colour and the opacity of the area of a stacked line. Opacity replaces the dashes of a line, which
+    /// an area cannot show.
     pub fn area(&self, number: usize) -> (Colour, f64) {
         let (colour, dashes) = self.palette.line(number);
         let opacity = crate::theme::DASHES.iter().zip([0.9, 0.6, 0.35]).find(|(known, _)| **known == dashes);
@@ -143,7 +144,8 @@ impl Drawing {
     }
 }
 
-/// Returns the radius of each dot of a line. A dot that others hide is larger, so that its edge is visible.
+/// Returns the radius of each dot of a line, which shows a value without neighbours. A dot that others hide is
+/// larger, so that its edge is visible.
 fn radii(dots: &[Vec<Position>], line: usize) -> Vec<f64> {
     let is_near = |a: &Position, b: &Position| (a.0 - b.0).abs() < 1.0 && (a.1 - b.1).abs() < 1.0;
     let radius = |dot: &Position| {

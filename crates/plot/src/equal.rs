@@ -1,4 +1,4 @@
-//! Lines with equal values, which would hide each other.
+//! Lines of a picture with equal values, which would hide each other.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,24 +15,25 @@ const NEAR: f64 = 0.5;
 /// dashes in turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coinciding {
-    /// Number of the line.
+    /// Number of the coinciding line in its panel.
     pub line: usize,
     pub runs: Vec<Vec<Position>>,
-    /// Lengths of a dash and of the space between two, and the position in this pattern where a section begins.
+    /// Lengths of a dash and of the space between two dashes; the next field is the position in this pattern at which
+    /// a section begins.
     pub dashes: Vec<f64>,
     pub offset: f64,
 }
 
-/// Segment of a line, and the lines that are as good as there too, in ascending order.
+/// Segment of a line, and the numbers of all lines that have this segment too, in ascending order.
 struct SharedSegment {
     heights: (f64, f64),
     members: Vec<usize>,
 }
 
-/// Segments of all lines between two positions on the time axis.
+/// Segments of all lines of a panel, by their begin and end on the time axis.
 type Segments = HashMap<(i64, i64), Vec<SharedSegment>>;
 
-/// Returns the sections in which lines coincide.
+/// Returns the sections in which lines of a panel coincide.
 pub fn coinciding(lines: &[Vec<Vec<Position>>]) -> Vec<Coinciding> {
     let mut segments = Segments::new();
     for (number, runs) in lines.iter().enumerate() {
@@ -77,7 +78,7 @@ fn width(section: &[Position]) -> f64 {
     section.first().zip(section.last()).map_or(0.0, |(first, last)| last.0 - first.0)
 }
 
-/// Returns a key that segments of lines with values at the same times share: hundredths of a pixel.
+/// Returns the key of a line's segment by its times, in hundredths of a pixel, and its heights.
 fn key(segment: &[Position]) -> Option<((i64, i64), (f64, f64))> {
     let [(left, from), (right, to)] = segment else { return None };
     Some(((whole((left * 100.0).round()), whole((right * 100.0).round())), (*from, *to)))
@@ -106,7 +107,7 @@ fn members<'a>(segments: &'a Segments, line: usize, segment: &[Position]) -> &'a
     shared.map(|shared| shared.members.as_slice()).unwrap_or_default()
 }
 
-/// Returns the numbers of the lines that are equal in every sample: a list for each value that several lines share.
+/// Returns groups of lines that are equal in every sample, as the lines' numbers.
 pub fn equal_lines(lines: &[&ChartLine]) -> Vec<Vec<usize>> {
     let mut groups: Vec<(&ChartLine, Vec<usize>)> = Vec::new();
     for (number, line) in lines.iter().enumerate().filter(|(_, line)| line.total.is_some()) {
@@ -122,8 +123,8 @@ pub fn equal_lines(lines: &[&ChartLine]) -> Vec<Vec<usize>> {
 mod tests {
     use super::*;
 
-    /// Returns the sections in which lines coincide: line, begin and end, number of lines. The lines are given by their
-    /// heights, 100 pixels apart.
+    /// Returns the sections in which lines coincide: line, begin and end, number of lines. The lines are given by
+    /// their heights, 100 pixels apart.
     fn sections(lines: &[&[f64]]) -> Vec<(usize, f64, f64, f64)> {
         let run = |line: &&[f64]| {
             vec![line.iter().enumerate().map(|(x, y)| (real_count(x) * 100.0, *y)).collect::<Vec<_>>()]
@@ -165,7 +166,7 @@ mod tests {
         }
     }
 
-    /// Checks that exactly one line has a dash at each place of a section.
+    /// Checks that exactly one line has a dash at each place of a section in which lines coincide.
     #[test]
     fn dashes_take_turns() {
         for count in 2..6 {

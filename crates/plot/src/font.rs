@@ -17,28 +17,28 @@ pub struct Font {
     others: Option<Glyphs>,
 }
 
-/// Blank at each side of a code point, in units of the font size.
+/// Blank at each side of the code point that replaces a letter, in units of the font size.
 const BLANK: f64 = 0.12;
 
 impl Font {
-    /// Returns the font that a viewer replaces by similar ones, which have all letters.
+    /// Returns the font for pictures whose viewer replaces the font by similar ones, which have all letters.
     pub fn new() -> Self {
         // A test checks that the font can be parsed.
         Self { face: Face::parse(BYTES, 0).ok(), others: None }
     }
 
-    /// Returns the font for pixels, with outlines of letters that the built-in font lacks. A letter without an outline
-    /// is drawn as its code point.
+    /// Returns the font for pixels, with outlines of the letters that the built-in font lacks. A letter without an
+    /// outline is drawn as its code point.
     pub fn with_glyphs(others: Glyphs) -> Self {
         Self { others: Some(others), ..Self::new() }
     }
 
-    /// Returns `true` if the built-in font has a letter.
+    /// Returns `true` if the built-in font has an outline for a letter.
     pub fn has(&self, c: char) -> bool {
         self.face.as_ref().is_some_and(|face| face.glyph_index(c).is_some())
     }
 
-    /// Returns `true` if a letter is drawn as its code point.
+    /// Returns `true` if the picture shows the code point of a letter in its place.
     pub fn is_code_point(&self, c: char) -> bool {
         !self.has(c) && self.others.as_ref().is_some_and(|others| !others.contains_key(&c))
     }
@@ -117,7 +117,7 @@ impl Font {
         outlines.finish()
     }
 
-    /// Adds a letter of the built-in font.
+    /// Adds the outline of a letter of the built-in font to a text's outlines.
     fn push_own(&self, outlines: &mut PathBuilder, c: char, size: f64, at: (f64, f64)) {
         let Some(face) = &self.face else { return };
         let mut pen = Pen::default();
@@ -126,7 +126,7 @@ impl Font {
     }
 }
 
-/// Adds an outline at a position on the baseline.
+/// Adds the outline of a letter to a text's outlines, at a position on the baseline.
 fn push(outlines: &mut PathBuilder, outline: Option<Path>, scale: f64, (x, y): (f64, f64)) {
     // The font's y axis points up.
     let place = Transform::from_row(small(scale), 0.0, 0.0, small(-scale), small(x), small(y));
@@ -135,7 +135,7 @@ fn push(outlines: &mut PathBuilder, outline: Option<Path>, scale: f64, (x, y): (
     }
 }
 
-/// Returns the code point of a letter as people write it: `U+4E2D`.
+/// Returns the code point of a letter in the usual notation: `U+4E2D`.
 pub fn code_point(c: char) -> String {
     format!("U+{:04X}", u32::from(c))
 }
@@ -146,7 +146,7 @@ pub fn small(place: f64) -> f32 {
     place as f32
 }
 
-/// Receiver of the outline of a letter, up to a number of segments.
+/// Receiver of the outline of a letter, up to a maximum number of segments.
 #[derive(Default)]
 pub struct Pen {
     path: PathBuilder,
@@ -154,15 +154,16 @@ pub struct Pen {
 }
 
 impl Pen {
-    /// Maximum number of segments. The most complex letters of real fonts have a few thousand.
+    /// Maximum number of segments in the outline of a letter. The most complex letters of real fonts have a few
+    /// thousand.
     const SEGMENTS: usize = 20_000;
 
-    /// Returns the outline; `None` if it is empty or has too many segments.
+    /// Returns the received outline of the letter; `None` if it is empty or has too many segments.
     pub fn finish(self) -> Option<Path> {
         if self.segments > Self::SEGMENTS { None } else { self.path.finish() }
     }
 
-    /// Returns the path for another segment, if it may have one.
+    /// Counts a segment of the outline, and returns the path to which it is added unless there are too many.
     fn next(&mut self) -> Option<&mut PathBuilder> {
         self.segments = self.segments.saturating_add(1);
         (self.segments <= Self::SEGMENTS).then_some(&mut self.path)

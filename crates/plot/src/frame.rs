@@ -1,4 +1,4 @@
-//! Rectangle of a panel in which values are drawn: places of values, and what is inside.
+//! Rectangle of a panel in which values are drawn: positions of values, and parts of lines inside.
 
 use crate::axis::Axis;
 use crate::bucket::{Bucket, Point};
@@ -6,7 +6,7 @@ use crate::chart::ChartLine;
 use crate::number::{real, whole};
 use crate::picture::Position;
 
-/// Rectangle of a panel in which values are drawn, and the ranges that it shows.
+/// Rectangle of a panel in which values are drawn, and the ranges of time and values that it shows.
 pub struct Frame<'a> {
     pub left: f64,
     pub right: f64,
@@ -16,7 +16,7 @@ pub struct Frame<'a> {
     pub axis: &'a Axis,
 }
 
-/// Parts of a line inside of a frame, and the intervals of x in which it is outside.
+/// Parts of a line inside of a panel's frame, and the intervals of x in which the line is above or below.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Clipped {
     pub runs: Vec<Vec<Position>>,
@@ -25,7 +25,7 @@ pub struct Clipped {
     pub below: Vec<(f64, f64)>,
 }
 
-/// Position relative to a frame.
+/// Vertical position relative to a panel's frame.
 #[derive(Clone, Copy, PartialEq)]
 enum FrameZone {
     Above,
@@ -40,7 +40,8 @@ impl Frame<'_> {
         self.left + share * (self.right - self.left)
     }
 
-    /// Returns the place of a value, which may be outside of the frame; `None` if the axis has no place for it.
+    /// Returns the vertical position of a value, which may be outside of the frame; `None` if the axis has none for
+    /// it.
     pub fn y(&self, value: f64) -> Option<f64> {
         // Farther outside, only the direction counts; the limit keeps differences of places exact.
         const FAR: f64 = 1e6;
@@ -48,7 +49,8 @@ impl Frame<'_> {
         Some(self.bottom - share * (self.bottom - self.top))
     }
 
-    /// Returns the zone of a place. A place at the edge is inside, whatever the rounding.
+    /// Returns the zone of a vertical position: above, inside or below the frame. A place at the edge is inside,
+    /// whatever the rounding.
     fn zone(&self, y: f64) -> FrameZone {
         const ROUNDING: f64 = 1e-6;
         match y {
@@ -58,7 +60,7 @@ impl Frame<'_> {
         }
     }
 
-    /// Adds a section of a line: what is inside, and where it is outside.
+    /// Adds a continuous section of a line: its parts inside of the frame, and the intervals in which it is outside.
     pub fn clip(&self, section: Vec<Position>, into: &mut Clipped) {
         if let [(x, y)] = section.as_slice() {
             match self.zone(*y) {
@@ -90,7 +92,7 @@ impl Frame<'_> {
         into.runs.retain(|run| !run.is_empty());
     }
 
-    /// Divides a segment at the edges of the frame.
+    /// Divides a line's segment at the upper and lower edges of the frame.
     fn parts(&self, from: Position, to: Position) -> Vec<(Position, Position, FrameZone)> {
         let crossing = |edge: f64| (edge - from.1) / (to.1 - from.1);
         let is_between = |share: &f64| *share > 0.0 && *share < 1.0;
@@ -116,7 +118,8 @@ impl Frame<'_> {
         cut(&below_top, self.bottom, |y| y <= self.bottom)
     }
 
-    /// Returns the sections of a line. A value without a place on the axis is a gap.
+    /// Returns the continuous sections of a line as positions in the frame. A value without a place on the axis is a
+    /// gap.
     pub fn sections(&self, line: &ChartLine, longest: f64) -> Vec<Vec<Position>> {
         let place = |point: &Point| Some((self.x(point.time), self.y(point.value * line.unit.factor)?));
         let mut sections = Vec::new();
@@ -129,7 +132,7 @@ impl Frame<'_> {
     }
 }
 
-/// Adds an interval, which may continue the last one.
+/// Adds an interval of x to a list; it may continue the last interval.
 fn extend(intervals: &mut Vec<(f64, f64)>, (from, to): (f64, f64)) {
     match intervals.last_mut() {
         Some(last) if from <= last.1 => last.1 = last.1.max(to),
@@ -153,7 +156,7 @@ fn cut(around: &[Position], edge: f64, is_inside: impl Fn(f64) -> bool) -> Vec<P
     part
 }
 
-/// Merges adjacent stretches of a line that begin in the same column of pixels.
+/// Merges adjacent buckets of a line that begin in the same column of pixels.
 fn columns(line: &ChartLine, frame: &Frame<'_>) -> Vec<Bucket> {
     let column = |stretch: &Bucket| whole(frame.x(stretch.first.time).floor());
     let mut columns: Vec<Bucket> = Vec::new();
@@ -166,7 +169,7 @@ fn columns(line: &ChartLine, frame: &Frame<'_>) -> Vec<Bucket> {
     columns
 }
 
-/// Returns the points of each continuous section of a line, in order.
+/// Returns the points of each continuous section of a line, in order of time.
 fn runs_of(columns: &[Bucket], longest: f64) -> Vec<Vec<Point>> {
     let mut runs: Vec<Vec<Point>> = Vec::new();
     let mut last: Option<Point> = None;
@@ -188,7 +191,7 @@ mod tests {
     use crate::axis::AxisEnds;
     use crate::unit::Unit;
 
-    /// A frame of 100 by 100 pixels for values from 0 to 10.
+    /// Returns the axis of a test frame of 100 by 100 pixels, for values from 0 to 10.
     fn axis() -> Axis {
         Axis::linear(&Unit::from_ucum(""), (0.0, 10.0), AxisEnds::default(), 5)
     }

@@ -18,22 +18,24 @@ use crate::font::{Pen, small};
 
 /// Longest time that a picture waits for letters of the system's fonts.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// Maximum numbers of letters, of directory entries and of font files, and the depth of directories.
+/// Maximum number of letters that are searched in fonts. The next constants limit directory entries, font files, and
+/// the depth of directories.
 const LETTERS: usize = 4_096;
 const ENTRIES: usize = 20_000;
 const FILES: usize = 4_096;
 const DEPTH: usize = 6;
-/// Maximum sizes in bytes: of a font file, of all files that are read whole, of a table of letters, and of a directory
-/// of tables.
+/// Maximum size in bytes of a font file; the next constants limit all files together, a table of letters, and a
+/// directory of tables.
 const FILE: u64 = 64 << 20;
 const ALL_FILES: u64 = 256 << 20;
 const TABLE: u64 = 4 << 20;
 const TABLES: u64 = 4_096;
-/// Largest distance of an outline from the baseline, and largest width, in units of the font size.
+/// Maximum distance of a letter's outline from the baseline, in units of the font size; the next constant limits the
+/// width.
 const TALLEST: f32 = 3.0;
 const WIDEST: f64 = 16.0;
 
-/// Outline of a letter.
+/// Outline of a letter and the distance to the next one.
 #[derive(Clone, Debug)]
 pub struct Glyph {
     /// Distance to the next letter, in units of the font size.
@@ -117,7 +119,7 @@ fn search(mut letters: BTreeSet<char>, directories: &[PathBuf], found: &mpsc::Se
     }
 }
 
-/// Returns the font files below directories, those first that fit to the built-in font.
+/// Returns the font files below directories; files most similar to the built-in font are first.
 fn files(directories: &[PathBuf]) -> Vec<PathBuf> {
     let mut files = BTreeSet::new();
     let mut waiting: VecDeque<(PathBuf, usize)> = directories.iter().map(|path| (path.clone(), 0)).collect();
@@ -139,7 +141,7 @@ fn files(directories: &[PathBuf]) -> Vec<PathBuf> {
     files.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Returns how much the name of a font file differs from a regular sans-serif font; `None` if it is no font file.
+/// Returns a number for the difference of a font file's name from a regular sans-serif font; `None` for other files.
 fn penalty(path: &Path) -> Option<u32> {
     let ending = path.extension()?.to_str()?.to_ascii_lowercase();
     if !["ttf", "otf", "ttc", "otc"].contains(&ending.as_str()) {
@@ -216,7 +218,7 @@ fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.try_into().ok()?))
 }
 
-/// Reads at most this number of bytes of a file.
+/// Reads at most this number of bytes of a font file at an offset.
 fn bytes_at(file: &mut File, offset: u64, most: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(offset)).ok()?;

@@ -13,30 +13,31 @@ use crate::theme::{Colour, Palette};
 use crate::time;
 use crate::unit::Unit;
 
-/// Pixels at each side, and between elements.
+/// Margin of a picture in pixels, at each side and between elements.
 const MARGIN: f64 = 20.0;
 pub const GAP: f64 = 8.0;
-/// Font sizes of texts, in pixels.
+/// Font size of the title in pixels; the next constants are those of other texts.
 const TITLE: f64 = 18.0;
 const HEAD: f64 = 13.0;
 const TEXT: f64 = 12.0;
 pub const SMALL: f64 = 11.0;
-/// Height of a line of the legend.
+/// Height of a line of the legend in pixels.
 const ROW: f64 = 18.0;
-/// Widths in the legend, in pixels: a column of numbers, the picture width below which columns are narrower and the
-/// narrower column width, and the colour sample of a line.
+/// Width of a column of numbers in the legend, in pixels. The next constants are the picture width below which
+/// columns are narrower with their narrower width, and the width of a line's colour sample.
 const COLUMN: f64 = 86.0;
 const NARROW: (f64, f64) = (700.0, 68.0);
 const SWATCH: f64 = 22.0;
 /// Height in pixels of the time labels below a panel: one line for the time of day, one for the day.
 const TIMES: f64 = 34.0;
-/// Heights of a panel in pixels if the user requests none: the only panel, one of several panels, and the minimum.
+/// Height in pixels of a picture's only panel, if the user requests none. The next constants are the height of one of
+/// several panels, and the minimum.
 const ALONE: f64 = 300.0;
 const AMONG: f64 = 180.0;
 const LEAST: f64 = 60.0;
 
 impl Chart {
-    /// Lays out a picture of the samples added so far.
+    /// Lays out a picture of the samples that the chart has received so far.
     #[must_use]
     pub fn draw(&self, look: &PictureOptions) -> Picture {
         let (panels, left_out) = panels(self, look.top, look.is_stack);
@@ -93,7 +94,7 @@ impl Chart {
     }
 }
 
-/// A picture being drawn, from top to bottom.
+/// Picture that is being drawn, from top to bottom.
 pub struct Drawing {
     pub font: Font,
     pub palette: Palette,
@@ -109,14 +110,14 @@ impl Drawing {
         }
     }
 
-    /// Draws a text, shortened to the available width. The writer of a file shortens it, because letters of other fonts
-    /// have other widths.
+    /// Draws a text that is shortened to the available width. The writer of a file shortens it, because letters of
+    /// other fonts have other widths.
     fn fitted(&mut self, position: Position, size: f64, colour: Colour, text: &str, room: f64) {
         let text = text.to_owned();
         self.shapes.push(Shape::Text { position, anchor: Anchor::Begin, size, colour, room, text });
     }
 
-    /// Draws the title, and below it the host, the times and the number of samples.
+    /// Draws the title of a picture, and below it the host, the times and the number of samples.
     fn head(&mut self, chart: &Chart, look: &PictureOptions) {
         let (text, faint, room) = (self.palette.text, self.palette.faint, self.width - 2.0 * MARGIN);
         if !look.title.is_empty() {
@@ -141,7 +142,7 @@ impl Drawing {
         self.y += MARGIN;
     }
 
-    /// Draws the note for a picture without panels.
+    /// Draws the note that a picture without panels has instead.
     fn nothing(&mut self, height: f64) {
         let (middle, faint) = ((self.width / 2.0, self.y + height / 2.0), self.palette.faint);
         self.text(middle, Anchor::Middle, TEXT, faint, "no values".to_owned());
@@ -270,7 +271,7 @@ impl Drawing {
     }
 }
 
-/// Formats a count with separators between thousands.
+/// Formats the count of a picture's samples with separators between thousands.
 fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! Conversions between number types, in which no digit visible in a picture is lost.
+//! Conversions between number types that lose no digit which a picture shows.
 
 /// Converts a whole number to a double. Times and counts of a picture need no more digits than a double has.
 #[expect(

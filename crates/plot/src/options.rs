@@ -18,7 +18,7 @@ pub struct PictureOptions {
     /// Height in pixels; the picture becomes higher if its texts need more. If `None`, panels and texts determine the
     /// height.
     pub height: Option<u32>,
-    /// Colours of the picture.
+    /// Colour theme of the picture.
     pub theme: Theme,
     /// `true` if each line is drawn on top of the lines before it, as an area.
     pub is_stack: bool,
@@ -30,7 +30,7 @@ pub struct PictureOptions {
     pub min: Vec<Amount>,
     /// Upper ends of value axes. Values above are clipped, and bars mark the times.
     pub max: Vec<Amount>,
-    /// Labelled lines at values. Their axes include them, unless `min` and `max` exclude them.
+    /// Labelled lines at values, drawn across panels. Their axes include them, unless `min` and `max` exclude them.
     pub thresholds: Vec<Threshold>,
     /// Time zone of the times shown.
     pub zone: TimeZone,

@@ -1,4 +1,4 @@
-//! Selection of the lines that are drawn, and their distribution to panels.
+//! Selection of the lines that a picture shows, and their distribution to panels.
 
 use crate::chart::{Chart, ChartLine};
 use crate::number::real;
@@ -17,9 +17,9 @@ pub struct Panel<'a> {
     pub lines: Vec<&'a ChartLine>,
 }
 
-/// Returns the panels to draw and the number of lines omitted because there are too many. With `top`, only that many
-/// greatest lines of each counter are drawn. With `top` or stacking, total lines are omitted if their counter has other
-/// lines.
+/// Returns the panels to draw, and the number of lines that are omitted because there are too many. With `top`, only
+/// that many greatest lines of each counter are drawn. With `top` or stacking, total lines are omitted if their
+/// counter has other lines.
 pub fn panels(chart: &Chart, top: Option<usize>, is_stack: bool) -> (Vec<Panel<'_>>, usize) {
     let mut lines: Vec<&ChartLine> = chart.lines.iter().collect();
     // A line that never had a value is omitted, unless it belongs to a request without any values.
@@ -54,7 +54,7 @@ fn is_same_counter(line: &ChartLine, other: &ChartLine) -> bool {
     (line.request, &line.counterset, &line.counter) == (other.request, &other.counterset, &other.counter)
 }
 
-/// Removes unwanted lines from each group that also has wanted lines.
+/// Removes unwanted lines from each group of lines that also has wanted ones.
 fn keep<'a>(
     lines: &mut Vec<&'a ChartLine>,
     is_one_group: impl Fn(&ChartLine, &ChartLine) -> bool,
@@ -65,7 +65,7 @@ fn keep<'a>(
     lines.retain(|line| is_wanted(line) || !wanted.iter().any(|other| is_one_group(line, other)));
 }
 
-/// Returns the first line of each group.
+/// Returns the first line of each group of a chart's lines.
 fn firsts<'a>(
     lines: impl Iterator<Item = &'a ChartLine>,
     is_one_group: impl Fn(&ChartLine, &ChartLine) -> bool,
@@ -79,7 +79,7 @@ fn firsts<'a>(
     firsts
 }
 
-/// Divides lines into groups, in the order of the first line of each group.
+/// Divides a chart's lines into groups, in the order of the first line of each group.
 fn groups(
     lines: Vec<&ChartLine>,
     is_one_group: impl Fn(&ChartLine, &ChartLine) -> bool,

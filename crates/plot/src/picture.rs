@@ -1,16 +1,16 @@
-//! A picture: a list of shapes, drawn in order by the SVG and PNG writers.
+//! Picture as a list of shapes, which the SVG and PNG writers draw in order.
 
 use crate::theme::Colour;
 
 /// Position in pixels, from the left and from the top.
 pub type Position = (f64, f64);
 
-/// A picture, to be written as SVG or PNG.
+/// Picture of a chart, which can be written as SVG or PNG.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
     pub(crate) width: u32,
     pub(crate) height: u32,
-    /// Title for people who cannot see the picture.
+    /// Title of the picture for people who cannot see it.
     pub(crate) title: String,
     pub(crate) background: Colour,
     pub(crate) shapes: Vec<Shape>,
@@ -28,17 +28,17 @@ pub struct PictureTooLarge {
 }
 
 impl Picture {
-    /// Returns the number of lines omitted because there are too many.
+    /// Returns the number of lines that the picture omits because there are too many.
     #[must_use]
     pub fn left_out(&self) -> usize {
         self.left_out
     }
 }
 
-/// Width of a drawn line.
+/// Width of a drawn line in pixels.
 pub const STROKE: f64 = 1.5;
 
-/// An element of a picture.
+/// Shape of which a picture consists.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
     /// Straight lines through these positions, each list separately. If `dashes` is not empty, it contains lengths of
@@ -46,13 +46,13 @@ pub enum Shape {
     Line { runs: Vec<Vec<Position>>, colour: Colour, width: f64, dashes: Vec<f64>, offset: f64 },
     /// Filled polygons with these corners, each list separately.
     Area { runs: Vec<Vec<Position>>, colour: Colour, opacity: f64 },
-    /// Dots at these positions.
+    /// Filled circles with centres at these positions.
     Dots { positions: Vec<Position>, colour: Colour, radius: f64 },
     /// A line of text whose position is on its baseline. A text wider than `room` loses its middle.
     Text { position: Position, anchor: Anchor, size: f64, colour: Colour, room: f64, text: String },
 }
 
-/// Alignment of a text: the point of the text that is at its position.
+/// Alignment of a text in a picture: the point of the text that is at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
     Begin,

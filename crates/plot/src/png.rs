@@ -9,12 +9,12 @@ use crate::glyphs::find;
 use crate::picture::{Anchor, Picture, PictureTooLarge, Position, Shape};
 use crate::theme::Colour;
 
-/// A picture as a PNG file.
+/// Picture as a PNG file, and the texts in it that could not be drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Png {
     /// Contents of the PNG file.
     pub bytes: Vec<u8>,
-    /// Texts with letters that are drawn as code points, because no font has them.
+    /// Texts of the picture with letters that are drawn as code points, because no font has them.
     pub undrawn: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ impl Picture {
     /// # Errors
     /// If the picture has more pixels than memory can hold.
     pub fn png_with_fonts(&self, directories: &[PathBuf]) -> Result<Png, PictureTooLarge> {
-        /// No text of a picture has room for more letters.
+        /// Maximum number of letters of a text that are drawn: no text of a picture has space for more.
         const LETTERS: usize = 4_096;
         let too_large = PictureTooLarge { width: self.width, height: self.height };
         let mut pixels = Pixmap::new(self.width, self.height).ok_or(too_large)?;
@@ -59,7 +59,7 @@ impl Picture {
     }
 }
 
-/// Draws a shape. Returns its text if that has letters that are drawn as code points.
+/// Draws a shape of a picture as pixels. Returns its text if that has letters that are drawn as code points.
 fn draw(pixels: &mut Pixmap, font: &Font, shape: &Shape) -> Option<String> {
     let as_it_is = Transform::identity();
     let mut fill = |path: Option<Path>, of: Colour, opacity| {

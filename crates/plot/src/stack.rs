@@ -1,11 +1,11 @@
-//! Lines on top of one another, as areas.
+//! Stacked lines of a panel, drawn as areas on top of one another.
 
 use std::collections::BTreeMap;
 
 use crate::chart::ChartLine;
 use crate::number::real;
 
-/// Lower and upper edge of a stacked line at a time.
+/// Lower and upper edge of a stacked line at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
     pub time: i64,
@@ -16,25 +16,25 @@ pub struct Level {
 /// Areas of a stacked line: the edges of each section in which the line has values, in order of time.
 pub type Areas = Vec<Vec<Level>>;
 
-/// Mean of a line in a time cell.
+/// Mean value of a line in one time cell.
 #[derive(Clone, Copy)]
 struct CellMean {
     value: f64,
-    /// `true` if an area connects this mean with the one of the cell before.
+    /// `true` if an area connects this mean with that of the previous cell.
     is_connected: bool,
 }
 
-/// Part of the time in which the same lines have values.
+/// Interval of time in which the same lines have values and are stacked.
 struct Slab {
     from: i64,
     to: i64,
-    /// Heights of each line at both ends; `None` for a line that has no area here.
+    /// Heights of each stacked line at both ends of the interval; `None` for a line that has no area in it.
     heights: Vec<Option<(f64, f64)>>,
 }
 
-/// Stacks lines by the means of their cells, which have the same times in all lines. Between two cells, only lines that
-/// have values in both are stacked: a line that begins or ends moves the lines above it by a vertical step, not by a
-/// slope, which would look like values between the samples.
+/// Stacks lines by the means of their time cells, which have the same times in all lines. Between two cells, only
+/// lines that have values in both are stacked: a line that begins or ends moves the lines above it by a vertical
+/// step, not by a slope, which would look like values between the samples.
 ///
 /// An interval above `longest` is a gap. A value without neighbours gets an area that extends by `half` to each side.
 pub fn stacked(lines: &[&ChartLine], longest: f64, half: i64) -> Vec<Areas> {
@@ -58,7 +58,7 @@ pub fn stacked(lines: &[&ChartLine], longest: f64, half: i64) -> Vec<Areas> {
     areas
 }
 
-/// Returns the cells in which any line has values, and the middle time of the values of all lines in each.
+/// Returns the time cells in which any line has values, and the middle time of the values of all lines in each.
 fn cell_times(lines: &[&ChartLine]) -> Vec<(i64, i64)> {
     let mut spans: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
     for stretch in lines.iter().flat_map(|line| &line.stretches) {
@@ -70,7 +70,7 @@ fn cell_times(lines: &[&ChartLine]) -> Vec<(i64, i64)> {
     spans.into_iter().map(|(cell, span)| (cell, middle(span))).collect()
 }
 
-/// Returns the mean of a line in each of these cells.
+/// Returns the mean value of a line in each of these time cells.
 fn means(line: &ChartLine, times: &[(i64, i64)], longest: f64) -> Vec<Option<CellMean>> {
     let mut stretches = line.stretches.iter().peekable();
     let mut before: Option<i64> = None;
@@ -87,7 +87,7 @@ fn means(line: &ChartLine, times: &[(i64, i64)], longest: f64) -> Vec<Option<Cel
     times.iter().map(&mut mean).collect()
 }
 
-/// Divides the time into parts in which the same lines have values.
+/// Divides the time into intervals in which the same lines have values and are stacked.
 fn slabs(times: &[(i64, i64)], means: &[Vec<Option<CellMean>>], half: i64) -> Vec<Slab> {
     let mean = |line: &[Option<CellMean>], cell: usize| line.get(cell).copied().flatten();
     let is_connected =
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::{Chart, Label};
 
-    /// Areas of lines with a value per second; `.` is a missing one.
+    /// Returns the areas of stacked lines with a value per second; `.` is a missing one.
     fn areas(lines: &[&str]) -> Vec<String> {
         let mut chart = Chart::new(100);
         let ids: Vec<_> = lines.iter().map(|_| chart.line(&Label::default()).unwrap()).collect();

@@ -6,8 +6,8 @@ use crate::font::Font;
 use crate::picture::{Anchor, Picture, Position, Shape};
 use crate::theme::Colour;
 
-/// Font families in order of preference, for systems that lack some of them. All are as wide as the font used for the
-/// layout.
+/// Font families of texts in SVG pictures in order of preference, for systems that lack some of them. All are as wide
+/// as the font used for the layout.
 const FONTS: &str = "Arimo, Arial, 'Liberation Sans', Helvetica, sans-serif";
 
 impl Picture {
@@ -97,7 +97,7 @@ fn path(runs: &[Vec<Position>], end: &str) -> String {
     out
 }
 
-/// Formats a number with two decimals; a hundredth of a pixel is invisible.
+/// Formats a coordinate of a picture with two decimals; a hundredth of a pixel is invisible.
 fn number(number: f64) -> String {
     let mut text = format!("{number:.2}");
     text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());

@@ -1,12 +1,12 @@
-//! Colours that people with colour blindness can distinguish.
+//! Colours of pictures that people with colour blindness can distinguish.
 
 /// Background of a picture, which determines its colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Theme {
-    /// Dark lines on white, for paper.
+    /// Theme with dark lines on white, for paper.
     #[default]
     Light,
-    /// Bright lines on black, for screens.
+    /// Theme with bright lines on black, for screens.
     Dark,
 }
 
@@ -14,7 +14,7 @@ pub enum Theme {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Colour(pub u32);
 
-/// Colours of a theme.
+/// Colours of a picture's theme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Palette {
     pub background: Colour,
@@ -53,7 +53,7 @@ impl Palette {
         }
     }
 
-    /// Returns the colour and the dash pattern of a line.
+    /// Returns the colour and the dash pattern of a panel's line by its number.
     pub fn line(&self, number: usize) -> (Colour, &'static [f64]) {
         let (first, rest) = (number.checked_rem(self.lines.len()), number.checked_div(self.lines.len()));
         let colour = first.and_then(|place| self.lines.get(place)).copied().unwrap_or(self.text);

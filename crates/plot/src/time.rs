@@ -1,23 +1,23 @@
-//! Time axis: positions and texts of its ticks.
+//! Time axis of a picture: positions and texts of its ticks.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, ToSpan};
 
-/// A tick at the time axis.
+/// Tick on the time axis of a picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tick {
-    /// Time in µs since 1970.
+    /// Time of the tick in µs since 1970.
     pub time: i64,
     /// Text of the tick: time of day, day, month or year.
     pub label: String,
-    /// Date shown below the time of day, if it differs from the date of the previous tick.
+    /// Date below the tick's time of day, if it differs from the date of the previous tick.
     pub day: Option<String>,
 }
 
-/// Interval between two ticks.
+/// Interval between two ticks of a time axis.
 enum Step {
-    /// Fixed number of µs that divides an hour; all hours have the same length.
+    /// Interval of a fixed number of µs that divides an hour; all hours have the same length.
     Fixed(i64),
     /// Interval in local time, for which hours and days can have different lengths when clocks are put forward or back.
     Civil(Span),
@@ -65,7 +65,7 @@ fn steps() -> impl Iterator<Item = Step> {
     FIXED.into_iter().map(Step::Fixed).chain(hours.into_iter().chain(longer).map(Step::Civil))
 }
 
-/// Converts a time to local date and time; `None` if it is outside the supported range.
+/// Converts a time in µs since 1970 to local date and time; `None` if it is outside the supported range.
 pub fn civil(time: i64, zone: &TimeZone) -> Option<DateTime> {
     Some(zone.to_datetime(Timestamp::from_microsecond(time).ok()?))
 }
@@ -82,7 +82,7 @@ pub fn offset(time: i64, zone: &TimeZone) -> String {
     }
 }
 
-/// Returns ticks at round times between `from` and `to`, at most `most`.
+/// Returns ticks of a time axis at round times between `from` and `to`, at most `most`.
 pub fn ticks(from: i64, to: i64, zone: &TimeZone, most: usize) -> Vec<Tick> {
     let ticks_by = |step| match step {
         Step::Fixed(step) => fixed(from, to, zone, most, step),
@@ -226,8 +226,7 @@ mod tests {
         }
     }
 
-    /// Ticks omit local times that do not exist, and repeat those that occur twice, when clocks are put forward or
-    /// back.
+    /// Checks that ticks omit local times that do not exist, and repeat those that occur twice, when clocks change.
     #[test]
     fn clocks_may_be_put_forward_and_back() {
         let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
@@ -250,7 +249,7 @@ mod tests {
         }
     }
 
-    /// Any range of times, even the largest, has at most the requested number of ticks.
+    /// Checks that any range of times, even the largest, has at most the requested number of ticks.
     #[test]
     fn every_span_has_few_moments() {
         let most = i64::MAX / 40;

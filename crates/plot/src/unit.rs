@@ -1,29 +1,29 @@
-//! Units and numbers as shown to people.
+//! Units and numbers as a picture shows them to people.
 
-/// A unit, as shown by an axis and a legend.
+/// Unit that an axis and a legend of a picture show.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unit {
     /// Symbol of the unit, without a prefix.
     pub symbol: String,
-    /// Factor that converts the counter's unit to this unit.
+    /// Factor that converts values in the counter's unit to this unit.
     pub factor: f64,
     prefixes: Prefixes,
 }
 
-/// Position and kind of the size prefix.
+/// Position and kind of the size prefix of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Prefixes {
-    /// Prefix before the unit, in powers of 1,024.
+    /// Size prefixes in powers of 1,024 before the unit.
     Binary,
-    /// Prefix before the unit, in powers of 1,000.
+    /// Size prefixes in powers of 1,000 before the unit.
     Metric,
-    /// Prefix before the unit, in powers of 1,000, except for values above 1, because kiloseconds are unusual.
+    /// Size prefixes in powers of 1,000 before the unit, except for values above 1, because kiloseconds are unusual.
     Small,
-    /// Prefix after the number, as in 20k/s.
+    /// Size prefixes after the number instead of before the unit, as in 20k/s.
     OfNumber,
 }
 
-/// Known UCUM units: symbol, factor and kind of prefix.
+/// Units of counters in UCUM notation with the shown symbol, the factor and the kind of prefix.
 const KNOWN: [(&str, &str, f64, Prefixes); 24] = [
     ("By", "B", 1.0, Prefixes::Binary),
     ("KiBy", "B", 1_024.0, Prefixes::Binary),
@@ -51,7 +51,7 @@ const KNOWN: [(&str, &str, f64, Prefixes); 24] = [
     ("pW.h", "W·h", 1e-12, Prefixes::Metric),
 ];
 
-/// Prefixes of powers of 1,000, in ascending order.
+/// Prefixes of units for powers of 1,000, in ascending order, with their factors.
 const METRIC: [(&str, f64); 11] = [
     ("p", 1e-12),
     ("n", 1e-9),
@@ -65,7 +65,7 @@ const METRIC: [(&str, f64); 11] = [
     ("P", 1e15),
     ("E", 1e18),
 ];
-/// Prefixes of powers of 1,024, in ascending order.
+/// Prefixes of units for powers of 1,024, in ascending order, with their factors.
 const BINARY: [(&str, f64); 7] = [
     ("", 1.0),
     ("Ki", 1_024.0),
@@ -76,15 +76,15 @@ const BINARY: [(&str, f64); 7] = [
     ("Ei", 1_152_921_504_606_846_976.0),
 ];
 
-/// Returns the factor of a prefix that a number without a unit may have. Prefixes below 1 need a unit, because an `m`
-/// alone could be minutes.
+/// Returns the factor of a size prefix that a number without a unit may have. Prefixes below 1 need a unit, because
+/// an `m` alone could be minutes.
 pub fn prefix_factor(prefix: &str) -> Option<f64> {
     let all = BINARY.iter().chain(&METRIC);
     all.filter(|(_, one)| *one >= 1.0).find(|(known, _)| *known == prefix).map(|(_, one)| *one)
 }
 
 impl Unit {
-    /// Returns the unit for a UCUM code; an unknown code is shown unchanged.
+    /// Returns the shown unit for a UCUM code; an unknown code is shown unchanged.
     pub fn from_ucum(ucum: &str) -> Self {
         let (of_time, per) = match ucum.strip_suffix("/s") {
             Some(of_time) if !of_time.is_empty() => (of_time, "/s"),
@@ -119,7 +119,7 @@ impl Unit {
         known.map(|(_, one)| *one)
     }
 
-    /// Returns the prefix and unit for an axis whose numbers have about this size.
+    /// Returns the size prefix and unit for an axis whose numbers have about this size.
     pub fn scale(&self, size: f64) -> AxisScale {
         let fitting = |prefixes: &[(&'static str, f64)], least: f64, most: f64| {
             let allowed = prefixes.iter().filter(|(_, one)| (least..=most).contains(one));
@@ -142,7 +142,7 @@ impl Unit {
         AxisScale { one, suffix, unit: format!("{prefix}{}", self.symbol) }
     }
 
-    /// Returns `true` if round numbers of this unit are powers of two.
+    /// Returns `true` if round numbers of this unit are powers of two, as for bytes.
     pub fn is_binary(&self) -> bool {
         self.prefixes == Prefixes::Binary
     }
@@ -163,25 +163,25 @@ impl Unit {
     }
 }
 
-/// Prefix and unit for the numbers of an axis, or for one number.
+/// Size prefix and unit for the numbers of an axis, or for one number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AxisScale {
-    /// Number that is shown as 1.
+    /// Number that is shown as 1 with this size prefix.
     pub one: f64,
-    /// Prefix appended to each number.
+    /// Size prefix that is appended to each number.
     suffix: &'static str,
-    /// Unit with its prefix.
+    /// Unit of the axis, with its size prefix.
     pub unit: String,
 }
 
 impl AxisScale {
-    /// Formats a number with this many decimals and its unit.
+    /// Formats a number with this many decimals, the size prefix and the unit.
     pub fn with_unit(&self, number: f64, decimals: usize) -> String {
         let blank = if self.unit.is_empty() || self.unit.starts_with('/') { "" } else { " " };
         format!("{}{blank}{}", self.number(number, decimals), self.unit)
     }
 
-    /// Formats a number with this many decimals, without its unit.
+    /// Formats a number with this many decimals and the prefix of numbers, without the unit.
     pub fn number(&self, number: f64, decimals: usize) -> String {
         let shown = number / self.one;
         let size = shown.abs();

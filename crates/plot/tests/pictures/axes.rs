@@ -1,4 +1,4 @@
-//! Scales and ends of value axes, and thresholds.
+//! Tests of scales and ends of value axes, and of thresholds.
 
 use perfset_plot::{Chart, Label, PictureOptions, Threshold, ValueScale};
 
@@ -19,7 +19,7 @@ fn with_thresholds(texts: &[&str]) -> PictureOptions {
     PictureOptions { thresholds, ..PictureOptions::default() }
 }
 
-/// Equal ratios have equal distances.
+/// Checks that equal ratios of values have equal distances on a logarithmic axis.
 #[test]
 fn logarithmic_places() {
     let svg = chart(&[(BUSY, &some(&[1.0, 10.0, 100.0, 1_000.0]))]).draw(&log()).svg();
@@ -32,7 +32,7 @@ fn logarithmic_places() {
     assert!(!svg.contains("not drawn"), "{svg}");
 }
 
-/// Zero and negative values are gaps, and the picture names the lines that have them.
+/// Checks that zero and negative values are gaps on a logarithmic axis, and that the picture names their lines.
 #[test]
 fn no_zero_on_a_logarithmic_axis() {
     let second = Label { instance: "0,1", ..BUSY };
@@ -51,7 +51,7 @@ fn no_zero_on_a_logarithmic_axis() {
     assert!(!svg.contains("logarithmic") && svg.contains(">0<"), "stacks have a linear axis: {svg}");
 }
 
-/// Nothing is drawn beyond the ends, except bars at the edges for the times of values there.
+/// Checks that nothing is drawn beyond the ends of an axis, except bars at the edges for the times of values there.
 #[test]
 fn values_beyond_the_ends_are_marked() {
     let mut values = some(&[50.0; 11]);
@@ -87,7 +87,7 @@ fn values_beyond_the_ends_are_marked() {
     assert!(!svg.contains(" where bars") && runs(&svg, BLUE)[0].len() == 2, "{svg}");
 }
 
-/// A threshold is at its value, extends the axis, and has its label inside of the panel.
+/// Checks that a threshold is at its value, extends the axis, and has its label inside of the panel.
 #[test]
 fn thresholds_are_where_they_say() {
     let memory =
@@ -115,7 +115,7 @@ fn thresholds_are_where_they_say() {
     }
 }
 
-/// Labels of thresholds that are close to each other stand beside each other.
+/// Checks that labels of thresholds that are close to each other are drawn beside each other.
 #[test]
 fn labels_of_thresholds_do_not_overlap() {
     let look = with_thresholds(&["first=50", "second=51", "third=52", "fourth=100", "fifth=0"]);
@@ -134,7 +134,7 @@ fn labels_of_thresholds_do_not_overlap() {
     }
 }
 
-/// A source of numbers that are the same in every run.
+/// Generator of pseudo-random values that are the same in every run.
 struct RandomValues(u64);
 
 impl RandomValues {
@@ -158,7 +158,7 @@ impl RandomValues {
     }
 }
 
-/// Every coordinate in a picture, as x and y.
+/// Returns every coordinate in an SVG picture, as x and y.
 fn coordinates(svg: &str) -> Vec<(f64, f64)> {
     let attribute = |line: &str, name: &str| {
         Some(line.split_once(&format!(" {name}=\""))?.1.split_once('"')?.0.to_owned())
@@ -181,8 +181,8 @@ fn coordinates(svg: &str) -> Vec<(f64, f64)> {
     found
 }
 
-/// Whatever the values, gaps and options are, everything is inside of the picture, and lines and areas are inside of
-/// their panel, with bars of a few pixels around it.
+/// Checks that everything is inside of the picture, and lines and areas inside of their panel, for random values and
+/// options.
 #[test]
 fn nothing_is_outside_of_the_picture() {
     let mut random = RandomValues(7);

@@ -1,5 +1,5 @@
-//! Letters of other fonts in PNG files. The only foreign font is the built-in one with changed bytes, so that the tests
-//! depend on no font of the system.
+//! Tests of letters of other fonts in PNG files. The only foreign font is the built-in one with changed bytes, so
+//! that the tests depend on no font of the system.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::{BUSY, chart, some};
 
 const FONT: &[u8] = include_bytes!("../../font/perfset-sans.ttf");
 
-/// A chart with this title.
+/// Returns the picture of a chart with this title.
 fn titled(title: &str) -> Picture {
     let chart: Chart = chart(&[(BUSY, &some(&[1.0, 2.0]))]);
     chart.draw(&PictureOptions { title: title.to_owned(), ..PictureOptions::default() })
@@ -25,13 +25,13 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Position of the table with this name in a font.
+/// Returns the offset of the table with this name in a font.
 fn table(font: &[u8], name: &[u8]) -> usize {
     let record = font[12..].chunks_exact(16).find(|record| record.starts_with(name)).unwrap();
     u32::from_be_bytes(record[8..12].try_into().unwrap()) as usize
 }
 
-/// The built-in font with a table of characters that has only `letter`, drawn as the glyph of `like`.
+/// Returns the built-in font with a table of characters that has only `letter`, drawn as the glyph of `like`.
 fn font_with(letter: char, like: char) -> Vec<u8> {
     let glyph = ttf_parser::Face::parse(FONT, 0).unwrap().glyph_index(like).unwrap().0;
     let mut font = FONT.to_vec();
@@ -63,7 +63,7 @@ fn letters_of_other_fonts_are_drawn() {
     assert_eq!(part.undrawn, ["中文"]);
 }
 
-/// A letter that no font has is its code point, and its text is reported.
+/// Checks that a letter which no font has is drawn as its code point, and that its text is reported.
 #[test]
 fn missing_letters_are_code_points() {
     let found = titled("a\u{202E}中").png_with_fonts(&[folder("fonts-none")]).unwrap();
@@ -81,7 +81,7 @@ fn missing_letters_are_code_points() {
     assert!(picture.svg().matches('中').count() > 30, "viewers have narrower letters");
 }
 
-/// Damaged files, links in a circle and fonts that waste time end no picture and hold none up.
+/// Checks that damaged font files, links in a circle and fonts that waste time neither end a picture nor delay it.
 #[test]
 fn hostile_fonts_do_no_harm() {
     let folder = folder("fonts-hostile");

@@ -1,4 +1,4 @@
-//! Pictures as their readers see them: where values are, what is not drawn, and what every text becomes.
+//! Tests of pictures as their readers see them: positions of values, gaps, and texts.
 
 #![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
@@ -13,7 +13,7 @@ use std::path::Path;
 use perfset_plot::{Chart, Label, LineId, PictureOptions, Theme};
 
 const SECOND: i64 = 1_000_000;
-/// 2026-11-22 10:00:00 UTC.
+/// Time of the first sample: 2026-11-22 10:00:00 UTC, in µs since 1970.
 const TEN: i64 = 1_795_341_600 * SECOND;
 
 const BUSY: Label<'_> = Label {
@@ -26,7 +26,7 @@ const BUSY: Label<'_> = Label {
     is_sum: false,
 };
 
-/// A chart of these lines, a value a second; none where there is none.
+/// Returns a chart of lines with one value per second; `None` is a missing value.
 fn chart(lines: &[(Label<'_>, &[Option<f64>])]) -> Chart {
     let mut chart = Chart::new(1_000);
     let ids: Vec<LineId> = lines.iter().map(|(label, _)| chart.line(label).unwrap()).collect();
@@ -51,7 +51,7 @@ fn svg(chart: &Chart) -> String {
     chart.draw(&PictureOptions::default()).svg()
 }
 
-/// The places of each run of each line that is drawn in this colour.
+/// Returns the positions in each continuous section of the lines that an SVG picture draws in this colour.
 fn runs(svg: &str, colour: &str) -> Vec<Vec<(f64, f64)>> {
     let stroke = format!("stroke=\"{colour}\" stroke-width=\"1.5\"");
     let lines = svg.lines().filter(|line| line.contains(&stroke));
@@ -72,7 +72,7 @@ fn runs(svg: &str, colour: &str) -> Vec<Vec<(f64, f64)>> {
 const BLUE: &str = "#0072b2";
 const RED: &str = "#d55e00";
 
-/// Where the numbers of the axis stand, from the text of the picture: number and y.
+/// Returns the numbers at the value axis of an SVG picture, each with its vertical position.
 fn axis(svg: &str) -> Vec<(f64, f64)> {
     let is_label = |line: &&str| line.contains("font-size=\"11\"") && line.contains("text-anchor=\"end\"");
     let part = |line: &str, before: &str| {
@@ -83,7 +83,7 @@ fn axis(svg: &str) -> Vec<(f64, f64)> {
     labels.filter_map(|(number, y)| Some((number.parse().ok()?, y.parse::<f64>().unwrap() - 4.0))).collect()
 }
 
-/// The values of a line, read from the picture as a person does: by the numbers beside it.
+/// Returns the values of a line, read from an SVG picture by the numbers at its axis.
 fn read(svg: &str, colour: &str) -> Vec<Vec<f64>> {
     let axis = axis(svg);
     let ((low, bottom), (high, top)) = (axis[0], axis[axis.len() - 1]);
@@ -117,7 +117,7 @@ fn values_are_where_the_numbers_say() {
     }
 }
 
-/// A value that is not there is not 0, and no line goes over it.
+/// Checks that a missing value is a gap in its line and not 0.
 #[test]
 fn missing_value_is_a_gap() {
     let values = [Some(1.0), Some(2.0), None, Some(4.0), None, Some(3.0), Some(2.0), Some(1.0)];
@@ -130,7 +130,7 @@ fn missing_value_is_a_gap() {
     assert!(svg.contains(">2.17 %<"), "the mean is of the values that there are: {svg}");
 }
 
-/// Neither where there was no sample for long; one that is late is none.
+/// Checks that a long pause between samples is a gap in a line, and that one late sample is none.
 #[test]
 fn long_pause_between_samples_is_a_gap() {
     let mut chart = Chart::new(1_000);
@@ -145,7 +145,7 @@ fn long_pause_between_samples_is_a_gap() {
     assert_near(&found[1], &[5.0, 6.0, 7.0], 0.02);
 }
 
-/// An instance that ends has no value in later samples, though nothing says so.
+/// Checks that an instance which ends has no line in later samples, though no value is reported as missing.
 #[test]
 fn instance_is_drawn_only_while_it_exists() {
     let mut chart = Chart::new(1_000);
@@ -167,7 +167,7 @@ fn instance_is_drawn_only_while_it_exists() {
     assert_near(&found[1], &[7.0, 8.0], 0.02);
 }
 
-/// A million samples take the memory of a few thousand, and nothing of their outline is lost.
+/// Checks that a million samples take the memory of a few thousand, and that their outline stays the same.
 #[test]
 fn a_long_log_is_reduced_to_what_is_seen() {
     let mut chart = Chart::new(1_000);
@@ -198,7 +198,7 @@ fn a_long_log_is_reduced_to_what_is_seen() {
     );
 }
 
-/// Many lines of many samples become coarser together, and stay what they are.
+/// Checks that many lines of many samples become coarser together, and keep their values.
 #[test]
 fn memory_is_bounded_for_many_lines() {
     let mut chart = Chart::new(4_000);
@@ -219,7 +219,7 @@ fn memory_is_bounded_for_many_lines() {
     assert!(all.svg().contains(">980 more lines are left out<"));
 }
 
-/// What was there for a moment is not among the greatest because of that moment.
+/// Checks that a line that exists only for a moment is not among the greatest lines.
 #[test]
 fn the_greatest_are_those_of_the_whole_time() {
     let label = |instance| Label { instance, ..BUSY };
@@ -264,10 +264,10 @@ fn long_names_leave_room_for_numbers() {
     assert!(svg.contains("nnn…nnn") && svg.contains("ttt…ttt"));
 }
 
-/// What it is, values, texts of the picture.
+/// Case of a test: its name, the values of a line, and texts that the picture must have.
 type Case<'a> = (&'a str, &'a [Option<f64>], &'a [&'a str]);
 
-/// What there may be in a log, and be drawn as nothing wrong.
+/// Checks that all unusual values that a log may have are drawn without an invalid number.
 #[test]
 fn every_set_of_values_has_a_picture() {
     let many = vec![Some(7.0); 500];
@@ -302,7 +302,7 @@ fn every_set_of_values_has_a_picture() {
     assert!(nothing.contains(">no values<") && nothing.contains("0 samples"), "{nothing}");
 }
 
-/// Times of a damaged log may be any.
+/// Checks that the times of a damaged log, which may be any, are drawn without an invalid number.
 #[test]
 fn no_time_is_too_much() {
     for times in
@@ -340,7 +340,7 @@ fn units_have_panels_of_their_own() {
     }
 }
 
-/// Percentages up to 100 are not drawn on the scale of those without a limit.
+/// Checks that percentages up to 100 are not drawn on the scale of those without a limit.
 #[test]
 fn ranges_have_panels_of_their_own() {
     let queue = Label { counterset: "PhysicalDisk", counter: "% Disk Time", range: "unbounded", ..BUSY };
@@ -407,7 +407,7 @@ fn sizes_are_kept_unless_texts_take_more() {
     assert!(too_large.unwrap_err().to_string().contains("is too large"));
 }
 
-/// A whole picture, byte for byte; one that changes is looked at before it is kept.
+/// Compares a whole picture with its file, byte for byte; a changed picture is looked at before it is accepted.
 #[test]
 fn a_picture_is_as_it_was() {
     let second = Label { instance: "0,1", ..BUSY };
@@ -443,7 +443,7 @@ fn a_picture_is_as_it_was() {
     }
 }
 
-/// Pixels are of the colours of the shapes, at their places.
+/// Checks that the pixels at the positions of shapes have the shapes' colours.
 #[test]
 fn pixels_are_what_the_shapes_say() {
     let chart = chart(&[(BUSY, &some(&[50.0, 50.0, 50.0]))]);

@@ -1,11 +1,11 @@
-//! Pixels of pictures: what a reader sees, whatever the shapes are.
+//! Tests of the pixels of pictures: values that a reader must see, whatever the shapes are.
 
 use perfset_plot::{Chart, Label, PictureOptions, Theme};
 use tiny_skia::Pixmap;
 
 use super::{BUSY, SECOND, TEN, chart, some};
 
-/// A picture as pixels.
+/// Pixels of a picture, decoded from its PNG.
 pub struct Pixels(Pixmap);
 
 impl Pixels {
@@ -17,7 +17,7 @@ impl Pixels {
         Self(Pixmap::decode_png(bytes).unwrap())
     }
 
-    /// Returns the number of pixels in a rectangle for which this holds.
+    /// Returns the number of pixels in a rectangle of a picture whose colour satisfies a condition.
     fn matching(&self, x: (f64, f64), y: (f64, f64), is_wanted: impl Fn([u8; 3]) -> bool) -> usize {
         let pixel = |x, y| self.0.pixel(x, y).unwrap();
         let rows = y.0 as u32..(y.1 as u32).min(self.0.height());
@@ -25,19 +25,19 @@ impl Pixels {
         all.filter(|pixel| is_wanted([pixel.red(), pixel.green(), pixel.blue()])).count()
     }
 
-    /// Returns the number of pixels of about this colour in a rectangle.
+    /// Returns the number of pixels of about this colour in a rectangle of a picture.
     pub fn count(&self, colour: u32, x: (f64, f64), y: (f64, f64)) -> usize {
         self.matching(x, y, |found| distance(found, colour) < 68)
     }
 
-    /// Returns the number of pixels that are most similar to each of these colours, in a rectangle.
+    /// Returns the number of pixels in a rectangle of a picture that are most similar to each of these colours.
     fn shares<const N: usize>(&self, colours: [u32; N], x: (f64, f64), y: (f64, f64)) -> [usize; N] {
         let nearest = |found| colours.into_iter().min_by_key(|colour| distance(found, *colour));
         colours.map(|colour| self.matching(x, y, |found| nearest(found) == Some(colour)))
     }
 }
 
-/// Greatest difference of red, green or blue.
+/// Returns the greatest difference between two colours in red, green or blue.
 fn distance(found: [u8; 3], colour: u32) -> u8 {
     let [_, rest @ ..] = colour.to_be_bytes();
     found.iter().zip(rest).map(|(a, b)| a.abs_diff(b)).max().unwrap()
@@ -54,7 +54,7 @@ pub fn x(second: f64, of: f64) -> f64 {
     EDGES.0 + second / of * (EDGES.1 - EDGES.0)
 }
 
-/// Nine seconds without a value are empty, whether the sampling paused or the line alone has no values.
+/// Checks that nine seconds without a value are empty, if the sampling paused or the line alone has no values.
 #[test]
 fn nine_seconds_without_values_are_empty() {
     let mut values = some(&[40.0; 61]);
@@ -78,7 +78,7 @@ fn nine_seconds_without_values_are_empty() {
     }
 }
 
-/// Beside a line that begins late, the line above it neither rises slowly nor leaves a wedge of background.
+/// Checks that the area above a line that begins late neither rises slowly nor leaves a wedge of background.
 #[test]
 fn a_late_line_begins_without_a_wedge() {
     let mut late = some(&[30.0; 11]);
@@ -107,7 +107,7 @@ fn a_late_line_begins_without_a_wedge() {
     }
 }
 
-/// A single value is as high as it is, also below other lines.
+/// Checks that a single value in a stack is drawn with its height, also below other lines.
 #[test]
 fn a_single_value_in_a_stack_is_seen() {
     let mut single = vec![None; 11];
@@ -122,7 +122,7 @@ fn a_single_value_in_a_stack_is_seen() {
     assert!(found >= 150, "{found}");
 }
 
-/// Lines that coincide are all visible: alone as long as they differ, in turn where they are equal.
+/// Checks that lines that coincide are all visible: alone as long as they differ, in turn where they are equal.
 #[test]
 fn equal_lines_are_all_seen() {
     let second = Label { instance: "0,1", ..BUSY };
@@ -148,7 +148,7 @@ fn equal_lines_are_all_seen() {
     assert!(!chart(&lines).draw(&stacked).svg().contains("equal"), "areas hide nothing");
 }
 
-/// Single values that coincide are rings around each other.
+/// Checks that single values that coincide are drawn as rings around each other.
 #[test]
 fn equal_dots_are_all_seen() {
     let second = Label { instance: "0,1", ..BUSY };
