@@ -1,4 +1,4 @@
-//! Comparison of two logs, or of two ranges of one: the means of both side by side, and their difference.
+//! Comparison of two logs, or of two time ranges of one log: the means of both side by side, and their difference.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::sample::{RowChange, RowIdentity, SampleRow, TableSample, TableValue};
 use crate::spans::{MeanRow, SpanMeans};
 use crate::tab::{ColumnPart, TableHeading};
 
-/// Log or range with which the shown log or range is compared.
+/// Log or time range with which the shown log or range is compared.
 #[derive(Debug)]
 pub struct Baseline {
     feed: Feed,
@@ -87,12 +87,13 @@ impl Baseline {
     }
 }
 
-/// Means of the baseline, and for each counter of the shown table its position among the baseline's columns.
+/// Mean values of the baseline's table, and for each counter of the shown table its position among the baseline's
+/// columns.
 type MeansAndPlaces = (Result<SpanMeans, NoMeans>, Vec<Option<usize>>);
 
-/// Counters of both logs that are compared with each other.
+/// Counters of two compared logs that are compared with each other.
 struct PairedColumns<'p> {
-    /// Counters of the shown log's table.
+    /// Counterset and counters of the shown log's table.
     plan: &'p TablePlan,
     /// Position of each counter of `plan` in the other log's table; `None` if the other log lacks it.
     places: Vec<Option<usize>>,
@@ -101,8 +102,7 @@ struct PairedColumns<'p> {
 }
 
 impl PairedColumns<'_> {
-    /// Returns the positions of a counter in the other log's table and in the shown one, and `true` if values of
-    /// several rows are added.
+    /// Returns the columns of a counter in both compared tables, and `true` if values of several rows are added.
     fn of(&self, id: CounterId) -> (Option<usize>, Option<usize>, bool) {
         let at = self.plan.columns.iter().position(|column| *column == id);
         let before = at.and_then(|at| self.places.get(at).copied().flatten());
@@ -110,33 +110,33 @@ impl PairedColumns<'_> {
     }
 }
 
-/// Value of a program without processes in a range, for counters whose values are added: 0.
+/// Value 0 of a program without processes in a compared range, for counters whose values are added.
 const NOTHING: TableValue = TableValue::Number { value: 0.0, raw: None };
 
-/// Table that compares two ranges.
+/// Table that compares the mean values of two time ranges.
 #[derive(Debug)]
 pub struct Comparison {
-    /// Rows of the table.
+    /// Rows of the comparison's table.
     pub sample: Arc<TableSample>,
-    /// Means of both ranges.
+    /// Mean values of both compared ranges.
     pub sides: Sides,
-    /// Rule by which instance names become names of rows.
+    /// Rule by which instance names become names of the comparison's rows.
     pub names: RowNames,
 }
 
-/// Reason why a range has no means of a table.
+/// Reason why a compared time range has no mean values of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoMeans {
-    /// The log does not have the counterset.
+    /// Missing counterset: the log does not have it.
     Counterset,
-    /// The log has none of the table's counters.
+    /// Missing counters: the log has none of the table's counters.
     Counter,
-    /// The range has no sample of the table's counters.
+    /// Missing samples: the range has none of the table's counters.
     Sample,
 }
 
 impl NoMeans {
-    /// Returns the reason as words for the screen, which follow "was" or "mean".
+    /// Returns the words about the missing means for the screen, which follow "was" or "mean".
     pub fn words(self) -> &'static str {
         match self {
             Self::Counterset => "not in that log",
@@ -154,12 +154,12 @@ impl NoMeans {
     }
 }
 
-/// Means of both compared ranges, or the reason why a range has none.
+/// Mean values of both compared time ranges, or the reason why a range has none.
 #[derive(Debug)]
 pub struct Sides {
-    /// Means of the baseline, with which the shown range is compared.
+    /// Mean values of the baseline, with which the shown range is compared.
     pub before: Result<SpanMeans, NoMeans>,
-    /// Means of the shown range.
+    /// Mean values of the shown range, or the reason why it has none.
     pub after: Result<SpanMeans, NoMeans>,
 }
 
@@ -171,7 +171,7 @@ impl Sides {
         of(&self.before).into_iter().chain(of(&self.after)).collect()
     }
 
-    /// Returns the comparison's row with a name, with a value for each column.
+    /// Returns the row of a comparison with a name, with a value for each column.
     fn row(&self, name: &str, columns: &[TableHeading], paired: &PairedColumns<'_>) -> SampleRow {
         let (before, after) = (side(&self.before, name), side(&self.after, name));
         let has_both = self.before.is_ok() && self.after.is_ok();
@@ -207,7 +207,7 @@ impl Sides {
         }
     }
 
-    /// Returns a value, or the reason why a range does not have the value.
+    /// Returns a value of a comparison, or the reason why a range does not have the value.
     fn shown(&self, value: Result<&TableValue, Absence>, side: &Result<SpanMeans, NoMeans>) -> TableValue {
         match (value, side) {
             (Ok(value), _) => value.clone(),
@@ -217,8 +217,8 @@ impl Sides {
         }
     }
 
-    /// Returns the number of rows that only the shown range has, and of rows that only the other range has; `None` if
-    /// not all rows are known.
+    /// Returns the numbers of rows that only the shown range and only the baseline have; `None` if not all rows are
+    /// known.
     #[must_use]
     pub fn changes(&self) -> Option<(usize, usize)> {
         let (Ok(before), Ok(after)) = (&self.before, &self.after) else { return None };
@@ -232,17 +232,17 @@ impl Sides {
     }
 }
 
-/// Reason why a range has no value for a cell.
+/// Reason why a compared range has no value for a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Absence {
-    /// The range lacks the row.
+    /// Missing row: the range has no instance of this name.
     Row,
-    /// The log lacks the counter.
+    /// Missing column: the log lacks the counter.
     Column,
 }
 
-/// Returns `true` if a range has the rows of all instances: the row with their sum is there, and no instance was left
-/// out.
+/// Returns `true` if the mean values of a range include the rows of all instances: the row with their sum is there,
+/// and no instance was left out.
 fn has_all_rows(means: &SpanMeans) -> bool {
     !means.is_full && means.rows.values().any(|row| row.sums_up)
 }
@@ -256,7 +256,7 @@ fn value_of(row: Option<&MeanRow>, column: Option<usize>) -> Result<&TableValue,
     row.ok_or(Absence::Row)?.values.get(column).ok_or(Absence::Column)
 }
 
-/// Returns the difference of two values; it is inexact if a value is only a lower bound.
+/// Returns the difference of two compared values; it is inexact if a value is only a lower bound.
 fn difference(was: Result<&TableValue, Absence>, is: Result<&TableValue, Absence>) -> TableValue {
     use TableValue::{Missing, Number};
     match (was, is) {
@@ -275,7 +275,7 @@ fn difference(was: Result<&TableValue, Absence>, is: Result<&TableValue, Absence
     }
 }
 
-/// Returns the difference of two sums, or 0 if it is no larger than their rounding errors.
+/// Returns the difference of two compared sums, or 0 if it is no larger than their rounding errors.
 fn exact_difference(was: f64, is: f64) -> f64 {
     let difference = is - was;
     if difference.abs() <= was.abs().max(is.abs()) * 1e-9 { 0.0 } else { difference }
@@ -285,7 +285,7 @@ fn missing(reason: &str) -> TableValue {
     TableValue::Missing(Arc::new(NoValue::Failed(reason.into())))
 }
 
-/// Returns the means of all samples at the given times; `None` if no sample has the table.
+/// Returns the mean values of all samples of a table at the given times; `None` if no sample has the table.
 fn means(
     feed: &Feed,
     times: &[i64],
@@ -299,8 +299,8 @@ fn means(
     Ok(means.map(|means| SpanMeans { of: times.len(), ..means }))
 }
 
-/// Rule by which instance names become row names of a comparison. All processes of a program are one row, because their
-/// ids differ after each start.
+/// Rule by which instance names become row names of a comparison. All processes of a program are one row, because
+/// their ids differ after each start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowNames {
     /// Instance names, used unchanged as row names.
@@ -324,7 +324,7 @@ impl RowNames {
         self != Self::Whole
     }
 
-    /// Returns `true` for each column of the plan whose values of several rows are added.
+    /// Returns `true` for each column of a table in whose comparison values of several rows are added.
     fn sums(self, plan: &TablePlan) -> Vec<bool> {
         let can_be_added = |id: &CounterId| plan.counterset.counter(*id).is_some_and(can_be_added);
         plan.columns.iter().map(|id| self.are_programs() && can_be_added(id)).collect()

@@ -1,4 +1,4 @@
-//! Source of a screen: it collects the shown table and the strip now, or reads them at an instant of a log.
+//! Feed of a screen: collects the table and the strip of counters now, or reads them at an instant of a log.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -16,46 +16,46 @@ use crate::sample::{RowIdentity, TableSample};
 use crate::spans::SpanTotals;
 use crate::timeline::StripSample;
 
-/// Numbers of samples to read before an instant, in order of the attempts. Rates need one earlier sample, and counters
-/// that are recorded less often need more.
+/// Numbers of samples to read before an instant of a log, in order of the attempts. Rates need one earlier sample,
+/// and counters that are recorded less often need more.
 const BEFORE: [usize; 3] = [1, 30, 310];
 
-/// Maximum number of samples from which the totals of a range are computed. Rates of samples that are far apart are
-/// those of the whole time between them.
+/// Maximum number of samples of a log from which the totals of a time range are computed. Rates of samples that are
+/// far apart are those of the whole time between them.
 const OF_A_RANGE: usize = 600;
 
-/// Maximum time to read a range of a log. Samples that are not read by then are left out, which the times of the table
-/// show.
+/// Maximum time to read a time range of a log for the screen. Samples that are not read by then are left out, which
+/// the times of the table show.
 const RANGE_PATIENCE: Duration = Duration::from_secs(3);
 
-/// Reason why a screen cannot show something.
+/// Reason why the screen has no samples to show.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FeedError {
-    /// The source cannot be read.
+    /// Error of the source, which cannot be read.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// A counter path does not fit the source.
+    /// Error of a counter path that does not fit the source.
     #[error("{0}")]
     Path(#[from] BindError),
-    /// The recording of the running recorder cannot be opened.
+    /// Error for the recording of the running recorder, which cannot be opened.
     #[error("the recorder's samples cannot be read: {0}")]
     Recorder(String),
 }
 
-/// Counterset and counters of a table, and the counters of the strip.
+/// Counterset and counters of a screen's table, and the counters of its strip.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TablePlan {
-    /// Counterset of the table.
+    /// Counterset of the table that is collected.
     pub counterset: Arc<Counterset>,
-    /// Counters of the table's columns.
+    /// Ids of the counters in the table's columns.
     pub columns: Vec<CounterId>,
-    /// Counter paths of the strip, each of which has one value.
+    /// Counter paths of the strip, each of which selects one value.
     pub strip: Vec<CounterPath>,
 }
 
 impl TablePlan {
-    /// Returns the counter path of a column, which covers all instances of a counter.
+    /// Returns the counter path of a table's column, which covers all instances of a counter.
     fn column_path(&self, id: CounterId) -> CounterPath {
         CounterPath {
             machine: None,
@@ -65,7 +65,7 @@ impl TablePlan {
         }
     }
 
-    /// Adds the columns to a query.
+    /// Adds the counters of the table's columns to a query.
     fn bind_columns(&self, query: &mut PathQuery, source: &mut dyn Source) -> Result<(), FeedError> {
         for id in &self.columns {
             query.add(source, &self.column_path(*id))?;
@@ -73,8 +73,8 @@ impl TablePlan {
         Ok(())
     }
 
-    /// Adds the paths of all columns and of the strip to a query. Counters of the strip that the source lacks have no
-    /// position, and the samples have no value of them.
+    /// Adds the counter paths of all table columns and of the strip to a query. Counters of the strip that the source
+    /// lacks have no position, and the samples have no value of them.
     fn bind(&self, query: &mut PathQuery, source: &mut dyn Source) -> Result<Vec<Option<usize>>, FeedError> {
         self.bind_columns(query, source)?;
         Ok(bind_strip(query, source, &self.strip))
@@ -104,9 +104,9 @@ fn bind_strip(query: &mut PathQuery, source: &mut dyn Source, strip: &[CounterPa
 pub struct Feed {
     machine: Machine,
     logs: Option<Logs>,
-    /// Part of the logs that is shown.
+    /// Window of time whose samples of the logs are shown.
     window: Window,
-    /// `true` if reading a long range ends early, because the user waits for the result.
+    /// `true` if reading a long range of a log ends early, because the user waits for the result.
     is_hasty: bool,
     /// Directory of the recorder that is running on the live machine.
     recorded: Option<PathBuf>,
@@ -115,14 +115,13 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Creates a feed of a live machine.
+    /// Creates a feed of samples from a live machine.
     #[must_use]
     pub fn live(machine: Machine) -> Self {
         Self { machine, logs: None, window: Window::default(), is_hasty: true, recorded: None, live: None }
     }
 
-    /// Returns the same feed with the directory of a running recorder, from which samples before the first live one are
-    /// read.
+    /// Sets the directory of a running recorder, from which samples before the first live one are read.
     #[must_use]
     pub fn with_recorded(self, folder: Option<PathBuf>) -> Self {
         Self { recorded: folder, ..self }
@@ -141,19 +140,19 @@ impl Feed {
         Ok(Some(FeedPast { logs, times }))
     }
 
-    /// Creates a feed of logs.
+    /// Creates a feed of samples from logs.
     #[must_use]
     pub fn of_logs(logs: Logs) -> Self {
         Self { logs: Some(logs.clone()), ..Self::live(logs.machine().clone()) }
     }
 
-    /// Returns the same feed of logs, restricted to the samples in a time window.
+    /// Restricts the feed of logs to the samples in a time window.
     #[must_use]
     pub fn within(self, window: Window) -> Self {
         Self { window, ..self }
     }
 
-    /// Returns the same feed, which reads long ranges to their end because no user waits for the result.
+    /// Makes the feed read long ranges of logs to their end, because no user waits for the result.
     #[must_use]
     pub fn patient(self) -> Self {
         Self { is_hasty: false, ..self }
@@ -179,8 +178,8 @@ impl Feed {
         self.logs.as_ref()
     }
 
-    /// Returns the countersets that have a name, sorted by name. Views of others are left out, except if they are the
-    /// only ones.
+    /// Returns the countersets of the feed that have a name, sorted by name. Views of others are left out, except if
+    /// they are the only ones.
     #[must_use]
     pub fn countersets(&self) -> Vec<Arc<Counterset>> {
         let all = self.machine.countersets();
@@ -189,8 +188,8 @@ impl Feed {
         sets
     }
 
-    /// Collects the next sample of a live source; `None` before the source has one. The first sample of a new plan has
-    /// no rates.
+    /// Collects the next sample of a live source for the screen; `None` before the source has one. The first sample
+    /// of a new plan has no rates.
     ///
     /// # Errors
     /// If the source cannot be read, or does not have the counterset.
@@ -249,8 +248,8 @@ impl Feed {
         Ok(found)
     }
 
-    /// Returns the totals of a log's samples between two sample numbers, both included. If there are many samples, only
-    /// some at equal distances are read.
+    /// Returns the totals of a table's values in a log between two sample numbers, both included. If there are many
+    /// samples, only some at equal distances are read.
     ///
     /// # Errors
     /// If the log cannot be read, or does not have the counterset.
@@ -271,7 +270,8 @@ impl Feed {
         }
     }
 
-    /// Returns the totals of every n-th sample in a window, and `true` if the end of the window was reached.
+    /// Returns the totals of a table's values in every n-th sample of a window, and `true` if the window's end was
+    /// reached.
     fn totals(
         &self,
         window: Window,
@@ -296,8 +296,7 @@ impl Feed {
         Ok((totals, true))
     }
 
-    /// Returns the totals of two collections of a table: the one that the sample with a number shows, and the one
-    /// before it.
+    /// Returns the totals of two collections of a table: that of the sample with this number, and the previous one.
     ///
     /// # Errors
     /// If the log cannot be read, or does not have the counterset.
@@ -345,7 +344,7 @@ impl Feed {
         Ok(samples)
     }
 
-    /// Returns facts about the instance of a row.
+    /// Returns facts about the instance of a table's row.
     #[must_use]
     pub fn facts(&self, counterset: &Counterset, row: &RowIdentity, options: FactOptions) -> Vec<Fact> {
         let name: Vec<u8> = row.name.encode_utf16().flat_map(u16::to_le_bytes).collect();

@@ -1,4 +1,4 @@
-//! Filter of rows: a text, a regular expression, or a test such as `cpu>5`.
+//! Filter of a table's rows: a text, a regular expression, or a test such as `cpu>5`.
 
 use regex_lite::{Regex, RegexBuilder};
 
@@ -29,7 +29,7 @@ const COMPARISONS: [(&str, Comparison); 5] = [
     ("=", Comparison::Equal),
 ];
 
-/// Condition on rows; rows that do not fulfil it are hidden.
+/// Condition on a table's rows; rows that do not fulfil it are hidden.
 #[derive(Clone, Debug)]
 pub struct RowFilter {
     text: String,
@@ -41,7 +41,7 @@ enum Condition {
     /// Test that the row's name contains a text, which is stored in lower case.
     Contains(String),
     Matches(Regex),
-    /// Test that compares the number in a column with a limit.
+    /// Test that compares the number in a table column with a limit.
     Number {
         column: usize,
         comparison: Comparison,
@@ -50,8 +50,8 @@ enum Condition {
 }
 
 impl RowFilter {
-    /// Parses the text of a filter. A test names a column by its title or by a part of it: case, `%` and `/s` do not
-    /// matter.
+    /// Parses the text of a row filter. A test names a column by its title or by a part of it: case, `%` and `/s` do
+    /// not matter.
     ///
     /// # Errors
     /// A sentence, if a regular expression is invalid, a column is unknown, or a limit is not a number.
@@ -79,7 +79,7 @@ impl RowFilter {
         Ok(Self { text: text.to_owned(), condition })
     }
 
-    /// Returns the same filter after the columns moved to other positions.
+    /// Returns the same row filter after the table's columns moved to other positions.
     #[must_use]
     pub fn moved(mut self, place: impl Fn(usize) -> usize) -> Self {
         if let Condition::Number { column, .. } = &mut self.condition {
@@ -88,13 +88,13 @@ impl RowFilter {
         self
     }
 
-    /// Returns the filter as the user typed it.
+    /// Returns the row filter as the user typed it.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns `true` if a row fulfils the condition. A missing number fulfils no test.
+    /// Returns `true` if a table row fulfils the filter's condition. A missing number fulfils no test.
     #[must_use]
     pub fn matches(&self, row: &SampleRow) -> bool {
         match &self.condition {
@@ -114,7 +114,7 @@ impl RowFilter {
     }
 }
 
-/// Returns the column whose title equals a text, or else the first one whose title contains the text.
+/// Returns the table column whose title equals a text, or else the first one whose title contains the text.
 fn column_of(text: &str, titles: &[&str]) -> Option<usize> {
     let plain = |text: &str| text.to_lowercase().replace(['%', ' '], "").replace("/s", "");
     let wanted = plain(text);
@@ -126,8 +126,8 @@ fn column_of(text: &str, titles: &[&str]) -> Option<usize> {
         .or_else(|| titles.iter().position(|title| !wanted.is_empty() && title.contains(&wanted)))
 }
 
-/// Parses a number with an optional size prefix. `Ki`, `Mi` and `Gi` are powers of 1,024; `k`, `M` and `G` are powers
-/// of 1,000.
+/// Parses the number of a filter's test, with an optional size prefix. `Ki`, `Mi` and `Gi` are powers of 1,024; `k`,
+/// `M` and `G` are powers of 1,000.
 fn number(text: &str) -> Option<f64> {
     const PREFIXES: [(&str, f64); 6] =
         [("ki", 1_024.0), ("mi", 1_048_576.0), ("gi", 1_073_741_824.0), ("k", 1e3), ("m", 1e6), ("g", 1e9)];

@@ -1,5 +1,5 @@
-//! Terminal screens over any source: a table of any counterset, a strip of counters with their history, and a time
-//! cursor that goes through the past.
+//! Interactive screens over any source: a table of any counterset, a strip of counters with their history, and a
+//! cursor in time.
 //!
 //! A [`Viewer`] has the state and handles keys, [`screen::draw`] draws it, and [`run`] connects both with a terminal.
 

@@ -1,4 +1,4 @@
-//! Terminal: keys come from it, and screens go to it.
+//! Loop of the interactive screen on a terminal: reads keys, collects samples and draws.
 
 use std::io::{self, Stdout, Write, stdout};
 use std::panic::{set_hook, take_hook};
@@ -25,13 +25,13 @@ use crate::viewer::{KeyOutcome, Viewer};
 /// Options with which a viewer runs on a terminal.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// Interval between two samples of a live source.
+    /// Interval between two samples of a live source, shown on the screen.
     pub interval: Duration,
     /// Colours and glyphs that the terminal supports.
     pub look: Look,
     /// `true` if the program receives clicks and the mouse wheel; the terminal then selects no text without Shift.
     pub has_mouse: bool,
-    /// `true` if the run is to end, which happens within half a second; a signal handler sets it.
+    /// `true` if the screen is to end, which happens within half a second; a signal handler sets it.
     pub stop: Arc<AtomicBool>,
 }
 
@@ -41,14 +41,14 @@ static HAS_PANICKED: AtomicBool = AtomicBool::new(false);
 /// Maximum time to wait for a key, because a signal to stop does not end the wait.
 const WAIT: Duration = Duration::from_millis(500);
 
-/// Error that ends a screen or prevents its start.
+/// Error that ends an interactive screen or prevents its start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// The terminal failed, or was closed.
+    /// Error of the terminal, which failed or was closed.
     #[error("the terminal failed: {0}")]
     Terminal(#[from] io::Error),
-    /// The source could not be read at the start.
+    /// Error of the source, which could not be read at the start.
     #[error(transparent)]
     Feed(#[from] FeedError),
 }
@@ -93,7 +93,7 @@ impl Drop for OwnTerminal {
     }
 }
 
-/// Restores the state of the terminal. The terminal may be gone, so failures are ignored.
+/// Restores the state that the terminal had before the screen. The terminal may be gone, so failures are ignored.
 fn restore() {
     // On Windows this fails if the mouse was not taken.
     let _ = execute!(stdout(), DisableMouseCapture);
@@ -188,7 +188,7 @@ fn show(terminal: &mut OwnTerminal, viewer: &mut Viewer, options: &RunOptions) -
     }
 }
 
-/// Handles clicks and the wheel.
+/// Handles clicks and the mouse wheel on the screen.
 fn mouse_event(viewer: &mut Viewer, look: Look, area: Rect, mouse: MouseEvent) {
     match mouse.kind {
         MouseEventKind::Down(MouseButton::Left) => {
@@ -209,13 +209,14 @@ fn suspend(terminal: &mut OwnTerminal) -> Result<(), RunError> {
     terminal.take()
 }
 
-/// Does nothing, because this operating system stops no program by a key.
+/// Does nothing, because this operating system suspends no program by a key.
 #[cfg(not(unix))]
 fn suspend(_: &mut OwnTerminal) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Waits for a key, a signal or the end of the time. Returns `true` if there may be an event.
+/// Waits for a key or mouse event of the terminal, a signal or the end of the time. Returns `true` if there may be an
+/// event.
 ///
 /// The terminal is asked before crossterm is: at a terminal that was closed, crossterm would read its end for ever.
 #[cfg(unix)]
@@ -243,7 +244,7 @@ fn is_readable(wait: Duration) -> Result<bool, RunError> {
     }
 }
 
-/// Waits for an event, and returns `true` if there is one.
+/// Waits for a key or mouse event of the terminal, and returns `true` if there is one.
 #[cfg(not(unix))]
 fn is_readable(wait: Duration) -> Result<bool, RunError> {
     Ok(event::poll(wait)?)

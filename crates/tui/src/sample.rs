@@ -7,16 +7,17 @@ use perfset::output::NumberForm;
 use perfset::path::{PathQuery, PathValue};
 use perfset::{Birth, NoValue};
 
-/// Identity of a row. Instances with the same name are distinguished by id, birth, and number among the equal names.
+/// Identity of a table's row. Instances with the same name are distinguished by id, birth, and number among the equal
+/// names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RowIdentity {
-    /// Name of the instance; empty for a counterset without instances.
+    /// Name of the row's instance; empty for a counterset without instances.
     pub name: Arc<str>,
-    /// Id of the instance.
+    /// Id of the row's instance.
     pub id: Option<u32>,
-    /// Birth of the instance, which is its start.
+    /// Birth of the row's instance, which is its start.
     pub birth: Birth,
-    /// Index among instances with the same name; 0 for an instance with a birth, because the birth distinguishes it
+    /// Index among instances with the row's name; 0 for an instance with a birth, because the birth distinguishes it
     /// even when others end.
     pub occurrence: usize,
 }
@@ -24,11 +25,11 @@ pub struct RowIdentity {
 /// Value of a counter in one row of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TableValue {
-    /// Number as users see it, and the raw value.
+    /// Number of a counter as users see it, and its raw value.
     Number {
-        /// Number as users see it.
+        /// Formatted value of the counter, as users see it.
         value: f64,
-        /// Raw value, if it was delivered.
+        /// Raw value of the counter, if it was delivered.
         raw: Option<u64>,
     },
     /// Lower bound of a total of which some parts are unknown.
@@ -40,7 +41,7 @@ pub enum TableValue {
 }
 
 impl TableValue {
-    /// Returns the number, if there is one.
+    /// Returns the number in a table's cell, if there is one.
     #[must_use]
     pub fn number(&self) -> Option<f64> {
         match self {
@@ -53,16 +54,16 @@ impl TableValue {
 /// Change of an instance within a span of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowChange {
-    /// The instance did not exist at the start of the span.
+    /// Begin of an instance, which did not exist at the start of the span.
     Began,
-    /// The instance did not exist at the end of the span.
+    /// End of an instance, which did not exist at the end of the span.
     Ended,
-    /// The instance existed neither at the start nor at the end of the span.
+    /// Begin and end of an instance, which existed neither at the start nor at the end of the span.
     BeganAndEnded,
 }
 
 impl RowChange {
-    /// Returns the sign that is shown before the instance's name.
+    /// Returns the sign of the change that is shown before the instance's name.
     #[must_use]
     pub fn sign(self) -> &'static str {
         match self {
@@ -72,7 +73,7 @@ impl RowChange {
         }
     }
 
-    /// Returns the change as seen from the end of the span back to its start.
+    /// Returns the change of an instance as seen from the end of the span back to its start.
     #[must_use]
     pub fn reversed(self) -> Self {
         match self {
@@ -83,23 +84,23 @@ impl RowChange {
     }
 }
 
-/// Row of a table.
+/// Row of a table: the identity of an instance and its values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampleRow {
-    /// Identity of the instance.
+    /// Identity of the row's instance.
     pub identity: RowIdentity,
-    /// Index among instances with the same name in this sample, from 0.
+    /// Index among instances with the row's name in this sample, from 0.
     pub number: usize,
-    /// `true` for a sum over other rows, and for idle time.
+    /// `true` for a row with a sum over other rows, or with idle time.
     pub sums_up: bool,
-    /// Change of the instance within the span of time; `None` if the table shows an instant.
+    /// Change of the row's instance within a span of time; `None` if the table shows an instant.
     pub change: Option<RowChange>,
-    /// Values of the columns, in the order of the columns.
+    /// Values of the row, in the order of the table's columns.
     pub values: Box<[TableValue]>,
 }
 
 impl SampleRow {
-    /// Returns the name of the instance in a counter path: with `#1` for the second instance of that name.
+    /// Returns the name of the row's instance in a counter path: with `#1` for the second instance of that name.
     #[must_use]
     pub fn path_name(&self) -> String {
         match self.number {
@@ -125,16 +126,15 @@ pub struct TableSample {
     pub collected: Option<i64>,
     /// Rows of the table in the order of the source. Rows that equal those of the previous sample are shared with it.
     pub rows: Vec<Arc<SampleRow>>,
-    /// Values of the strip's counters.
+    /// Values of the strip's counters in this sample.
     pub strip: Vec<Option<f64>>,
     /// Approximate number of bytes of memory that only this sample uses.
     pub size: usize,
 }
 
 impl TableSample {
-    /// Reads the last sample of a query, whose first paths are the columns. `strip` contains the positions of the other
-    /// paths.
-    /// `before` is the previous sample of the same columns.
+    /// Reads the table and the strip from the last sample of a query, whose first paths are the table's columns.
+    /// `strip` contains the positions of the other paths. `before` is the previous sample of the same columns.
     #[must_use]
     pub fn read(query: &PathQuery, columns: usize, strip: &[Option<usize>], before: Option<&Self>) -> Self {
         let clocks = query.snapshot().clocks();
@@ -158,7 +158,7 @@ impl TableSample {
         sample
     }
 
-    /// Returns the same sample without its rows and without the values of the strip.
+    /// Returns the same sample without the table's rows and without the values of the strip.
     #[must_use]
     pub fn without_rows(&self) -> Self {
         Self { rows: Vec::new(), strip: Vec::new(), ..*self }
@@ -183,33 +183,33 @@ impl TableSample {
     }
 }
 
-/// Reader of a table's rows. A live table has thousands of rows every second, so unchanged names and rows are shared
-/// with the previous sample.
+/// Reader of a table's rows from a sample. A live table has thousands of rows every second, so unchanged names and
+/// rows are shared with the previous sample.
 struct SampleReader<'q> {
     query: &'q PathQuery,
     columns: usize,
     before: &'q [Arc<SampleRow>],
-    /// Index of the previous sample's row that comes next if nothing changed.
+    /// Index of the previous sample's row that comes next if no instance began or ended.
     next_before: usize,
     rows: Vec<ReadRow>,
-    /// Values of all rows, one row after the other.
+    /// Values of all rows of the table, one row after the other.
     values: Vec<TableValue>,
     /// Query entry of the first column, and the index of each of its rows among the read rows. All columns are of one
     /// counterset and all its instances, and such paths of a query have one entry.
     entry: Option<usize>,
     places: Vec<usize>,
-    /// Indexes of rows in the previous sample by id, birth and occurrence; filled when a row is not the next one.
+    /// Indexes of rows in the previous sample by id, birth and occurrence of their instances.
     places_before: HashMap<(Option<u32>, Birth, usize), usize>,
     reasons: HashMap<NoValue, Arc<NoValue>>,
     missing: Arc<NoValue>,
 }
 
-/// Row that the reader has found so far.
+/// Table row that the reader has found so far.
 struct ReadRow {
     identity: RowIdentity,
     number: usize,
     sums_up: bool,
-    /// Index of the same instance in the previous sample.
+    /// Index of the row's instance in the previous sample.
     before: Option<usize>,
 }
 
@@ -231,7 +231,7 @@ impl<'q> SampleReader<'q> {
         }
     }
 
-    /// Returns the rows, and the number of bytes of memory that only they use.
+    /// Returns the rows of the table, and the number of bytes of memory that only they use.
     fn rows(mut self) -> (Vec<Arc<SampleRow>>, usize) {
         for path in 0..self.columns {
             self.query.for_each_value(path, |cell| self.add(&cell));
@@ -267,7 +267,7 @@ impl<'q> SampleReader<'q> {
         }
     }
 
-    /// Returns the index of a value's row; adds a new row if no earlier column had it.
+    /// Returns the index of the table row to which a value belongs; adds a new row if no earlier column had it.
     fn place_of(&mut self, cell: &PathValue<'q>) -> Option<usize> {
         // Rows of another entry could be those of other instances: their values stay missing.
         if *self.entry.get_or_insert(cell.value.entry) != cell.value.entry {
@@ -314,7 +314,7 @@ impl<'q> SampleReader<'q> {
         self.rows.len().saturating_sub(1)
     }
 
-    /// Returns the index of an instance in the previous sample, wherever it was there.
+    /// Returns the index of an instance's row in the previous sample, wherever it was there.
     fn place_before(&mut self, key: (Option<u32>, Birth, usize)) -> Option<usize> {
         if self.places_before.is_empty() {
             let key = |row: &Arc<SampleRow>| (row.identity.id, row.identity.birth, row.identity.occurrence);

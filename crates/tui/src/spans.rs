@@ -1,4 +1,4 @@
-//! Tables over a span of time: totals of a range, the difference of two instants, and what began or ended.
+//! Tables over a span of time: totals of a range, the difference of two instants, and instances that began or ended.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -7,29 +7,29 @@ use perfset::{Counter, CounterType, NoValue};
 
 use crate::sample::{RowChange, RowIdentity, SampleRow, TableSample, TableValue};
 
-/// Maximum number of instances in the totals of a range, because a log can have any number of them.
+/// Maximum number of instances in the totals of a time range, because a log can have any number of them.
 const MOST_ROWS: usize = 100_000;
 
-/// Factor of the usual distance between neighbouring samples above which there is a gap.
+/// Factor of the usual distance between neighbouring samples above which samples are missing between them.
 const GAP: f64 = 3.0;
 
-/// Number of distances before and after a distance that decide whether it is a gap. If two of them are about as long,
-/// the interval of the recording has changed.
+/// Number of distances between samples, before and after a distance, that decide if it is a gap. If two of them are
+/// about as long, the interval of the recording has changed.
 const NEIGHBOURS: usize = 3;
 const ENOUGH: usize = 2;
 
-/// Computation of the numbers of a table over a span.
+/// Kind of numbers that a table over a span of time shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanKind {
-    /// Mean of the values over the time in which there are values.
+    /// Mean of a counter's values over the time in which there are values.
     Mean,
-    /// Greatest value of any sample in the span.
+    /// Greatest value of a counter in any sample of the span.
     Greatest,
-    /// Total over the span, for counters that show something per second.
+    /// Total of a counter over the span, if it shows something per second.
     Total,
-    /// Last value of the span minus the first one.
+    /// Last value of a counter in the span minus the first one.
     Difference,
-    /// Last values of the instances that began or ended.
+    /// Last values of the instances that began or ended in the span.
     Changes,
 }
 
@@ -46,7 +46,7 @@ impl SpanKind {
         }
     }
 
-    /// Returns the unit of the numbers, derived from the unit of the counter.
+    /// Returns the unit of the numbers in a table over a span, derived from the unit of the counter.
     #[must_use]
     pub fn unit(self, counter: &Counter) -> &str {
         match self {
@@ -55,7 +55,8 @@ impl SpanKind {
         }
     }
 
-    /// Returns the title of a column, derived from the title that the counter has at an instant.
+    /// Returns the title of a column in a table over a span, derived from the title that the counter has at an
+    /// instant.
     #[must_use]
     pub fn title<'a>(self, counter: &Counter, title: &'a str) -> &'a str {
         match self {
@@ -78,29 +79,29 @@ fn is_rate(counter: &Counter) -> bool {
 /// Span of time that the table shows instead of an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableSpan {
-    /// Kind of computation that yields the numbers.
+    /// Kind of the numbers that the table over the span shows.
     pub kind: SpanKind,
     /// Time of the end of the span that stays while the time cursor moves; `None` for the sample before that of the
     /// cursor.
     pub from: Option<i64>,
 }
 
-/// Totals of a row over a span.
+/// Totals of a table's row over a span of time.
 #[derive(Debug)]
 struct RowTotals {
     first: Option<Arc<SampleRow>>,
     last: Arc<SampleRow>,
-    /// Number of the last sample that has the row.
+    /// Number of the last sample that contains the row.
     last_sample: usize,
-    /// Seconds of the span in which the row existed.
+    /// Number of seconds of the span in which the row existed.
     seconds: f64,
     columns: Box<[ColumnTotals]>,
 }
 
-/// Totals of a cell over a span.
+/// Totals of a table's cell over a span of time.
 #[derive(Clone, Copy, Debug, Default)]
 struct ColumnTotals {
-    /// Sum of all values, each multiplied by the seconds that it covers.
+    /// Sum of all values of the cell, each multiplied by the seconds that it covers.
     sum: f64,
     seconds: f64,
     /// Least and greatest value of the cell.
@@ -112,7 +113,7 @@ impl ColumnTotals {
         self.ends.map(|(_, greatest)| greatest)
     }
 
-    /// Returns the mean over the time in which there are values; it is exact if all values are equal.
+    /// Returns the mean of the cell over the time in which there are values; it is exact if all values are equal.
     fn mean(self) -> Option<f64> {
         match self.ends {
             Some((least, greatest)) if least.total_cmp(&greatest).is_eq() => Some(least),
@@ -120,7 +121,7 @@ impl ColumnTotals {
         }
     }
 
-    /// Returns the combined totals of two cells.
+    /// Returns the combined totals of two table cells.
     fn and(self, other: Self) -> Self {
         let ends = [self.ends, other.ends].into_iter().flatten();
         let ends = ends.reduce(|(least, greatest), (l, g)| (least.min(l), greatest.max(g)));
@@ -128,38 +129,38 @@ impl ColumnTotals {
     }
 }
 
-/// Sample that is counted once the distances between the samples after it are known.
+/// Sample of a span that is counted once the distances between the samples after it are known.
 #[derive(Debug)]
 struct WaitingSample {
     sample: TableSample,
-    /// Seconds since the previous sample.
+    /// Number of seconds between the waiting sample and the previous one.
     distance: f64,
     /// `true` for the sample after the first one of a query, which follows sooner than usual.
     is_soon: bool,
 }
 
-/// Totals of all rows over a span, to which samples are added one after the other.
+/// Totals of all rows of a table over a span, to which samples are added one after the other.
 #[derive(Debug, Default)]
 pub struct SpanTotals {
     rows: HashMap<RowIdentity, RowTotals>,
-    /// First and last sample, without their rows.
+    /// First and last sample of the span, without their rows.
     ends: Option<(TableSample, TableSample)>,
     /// Number of counted samples, except for those that have no table.
     samples: usize,
-    /// Newest samples, which are not counted yet, the oldest first.
+    /// Newest samples of the span, which are not counted yet, the oldest first.
     waiting: VecDeque<WaitingSample>,
-    /// Distances in seconds before the last counted samples.
+    /// Distances in seconds before the last counted samples of the span.
     passed: VecDeque<f64>,
-    /// Number of seconds that the counted values cover.
+    /// Number of seconds of the span that the counted values cover.
     seconds: f64,
     has_gap: bool,
-    /// `true` if the span has more instances than the totals have room for.
+    /// `true` if the span has more instances than the totals have space for.
     is_full: bool,
 }
 
 impl SpanTotals {
-    /// Adds the next sample of the span. The values of the first one belong to the time before the span, so only those
-    /// of the others count. A sample in which the counterset could not be collected is left out.
+    /// Adds the next sample of the span to the totals. The values of the first one belong to the time before the
+    /// span, so only those of the others count. A sample in which the counterset could not be collected is left out.
     pub fn add(&mut self, sample: &TableSample) {
         if sample.is_missing {
             return;
@@ -177,7 +178,8 @@ impl SpanTotals {
         }
     }
 
-    /// Counts the oldest waiting sample. If there is a gap before it, its values count for the usual distance only.
+    /// Counts the oldest waiting sample of the span. If there is a gap before it, its values count for the usual
+    /// distance only.
     fn count_oldest(&mut self) {
         let Some(WaitingSample { sample, distance, is_soon }) = self.waiting.pop_front() else { return };
         if is_soon {
@@ -198,7 +200,7 @@ impl SpanTotals {
         self.count(&sample, if is_gap { usual } else { distance });
     }
 
-    /// Counts a sample whose values cover this number of seconds.
+    /// Counts a sample of the span whose values cover this number of seconds.
     fn count(&mut self, sample: &TableSample, seconds: f64) {
         let is_first = self.samples == 0;
         self.samples = self.samples.saturating_add(1);
@@ -228,14 +230,14 @@ impl SpanTotals {
         }
     }
 
-    /// Returns the number of added samples, except for those that have no table.
+    /// Returns the number of the span's added samples, except for those that have no table.
     #[must_use]
     pub fn samples(&self) -> usize {
         self.samples.saturating_add(self.waiting.len())
     }
 
-    /// Returns the table of a kind of computation; `None` without samples. `counters` are those of the columns. Columns
-    /// of `numbers` have numbers of processes, which are shown as they are.
+    /// Returns the table over the span with one kind of numbers; `None` without samples. `counters` are those of the
+    /// columns. Columns of `numbers` have numbers of processes, which are shown as they are.
     #[must_use]
     pub fn table(mut self, kind: SpanKind, counters: &[&Counter], numbers: &[usize]) -> Option<SpanTable> {
         self.count_waiting();
@@ -284,8 +286,8 @@ impl SpanTotals {
         })
     }
 
-    /// Returns the means of each group of rows with the same name; `None` without samples. With `sums`, rows of one
-    /// name are added in the columns for which it is `true`.
+    /// Returns the mean values over the span of each group of rows with the same name; `None` without samples. With
+    /// `sums`, rows of one name are added in the columns for which it is `true`.
     #[must_use]
     pub fn means(
         mut self,
@@ -309,8 +311,7 @@ impl SpanTotals {
         Some(SpanMeans { begin, end, samples, of: samples, has_gap, is_full, rows })
     }
 
-    /// Returns the mean of a column over a group of rows: of their sum over the whole span, or over the time in which
-    /// there are values.
+    /// Returns the mean of a table column over a group of rows in the span.
     fn mean(&self, group: &[&RowTotals], at: usize, is_sum: Option<bool>) -> TableValue {
         if is_sum == Some(false) && group.len() > 1 {
             return missing("the processes of this name have no common value");
@@ -338,7 +339,7 @@ impl SpanTotals {
         reason.unwrap_or_else(|| missing("there is no value in the range"))
     }
 
-    /// Counts all waiting samples, because no further samples follow.
+    /// Counts all waiting samples of the span, because no further samples follow.
     fn count_waiting(&mut self) {
         while !self.waiting.is_empty() {
             self.count_oldest();
@@ -385,49 +386,49 @@ impl SpanTotals {
     }
 }
 
-/// Reason why a cell has no number if the sum of its values is infinite.
+/// Reason why a cell over a span has no number if the sum of its values is infinite.
 const TOO_LARGE: &str = "the values are too large to be added";
 
 fn missing(reason: &str) -> TableValue {
     TableValue::Missing(Arc::new(NoValue::Failed(reason.into())))
 }
 
-/// Mean values of all rows with the same name.
+/// Mean values over a span of time of all rows with the same name.
 #[derive(Debug)]
 pub struct MeanRow {
-    /// `true` for a sum over other rows, and for idle time.
+    /// `true` for a row with a sum over other rows, or with idle time.
     pub sums_up: bool,
-    /// Values of the columns, in their order.
+    /// Mean values of the row, in the order of the table's columns.
     pub values: Box<[TableValue]>,
 }
 
-/// Mean values over a span of time.
+/// Mean values of a table's rows over a span of time.
 #[derive(Debug)]
 pub struct SpanMeans {
-    /// Time of the first sample in 100 ns since 1601 UTC.
+    /// Time of the span's first sample in 100 ns since 1601 UTC.
     pub begin: i64,
-    /// Time of the last sample in 100 ns since 1601 UTC.
+    /// Time of the span's last sample in 100 ns since 1601 UTC.
     pub end: i64,
-    /// Number of samples that the means are computed from.
+    /// Number of samples from which the mean values are computed.
     pub samples: usize,
     /// Number of samples in the span, including those that were not read.
     pub of: usize,
-    /// `true` if samples are missing in the span.
+    /// `true` if samples are missing within the span.
     pub has_gap: bool,
-    /// `true` if there were too many instances, so that some are left out.
+    /// `true` if the span has too many instances, so that some are left out.
     pub is_full: bool,
-    /// Mean values of each row name.
+    /// Mean values over the span, by row name.
     pub rows: HashMap<String, MeanRow>,
 }
 
-/// Table over a span of time.
+/// Table with one kind of numbers over a span of time.
 #[derive(Clone, Debug)]
 pub struct SpanTable {
-    /// Kind of computation that yields the numbers.
+    /// Kind of the numbers that the table shows.
     pub kind: SpanKind,
-    /// Time of the first sample in 100 ns since 1601 UTC.
+    /// Time of the span's first sample in 100 ns since 1601 UTC.
     pub begin: i64,
-    /// Time of the last sample in 100 ns since 1601 UTC.
+    /// Time of the span's last sample in 100 ns since 1601 UTC.
     pub end: i64,
     /// Number of samples that the table is computed from.
     pub samples: usize,
@@ -437,17 +438,16 @@ pub struct SpanTable {
     pub began: usize,
     /// Number of instances that did not exist at the end of the span.
     pub ended: usize,
-    /// `true` if samples are missing in the span.
+    /// `true` if samples are missing within the span.
     pub has_gap: bool,
-    /// `true` if there were too many instances, so that some are left out.
+    /// `true` if the span has too many instances, so that some are left out.
     pub is_full: bool,
-    /// Rows of the table.
+    /// Rows of the table over the span.
     pub sample: Arc<TableSample>,
 }
 
 impl SpanTable {
-    /// Returns the table of the same span with start and end exchanged, for samples that were added in reverse order of
-    /// time.
+    /// Exchanges start and end of the span, for samples that were added in reverse order of time.
     #[must_use]
     pub fn reversed(mut self) -> Self {
         std::mem::swap(&mut self.began, &mut self.ended);
@@ -490,7 +490,7 @@ mod tests {
         Counter::new(CounterId(1), kind).name("A").unit(unit)
     }
 
-    /// Returns the rows of a table: name, change, number, and `true` if it is a lower bound.
+    /// Returns the rows of a table over a span: name, change, number, and `true` if it is a lower bound.
     fn rows(table: &SpanTable) -> Vec<(&str, Option<RowChange>, Option<f64>, bool)> {
         let row = |row: &Arc<SampleRow>| {
             let (value, is_least) = (row.values[0].number(), matches!(row.values[0], TableValue::AtLeast(_)));

@@ -1,4 +1,4 @@
-//! Tab of a screen: a counterset, its columns and their order.
+//! Tab of an interactive screen: a counterset, its columns and their order.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -19,7 +19,7 @@ const COLUMNS: usize = 8;
 /// Part of a comparison that a column shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnPart {
-    /// Value in a table that is no comparison.
+    /// Value in a column of a table that is no comparison.
     Whole,
     /// Value in the baseline, with which the shown value is compared.
     Before,
@@ -29,19 +29,19 @@ pub enum ColumnPart {
     Difference,
 }
 
-/// Column of a table, with its title.
+/// Heading of a table's column: its counter and its title.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableHeading {
-    /// Counter of the column.
+    /// Counter that the table column shows.
     pub counter: Counter,
-    /// Title of the column, without control characters.
+    /// Title of the table column, without control characters.
     pub title: String,
-    /// Part of a comparison that the column shows.
+    /// Part of a comparison that the table column shows.
     pub part: ColumnPart,
 }
 
 impl TableHeading {
-    /// Returns the three columns that a comparison has for this column.
+    /// Returns the three columns that a comparison has for this table column.
     fn compared(self) -> [Self; 3] {
         /// Maximum length of a counter's title in characters, so that the words after it remain visible.
         const LONGEST: usize = 18;
@@ -60,44 +60,45 @@ impl TableHeading {
     }
 }
 
-/// Counterset that is shown, with its columns.
+/// Tab of the screen with the table of one counterset.
 #[derive(Clone, Debug)]
 pub struct TableTab {
-    /// Title of the tab.
+    /// Title of the screen's tab.
     pub title: String,
-    /// Counterset of the table.
+    /// Counterset of the tab's table.
     pub counterset: Arc<Counterset>,
-    /// Columns, from left to right.
+    /// Headings of the table's columns, from left to right.
     pub columns: Vec<TableHeading>,
-    /// Index of the column by which the rows are sorted; `None` to sort by name.
+    /// Index of the column by which the table's rows are sorted; `None` to sort by name.
     pub sorted_by: Option<usize>,
-    /// `true` if the rows are sorted with the greatest value first.
+    /// `true` if the table's rows are sorted with the greatest value first.
     pub is_descending: bool,
-    /// Filter that hides rows; `None` if all rows are shown.
+    /// Filter that hides rows of the table; `None` if all rows are shown.
     pub filter: Option<RowFilter>,
-    /// Relation between the rows that makes the tree; `None` if they are shown as a list.
+    /// Relation between the rows that arranges them as a tree; `None` if they are shown as a list.
     pub tree: Option<TreeKind>,
     /// Rows of the tree whose children are hidden.
     pub folded: HashSet<RowIdentity>,
 }
 
-/// Table that a user has chosen by names of its counterset and counters.
+/// Table of an interactive screen that a user has chosen by names of its counterset and counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableChoice {
-    /// Title of the tab, without control characters.
+    /// Title of the chosen table's tab, without control characters.
     pub title: String,
-    /// Name of the counterset.
+    /// Name of the chosen table's counterset.
     pub counterset: String,
-    /// Names of the columns' counters, from left to right; if empty, the columns are those of a new tab.
+    /// Names of the counters in the chosen table's columns, from left to right; if empty, the columns are those of a
+    /// new tab.
     pub columns: Vec<String>,
-    /// Name of the counter by which the rows are sorted.
+    /// Name of the counter by which the chosen table's rows are sorted.
     pub sort: Option<String>,
-    /// Text of the filter of the rows.
+    /// Text of the filter of the chosen table's rows.
     pub filter: Option<String>,
 }
 
 impl TableTab {
-    /// Creates the tab of a table that a user has chosen.
+    /// Creates the tab for a table that a user has chosen.
     ///
     /// # Errors
     /// A sentence that names the counterset, counter or filter that is wrong, and the nearest names.
@@ -136,7 +137,7 @@ impl TableTab {
         Ok(tab)
     }
 
-    /// Creates the tab of a preset, if the source has one of its countersets.
+    /// Creates the tab for a preset table, if the source has one of its countersets.
     #[must_use]
     pub fn of_preset(preset: &TablePreset, sets: &[Arc<Counterset>]) -> Option<Self> {
         let named = |name: &&str| sets.iter().find(|set| set.name == **name);
@@ -161,7 +162,7 @@ impl TableTab {
         Some(tab)
     }
 
-    /// Creates the tab of any counterset, with its default counter and the first other ones as columns. If the
+    /// Creates the tab for any counterset, with its default counter and the first other ones as columns. If the
     /// counterset has only one instance, all counters are included.
     #[must_use]
     pub fn of(set: &Arc<Counterset>) -> Self {
@@ -183,7 +184,7 @@ impl TableTab {
         }
     }
 
-    /// Returns the ids of the columns' counters, followed by those of further counters that the tree needs.
+    /// Returns the ids of the counters in the table's columns, followed by further counters that the tree needs.
     #[must_use]
     pub fn counters(&self) -> Vec<CounterId> {
         let mut ids: Vec<CounterId> = Vec::new();
@@ -200,7 +201,7 @@ impl TableTab {
         ids
     }
 
-    /// Returns the rows that the filter shows, arranged as a tree; nothing if they are shown as a list.
+    /// Returns the rows of a sample that the filter shows, arranged as a tree; nothing if they are shown as a list.
     #[must_use]
     pub fn tree(&self, sample: &TableSample, order: &[usize]) -> Vec<TreeRow> {
         let tree = self.tree.map(|kind| arranged(kind, sample, &self.counters(), order, &self.folded));
@@ -221,8 +222,8 @@ impl TableTab {
         lines.into_iter()
     }
 
-    /// Adds the columns of a comparison: the value in the baseline and the difference. The greatest difference comes
-    /// first.
+    /// Adds the columns of a comparison to the table: the value in the baseline and the difference. The greatest
+    /// difference comes first.
     pub fn compare(&mut self) {
         if !self.is_compared() {
             let columns = std::mem::take(&mut self.columns);
@@ -239,7 +240,8 @@ impl TableTab {
         self.columns.iter().any(|column| column.part != ColumnPart::Whole)
     }
 
-    /// Adds the columns of a counter, or removes them if the table has them. The columns of the last counter stay.
+    /// Adds the columns of a counter to the table, or removes them if the table has them. The columns of the last
+    /// counter stay.
     pub fn toggle(&mut self, counter: &Counter) {
         let is_it = |column: &TableHeading| column.counter.id == counter.id;
         match self.columns.iter().position(is_it) {
@@ -261,8 +263,8 @@ impl TableTab {
         }
     }
 
-    /// Returns the positions of the rows that the filter shows, in sorted order. Rows without the number to sort by
-    /// come last; sums over other rows come first.
+    /// Returns the positions of a sample's rows that the filter shows, in sorted order. Rows without the number to
+    /// sort by come last; sums over other rows come first.
     #[must_use]
     pub fn order(&self, sample: &TableSample) -> Vec<usize> {
         let row = |at: &usize| sample.rows.get(*at);

@@ -1,42 +1,42 @@
-//! Time cursor: live, or an instant of the history or of a log.
+//! Time cursor of a screen: live, or at an instant of the history or of a log.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::sample::TableSample;
 
-/// Time that the history of a live source covers, in 100 ns: 15 minutes.
+/// Length of time that the history of a live source covers, in 100 ns: 15 minutes.
 const KEPT: i64 = 15 * 60 * 10_000_000;
 
-/// Maximum memory of the history, in bytes.
+/// Maximum memory of a live source's history, in bytes.
 const MEMORY: usize = 48 << 20;
 
 /// Time of a sample, and the values of the strip's counters.
 pub type StripSample = (i64, Vec<Option<f64>>);
 
-/// Samples that a screen can go to, and the one that it shows.
+/// Samples that a screen can show, and the one that it shows.
 #[derive(Debug)]
 pub enum Timeline {
     /// History of a live source.
     Live {
-        /// Samples of the shown table, the oldest first.
+        /// Samples of the shown table in the history, the oldest first.
         history: VecDeque<Arc<TableSample>>,
-        /// Samples of the strip, the oldest first.
+        /// Samples of the strip in the history, the oldest first.
         strip: VecDeque<StripSample>,
         /// Memory that the history uses, in bytes.
         size: usize,
         /// Shown sample, which is kept even if the history drops it; `None` if the newest sample is shown.
         shown: Option<Arc<TableSample>>,
     },
-    /// Samples of a log.
+    /// Samples of a log, and the shown one.
     Log {
-        /// Times of all samples, ascending.
+        /// Times of all samples of the log, ascending.
         times: Vec<i64>,
         /// Index of the shown sample in `times`.
         at: usize,
-        /// Sample that is shown.
+        /// Sample of the log that is shown.
         sample: Arc<TableSample>,
-        /// Samples of the strip before and after the shown sample.
+        /// Samples of the strip in the log before and after the shown sample.
         strip: Vec<StripSample>,
     },
 }
@@ -48,7 +48,7 @@ impl Timeline {
         Self::Live { history: VecDeque::new(), strip: VecDeque::new(), size: 0, shown: None }
     }
 
-    /// Returns the sample that is shown.
+    /// Returns the sample that the screen shows.
     #[must_use]
     pub fn sample(&self) -> Option<&Arc<TableSample>> {
         match self {
@@ -119,8 +119,8 @@ impl Timeline {
         }
     }
 
-    /// Adds earlier samples of a live source, given with the oldest first. Returns `false` if no sample was earlier, or
-    /// if not all had room, so that still earlier ones have no room either.
+    /// Adds earlier samples to a live source's history, given with the oldest first. Returns `false` if no sample was
+    /// earlier, or if not all had room, so that still earlier ones have no room either.
     pub fn prepend(&mut self, samples: Vec<TableSample>) -> bool {
         let Self::Live { history, strip, size, .. } = self else { return false };
         let Some(begin) = history.back().map(|newest| newest.time.saturating_sub(KEPT)) else { return false };
@@ -151,8 +151,8 @@ impl Timeline {
         }
     }
 
-    /// Changes the values of the strip's samples after a counter was added or removed. Over a log, the samples are
-    /// removed, to be read again.
+    /// Changes the values of the strip's stored samples after a counter was added or removed. Over a log, the samples
+    /// are removed, to be read again.
     pub fn change_strip(&mut self, change: impl Fn(&mut Vec<Option<f64>>)) {
         match self {
             Self::Live { strip, .. } => strip.iter_mut().for_each(|(_, values)| change(values)),

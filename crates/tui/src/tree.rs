@@ -1,4 +1,4 @@
-//! Trees of rows: processes below their parents, control groups below those that they are in.
+//! Trees of table rows: processes below their parents, control groups below those that contain them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,21 +7,21 @@ use perfset::tables::{self, NumberedRow, TreeKind};
 
 use crate::sample::{RowChange, RowIdentity, TableSample};
 
-/// Place of a row in a tree.
+/// Position of a table row in a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeRow {
-    /// Position of the row in its sample.
+    /// Position of the tree's row in its sample.
     pub at: usize,
-    /// Number of the row's ancestors, up to the root.
+    /// Number of the tree row's ancestors, up to the root.
     pub depth: usize,
-    /// `true` if the row has rows below it.
+    /// `true` if the tree has rows below this row.
     pub has_children: bool,
-    /// `true` if the rows below the row are hidden.
+    /// `true` if the rows below this row of the tree are hidden.
     pub is_folded: bool,
 }
 
-/// Arranges rows as a tree: each row below its parent, and rows with the same parent in the given order. `columns` are
-/// the counters of the sample's values.
+/// Arranges table rows as a tree: each row below its parent, and rows with the same parent in the given order.
+/// `columns` are the counters of the sample's values.
 #[must_use]
 pub fn arranged(
     kind: TreeKind,
@@ -63,7 +63,7 @@ pub fn arranged(
     rows
 }
 
-/// Marks all rows below the row `root` as seen.
+/// Marks all rows of the tree below the row `root` as seen.
 fn hide(children: &HashMap<usize, Vec<usize>>, root: usize, seen: &mut HashSet<usize>) {
     let mut waiting = vec![root];
     while let Some(at) = waiting.pop() {
@@ -72,7 +72,7 @@ fn hide(children: &HashMap<usize, Vec<usize>>, root: usize, seen: &mut HashSet<u
     }
 }
 
-/// Returns the position of each row's parent, found by process ids.
+/// Returns the position of each process row's parent, found by process ids.
 fn parents_by_number(
     sample: &TableSample,
     columns: &[CounterId],
@@ -93,13 +93,13 @@ fn parents_by_number(
     placed(order, tables::parents_by_number(&order.iter().map(numbered).collect::<Vec<_>>()))
 }
 
-/// Returns the position of each row's parent, found by names.
+/// Returns the position of each control-group row's parent, found by names.
 fn parents_by_path(sample: &TableSample, order: &[usize]) -> HashMap<usize, usize> {
     let name = |at: &usize| sample.rows.get(*at).map_or("", |row| &*row.identity.name);
     placed(order, tables::parents_by_path(&order.iter().map(name).collect::<Vec<_>>()))
 }
 
-/// Returns positions in the sample for indexes of an order.
+/// Converts the parents of rows from indexes in the shown order to positions in the sample.
 fn placed(order: &[usize], parents: Vec<Option<usize>>) -> HashMap<usize, usize> {
     let found = |(at, parent): (&usize, Option<usize>)| Some((*at, *order.get(parent?)?));
     order.iter().zip(parents).filter_map(found).collect()
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::sample::{SampleRow, TableValue};
 
-    /// Returns a sample with the given rows: name, process id and parent's process id.
+    /// Returns a sample of processes with the given rows: name, process id and parent's process id.
     fn sample(rows: &[(&str, f64, f64)]) -> TableSample {
         let row = |(name, number, parent): &(&str, f64, f64)| {
             let identity = RowIdentity { name: (*name).into(), id: None, birth: None, occurrence: 0 };
@@ -123,7 +123,7 @@ mod tests {
         TableSample { rows: rows.iter().map(row).collect(), ..TableSample::default() }
     }
 
-    /// Returns the names of the rows in a tree, with a blank before a name for each ancestor.
+    /// Returns the row names of a tree, with a blank before a name for each ancestor.
     fn drawn(kind: TreeKind, sample: &TableSample, folded: &[&str]) -> Vec<String> {
         let order: Vec<usize> = (0..sample.rows.len()).collect();
         let is_folded = |name: &str| folded.contains(&name);

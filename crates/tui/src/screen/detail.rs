@@ -1,4 +1,4 @@
-//! Everything about one cell.
+//! Details of the screen about one table cell: counter, value, instance and facts.
 
 use perfset::output::text::{escaped, grouped_digits};
 use perfset::output::{human, unit_name};
@@ -14,7 +14,7 @@ use crate::sample::TableValue;
 use crate::tab::{ColumnPart, TableHeading, TableTab};
 use crate::viewer::Viewer;
 
-/// Draws everything about the cell under the cursor.
+/// Draws the details about the table cell under the cursor.
 pub fn draw(viewer: &Viewer, look: Look, facts: &[Fact], area: Rect, out: &mut Buffer) {
     let (Some(tab), Some((row, column))) = (viewer.shown_tab(), viewer.cell()) else { return };
     let Some(heading) = tab.columns.get(column) else { return };
@@ -81,7 +81,8 @@ pub fn draw(viewer: &Viewer, look: Look, facts: &[Fact], area: Rect, out: &mut B
     Paragraph::new(lines).wrap(Wrap { trim: false }).render(inner, out);
 }
 
-/// Returns the line with both values of a compared cell. Exact numbers have their difference in percent, too.
+/// Returns the line of the details with both values of a compared cell. Exact numbers have their difference in
+/// percent, too.
 fn compared_lines(viewer: &Viewer, tab: &TableTab, row: usize, counter: &Counter) -> Option<Line<'static>> {
     viewer.comparison()?;
     let values = &viewer.sample()?.rows.get(row)?.values;

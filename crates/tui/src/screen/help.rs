@@ -1,4 +1,4 @@
-//! List of the keys.
+//! List of the keys and their functions, drawn over the screen.
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -8,7 +8,7 @@ use ratatui_widgets::clear::Clear;
 
 use super::Look;
 
-/// Keys of the viewer, each with a description of its function.
+/// Keys of the interactive screen, each with a description of its function.
 pub const KEYS: [(&str, &str); 23] = [
     ("↑ ↓ PgUp PgDn Home End", "rows"),
     ("1-9 Tab", "tabs"),
@@ -35,7 +35,7 @@ pub const KEYS: [(&str, &str); 23] = [
     ("F9", "nothing: perfset ends no processes"),
 ];
 
-/// Draws the keys over the whole screen, in two columns if it is wide.
+/// Draws the list of keys over the whole screen, in two columns if the screen is wide.
 pub fn draw(look: Look, area: Rect, out: &mut Buffer) {
     Clear.render(area, out);
     out.set_line(area.x, area.y, &Line::styled(" keys; any key closes this list", look.head()), area.width);

@@ -1,4 +1,4 @@
-//! Screen: a pure function of the viewer's state and the size of the terminal.
+//! Drawing of the interactive screen: a pure function of the viewer's state and the size of the terminal.
 
 use perfset::output::text::{escaped, grouped_digits};
 use perfset::tables::shown_counters;
@@ -26,7 +26,7 @@ mod text;
 
 use text::{compact, fitted, number, right};
 
-/// Minimum size of a screen, in columns and lines.
+/// Minimum size of an interactive screen, in columns and lines.
 pub const LEAST: (u16, u16) = (40, 10);
 
 /// Minimum screen width, in columns, at which the details are shown beside the table.
@@ -37,14 +37,14 @@ const DETAIL: u16 = 64;
 /// Minimum width of a table column, in characters.
 const COLUMN: usize = 8;
 
-/// Maximum width of a column title, in characters.
+/// Maximum width of the title of a table column, in characters.
 const LONGEST: usize = 24;
 
-/// Minimum and maximum width of instance names for which the columns leave room, in characters. Between these, the
+/// Minimum and maximum width for instance names beside the columns of a table, in characters. Between these, the
 /// names are as wide as the longest one.
 const NAME: (usize, usize) = (12, 24);
 
-/// Colours and glyphs that the terminal supports.
+/// Colours and glyphs of a screen that the terminal supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
     /// `true` if the screen uses the 16 colours that all terminals have.
@@ -77,7 +77,7 @@ impl Look {
 
 /// Sizes and positions of the parts of a screen.
 struct Layout {
-    /// Height of the strip in lines, without the line with times below it.
+    /// Height of the strip of counters in lines, without the line with times below it.
     strip: u16,
     counter_rows: u16,
     table: Rect,
@@ -105,13 +105,13 @@ impl Layout {
     }
 }
 
-/// Returns the number of rows of the table on a screen of this size.
+/// Returns the number of table rows on a screen of this size.
 #[must_use]
 pub fn page(viewer: &Viewer, area: Rect) -> usize {
     usize::from(Layout::of(viewer, area).table.height.saturating_sub(1)).max(1)
 }
 
-/// Draws the screen into a buffer.
+/// Draws the interactive screen into a buffer.
 pub fn draw(viewer: &Viewer, look: Look, area: Rect, out: &mut Buffer) {
     if area.width < LEAST.0 || area.height < LEAST.1 {
         let text = format!("perfset needs {} columns and {} lines", LEAST.0, LEAST.1);
@@ -151,11 +151,12 @@ pub fn draw(viewer: &Viewer, look: Look, area: Rect, out: &mut Buffer) {
     }
 }
 
-/// Returns the whole table as text, without the strip, for screen readers and pipes. If `width` is `None`, all columns
-/// are included.
+/// Returns the whole table of a viewer as text, without the strip, for screen readers and pipes. If `width` is
+/// `None`, all columns are included.
 #[must_use]
 pub fn plain(viewer: &Viewer, width: Option<u16>) -> String {
-    /// Maximum width in characters, so that a few rows fit into a buffer whatever names a log contains.
+    /// Maximum width of a table that is printed as text, in characters. A few rows then fit into a buffer whatever
+    /// names a log contains.
     const WIDEST: usize = 2_000;
     let look = Look { has_colours: false, is_utf8: true };
     let natural = || {
@@ -188,7 +189,7 @@ pub fn plain(viewer: &Viewer, width: Option<u16>) -> String {
     }
 }
 
-/// Appends the lines of a buffer, without blanks at their ends.
+/// Appends the lines of a drawn buffer to a text, without blanks at their ends.
 fn push_lines(buffer: &Buffer, height: u16, text: &mut String) {
     for y in 0..height {
         let (mut line, mut x) = (String::new(), 0_u16);
@@ -250,7 +251,8 @@ fn tabs(viewer: &Viewer, look: Look, width: usize) -> Line<'static> {
     Line::from(spans)
 }
 
-/// Returns the tabs that fit into the width, each with its number and text. The shown tab is always included.
+/// Returns the titles of the tabs that fit into the width, each with its number and text. The shown tab is always
+/// included.
 fn tab_texts(viewer: &Viewer, width: usize) -> Vec<(usize, String)> {
     let text = |at: usize, title: &str| format!(" {} {title}", at.saturating_add(1));
     let mut reserved = viewer.shown_tab().map_or(0, |tab| text(viewer.tab, &tab.title).width());
@@ -334,15 +336,16 @@ fn bottom(viewer: &Viewer, look: Look, width: usize) -> Line<'static> {
     Line::from(vec![Span::raw(text), Span::styled(keys, look.dim())])
 }
 
-/// Returns the shown rows from number `top` on, at most `height` of them.
+/// Returns the shown table rows from number `top` on, at most `height` of them.
 fn shown_rows(viewer: &Viewer, top: usize, height: usize) -> impl Iterator<Item = &SampleRow> {
     let rows = viewer.sample().map(|sample| &*sample.rows).unwrap_or_default();
     viewer.order.iter().skip(top).take(height).filter_map(|at| rows.get(*at).map(|row| &**row))
 }
 
-/// Returns the name of a row. In a tree, blanks precede it, and a sign if rows below it are hidden.
+/// Returns the text for the name of a table row. In a tree, blanks precede it, and a sign if rows below it are
+/// hidden.
 fn name_text(viewer: &Viewer, look: Look, number: usize, row: &SampleRow) -> String {
-    /// Maximum number of blanks that show the depth of a row: names after more blanks would have no room.
+    /// Maximum number of blanks that show the depth of a tree's row: names after more blanks would have no space.
     const DEEPEST: usize = 10;
     let name = if row.identity.name.is_empty() { "-".to_owned() } else { escaped(&row.path_name()) };
     let Some(place) = viewer.tree.get(number) else { return name };
@@ -371,15 +374,15 @@ fn plus(column: &TableHeading, value: &TableValue) -> &'static str {
     if column.part == ColumnPart::Difference && is_positive && is_exact { "+" } else { "" }
 }
 
-/// Columns of a table that fit into its width, with their widths.
+/// Columns of a table that fit into the screen's width, with their widths.
 struct TableColumns {
     name_width: usize,
-    /// Index and width of each column.
+    /// Index and width of each table column that fits.
     columns: Vec<(usize, usize)>,
 }
 
 impl TableColumns {
-    /// Returns the width that the names need and the widths that all columns need in the shown rows.
+    /// Returns the width that the row names need, and the widths that all table columns need in the shown rows.
     fn widths(viewer: &Viewer, look: Look, top: usize, height: usize) -> (usize, Vec<usize>) {
         // A number is never cut, so columns are as wide as what they show now.
         let width_of = |column: (usize, &TableHeading)| {
@@ -420,17 +423,17 @@ impl TableColumns {
 /// Part of a screen that a click can hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScreenPlace {
-    /// Bar of the strip, with the time of its last sample in 100 ns since 1601 UTC.
+    /// Bar of the strip that was clicked, with the time of its last sample in 100 ns since 1601 UTC.
     Time(i64),
-    /// Tab with this index.
+    /// Tab with this index that was clicked.
     Tab(usize),
-    /// Heading of the column with this index.
+    /// Heading of the table column with this index that was clicked.
     Column(usize),
-    /// Row of the table, and the column if the click is on one.
+    /// Table row that was clicked, and the column if the click is on one.
     Row(usize, Option<usize>),
 }
 
-/// Returns the part of the screen at a position, for a screen of this size.
+/// Returns the part of the interactive screen at a position, for a screen of this size.
 #[must_use]
 pub fn place_at(viewer: &Viewer, look: Look, area: Rect, (x, y): (u16, u16)) -> Option<ScreenPlace> {
     if area.width < LEAST.0 || area.height < LEAST.1 {
@@ -477,7 +480,7 @@ pub fn place_at(viewer: &Viewer, look: Look, area: Rect, (x, y): (u16, u16)) -> 
     }
 }
 
-/// Returns the number of the first row to draw, so that the selected row is visible.
+/// Returns the number of the first table row to draw, so that the selected row is visible.
 fn top_row(viewer: &Viewer, table: Rect) -> usize {
     viewer.row.saturating_sub(usize::from(table.height.saturating_sub(1)).saturating_sub(1))
 }
@@ -536,7 +539,7 @@ fn table(viewer: &Viewer, look: Look, area: Rect, top: usize, out: &mut Buffer) 
 /// Draws the table of a counterset with one instance: a row for each counter.
 fn single(viewer: &Viewer, look: Look, area: Rect, top: usize, out: &mut Buffer) {
     let (Some(tab), Some(sample)) = (viewer.shown_tab(), viewer.sample()) else { return };
-    /// Width of a value, and of each of the three values of a comparison, in characters.
+    /// Width of a counter's value in a table with one instance, and of each of the three values of a comparison.
     const VALUE: (usize, usize) = (20, 14);
     /// Minimum width of the counter names beside the three values of a comparison, in characters.
     const NAMES: usize = 16;
@@ -576,14 +579,14 @@ fn single(viewer: &Viewer, look: Look, area: Rect, top: usize, out: &mut Buffer)
     }
 }
 
-/// Returns the first column to draw, so that the selected column fits into the width.
+/// Returns the first table column to draw, so that the selected column fits into the width.
 fn first_column(widths: &[usize], selected: usize, room: usize) -> usize {
     (0..=selected)
         .find(|first| columns_that_fit(widths, *first, room).contains(&selected))
         .unwrap_or(selected)
 }
 
-/// Returns the columns that fit into the width, from the column `first` on.
+/// Returns the table columns that fit into the width, from the column `first` on.
 fn columns_that_fit(widths: &[usize], first: usize, mut room: usize) -> Vec<usize> {
     let fits = |(_, column): &(usize, &usize)| match room.checked_sub(**column) {
         Some(rest) => {
@@ -595,7 +598,7 @@ fn columns_that_fit(widths: &[usize], first: usize, mut room: usize) -> Vec<usiz
     widths.iter().enumerate().skip(first).take_while(fits).map(|(at, _)| at).collect()
 }
 
-/// Returns the text of a value in a table cell.
+/// Returns the text of a counter's value in a table cell.
 fn cell(viewer: &Viewer, look: Look, counter: &Counter, value: &TableValue) -> String {
     match value {
         TableValue::Missing(reason) => match &**reason {

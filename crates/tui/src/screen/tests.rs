@@ -6,7 +6,7 @@ use crate::viewer::tests::{press, viewer};
 
 const LOOK: Look = Look { has_colours: false, is_utf8: true };
 
-/// Returns the screen as text, without blanks at the ends of lines.
+/// Returns the text of an interactive screen, without blanks at the ends of lines.
 fn screen(viewer: &mut Viewer, width: u16, height: u16) -> String {
     let area = Rect { x: 0, y: 0, width, height };
     let mut buffer = Buffer::empty(area);
@@ -16,7 +16,7 @@ fn screen(viewer: &mut Viewer, width: u16, height: u16) -> String {
     (0..height).map(|y| line(y) + "\n").collect()
 }
 
-/// Compares a screen with the stored text, or stores it if PERFSET_BLESS is set.
+/// Compares the text of a screen with its stored file, or stores the text if PERFSET_BLESS is set.
 fn golden(name: &str, text: &str) {
     let file = format!("{}/src/screen/golden/{name}.txt", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("PERFSET_BLESS").is_some() {
@@ -59,7 +59,7 @@ fn screens_of_overlays() {
     }
 }
 
-/// Each place of a screen is found where it is drawn, at any size.
+/// Checks that each part of a screen is found at the position where it is drawn, at any size.
 #[test]
 fn clicks_hit_what_is_drawn() {
     for (width, height) in [(80, 24), (200, 50), (60, 12)] {
@@ -226,7 +226,7 @@ fn screens_of_a_comparison() {
     }
 }
 
-/// Each tab live, and a sample before, at each size.
+/// Compares the screens of each tab, live and at an earlier sample, at each size.
 #[test]
 fn screens_of_all_live_tabs() {
     for (width, height) in [(80, 24), (200, 50), (40, 10)] {

@@ -1,4 +1,4 @@
-//! Texts of cells, and their places.
+//! Texts of table cells, and their alignment.
 
 use perfset::output::human;
 use perfset::output::text::{escaped, grouped_digits};
@@ -19,8 +19,8 @@ pub fn compact(text: &str, is_raw: bool) -> String {
     }
 }
 
-/// Formats a number: in short form with its unit, or with all digits. Percentages have no unit, because the title shows
-/// it.
+/// Formats a number for a table cell: in short form with its unit, or with all digits. Percentages have no unit,
+/// because the title shows it.
 pub fn number(value: f64, unit: &str, has_units: bool) -> String {
     match (has_units, unit) {
         (_, "%") => format!("{value:.1}"),

@@ -1,4 +1,4 @@
-//! Comparison of the shown log with another one, or of two ranges.
+//! Comparison of the shown log with another log, or of two time ranges, in the interactive screen.
 
 use crossterm::event::KeyCode;
 use perfset::output::text::escaped;
@@ -9,34 +9,35 @@ use crate::sample::RowChange;
 use crate::spans::SpanMeans;
 use crate::tab::{ColumnPart, TableHeading, TableTab};
 
-/// Key of a computed comparison: index and columns of the tab.
+/// Key of a computed comparison: index of the tab and headings of its columns.
 pub(super) type ComparedTable = (usize, Vec<TableHeading>);
 
 /// Length of a day, in 100 ns.
 const DAY: i64 = 864_000_000_000;
 
 impl Viewer {
-    /// Compares the shown log with a baseline: each counter gets columns for its value there and for the difference.
+    /// Compares the shown log with a baseline: each counter gets columns for its baseline value and for the
+    /// difference.
     pub fn compare_with(&mut self, baseline: Baseline) {
         self.baseline = Some(baseline);
         self.compare_tabs();
         self.show_tab(self.tab);
     }
 
-    /// Gives all tabs the columns of a comparison, if there is a baseline.
+    /// Adds the columns of a comparison to all tabs, if there is a baseline.
     pub(super) fn compare_tabs(&mut self) {
         if self.baseline.is_some() {
             self.tabs.iter_mut().for_each(TableTab::compare);
         }
     }
 
-    /// Returns `true` if the screen compares two ranges.
+    /// Returns `true` if the screen compares two time ranges.
     #[must_use]
     pub(crate) fn is_comparison(&self) -> bool {
         self.baseline.is_some()
     }
 
-    /// Returns the shown comparison; `None` if there is none, or if a log could not be read.
+    /// Returns the comparison that the screen shows; `None` if there is none, or if a log could not be read.
     #[must_use]
     pub(crate) fn comparison(&self) -> Option<&Comparison> {
         let columns = &self.shown_tab()?.columns;
@@ -85,7 +86,7 @@ impl Viewer {
         }
     }
 
-    /// Returns `true` for a key that has no function in a comparison, and shows a message about that.
+    /// Returns `true` for a pressed key that has no function in a comparison, and shows a message about that.
     pub(super) fn refuses(&mut self, code: KeyCode) -> bool {
         if !self.is_comparison() {
             return false;
@@ -106,8 +107,8 @@ impl Viewer {
         true
     }
 
-    /// Returns the text about the comparison: both ranges, what they lack, and the numbers of rows that only one of
-    /// them has.
+    /// Returns the screen's text about the comparison: both ranges, missing samples, and numbers of rows of only one
+    /// range.
     #[must_use]
     pub(crate) fn comparison_words(&self) -> Option<String> {
         let (baseline, comparison) = (self.baseline.as_ref()?, self.comparison()?);

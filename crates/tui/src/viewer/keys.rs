@@ -1,4 +1,4 @@
-//! Keys of a screen.
+//! Functions of the keys of an interactive screen.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use perfset::FactKind;
@@ -15,24 +15,24 @@ use crate::timeline::Timeline;
 /// Length of a minute, in 100 ns.
 const MINUTE: i64 = 600_000_000;
 
-/// Minimum share of the greatest value for a local maximum to count as a peak.
+/// Minimum share of the greatest value that a local maximum has if it counts as a peak of a counter.
 const PEAK: f64 = 0.5;
 
-/// Action that the program takes after a key.
+/// Action that the program takes after a pressed key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyOutcome {
-    /// Draws the screen with the changes.
+    /// Action that draws the screen with the changes.
     Draw,
-    /// Copies a text to the terminal's clipboard, and draws the screen.
+    /// Action that copies a text to the terminal's clipboard, and draws the screen.
     Copy(String),
-    /// Stops, as Ctrl+Z does elsewhere, until the shell continues the program.
+    /// Action that suspends the program, as Ctrl+Z does, until the shell continues it.
     Suspend,
-    /// Ends the program at once.
+    /// Action that ends the program at once.
     Quit,
 }
 
 impl Viewer {
-    /// Handles a key, and returns the action that the program takes then.
+    /// Handles a pressed key, and returns the action that the program takes then.
     pub fn key(&mut self, key: KeyEvent) -> KeyOutcome {
         self.message = None;
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
@@ -61,7 +61,8 @@ impl Viewer {
         }
     }
 
-    /// Handles a click on a part of the screen. If a list or prompt covers the table, the click only closes it.
+    /// Handles a click on a part of the interactive screen. If a list or prompt covers the table, the click only
+    /// closes it.
     pub fn click(&mut self, place: ScreenPlace) {
         self.message = None;
         if self.overlay != Overlay::None || self.prompt.is_some() {
@@ -87,7 +88,7 @@ impl Viewer {
         }
     }
 
-    /// Handles the mouse wheel, which moves the selected row.
+    /// Handles the mouse wheel, which moves the selected row of the table.
     pub fn wheel(&mut self, down: bool) {
         const LINES: usize = 3;
         if self.overlay == Overlay::None && self.prompt.is_none() {
@@ -164,7 +165,8 @@ impl Viewer {
         KeyOutcome::Draw
     }
 
-    /// Removes the filter if the key is Esc. Returns `false` if there is no filter, or the key is another one.
+    /// Removes the filter of the rows if the pressed key is Esc. Returns `false` if there is no filter, or the key is
+    /// another one.
     fn take_filter(&mut self, code: KeyCode) -> bool {
         let tab = self.tabs.get_mut(self.tab).filter(|_| code == KeyCode::Esc);
         let taken = tab.and_then(|tab| tab.filter.take()).is_some();
@@ -174,8 +176,8 @@ impl Viewer {
         taken
     }
 
-    /// Ends the span if the key is Esc, so that the table shows the instant again. Returns `false` if there is no span,
-    /// or the key is another one.
+    /// Ends the span of the table if the pressed key is Esc, so that the table shows the instant again. Returns
+    /// `false` if there is no span, or the key is another one.
     fn end_span(&mut self, code: KeyCode) -> bool {
         let ended = code == KeyCode::Esc && self.span.take().is_some();
         if ended {
@@ -188,7 +190,7 @@ impl Viewer {
         self.prompt = Some(Prompt { kind, text: String::new() });
     }
 
-    /// Shows the rows as a tree, or as a list if they are a tree.
+    /// Shows the table's rows as a tree, or as a list if they are a tree.
     fn toggle_tree(&mut self) {
         self.keep_selected();
         let Some(tab) = self.tabs.get_mut(self.tab) else { return };
@@ -208,7 +210,7 @@ impl Viewer {
         }
     }
 
-    /// Hides or shows the rows below the selected row. Returns `false` if no rows are below it.
+    /// Hides or shows the rows of the tree below the selected row. Returns `false` if no rows are below it.
     fn toggle_fold(&mut self) -> bool {
         if !self.tree.get(self.row).is_some_and(|row| row.has_children) {
             return false;
@@ -223,7 +225,7 @@ impl Viewer {
         true
     }
 
-    /// Goes from a process to its control group, or from the control groups to the processes.
+    /// Moves from a process to the table row of its control group, or from the control groups to the processes.
     fn toggle_group(&mut self) {
         let tab_of = |viewer: &Self, names: &[&str]| {
             viewer.tabs.iter().position(|tab| names.iter().any(|name| tab.counterset.name == **name))
@@ -261,7 +263,7 @@ impl Viewer {
         }
     }
 
-    /// Shows details about the cell under the cursor, and keeps the cursor at its instance.
+    /// Shows details about the table cell under the cursor, and keeps the cursor at its instance.
     fn detail(&mut self) {
         self.keep_selected();
         let of = self.selected_identity();
@@ -319,7 +321,8 @@ impl Viewer {
         }
     }
 
-    /// Keeps a live screen at the shown sample, or lets it show new samples again. Over a log, goes to the last sample.
+    /// Keeps a live screen at the shown sample, or lets it show new samples again. Over a log, goes to the last
+    /// sample.
     fn toggle_live(&mut self) {
         let (at, count) = self.timeline.position();
         match &mut self.timeline {
@@ -338,7 +341,7 @@ impl Viewer {
         self.marks.sort();
     }
 
-    /// Goes to the next mark in time, or to the first mark if there is no later one.
+    /// Moves the time cursor to the next mark, or to the first mark if there is no later one.
     fn next_mark(&mut self) {
         let now = self.timeline.now().unwrap_or(i64::MIN);
         let later =
@@ -351,7 +354,7 @@ impl Viewer {
         self.message = Some(text);
     }
 
-    /// Goes to the next or previous peak of the counter under the cursor, in the range of the strip.
+    /// Moves the time cursor to the next or previous peak of the counter under the cursor, in the range of the strip.
     fn peak(&mut self, forward: bool) {
         let Some(now) = self.timeline.now() else { return };
         let begin = self.timeline.strip().next().map(|(time, _)| *time).filter(|_| !forward);
@@ -426,7 +429,7 @@ impl Viewer {
         self.sort_by(Some(self.column));
     }
 
-    /// Sorts the rows by a column or by name, or reverses their order if they are sorted that way already.
+    /// Sorts the table's rows by a column or by name, or reverses their order if they are sorted that way already.
     fn sort_by(&mut self, column: Option<usize>) {
         let Some(tab) = self.tabs.get_mut(self.tab) else { return };
         tab.is_descending = if tab.sorted_by == column { !tab.is_descending } else { column.is_some() };
@@ -586,7 +589,7 @@ impl Viewer {
         }
     }
 
-    /// Returns the names of countersets that contain the text of the prompt.
+    /// Returns the names of countersets that contain the text of the prompt, as candidates.
     #[must_use]
     pub(crate) fn candidates(&self) -> Vec<String> {
         match &self.prompt {
@@ -595,7 +598,8 @@ impl Viewer {
         }
     }
 
-    /// Returns the names of countersets that contain a text; names that begin with the text come first.
+    /// Returns the names of countersets that contain a text, as candidates; names that begin with the text come
+    /// first.
     pub(super) fn candidates_of(&self, text: &str) -> Vec<String> {
         let wanted = text.trim().to_lowercase();
         let names = self.countersets.iter().map(|set| set.name.to_string());

@@ -1,4 +1,4 @@
-//! State of a screen, and what each key does with it.
+//! State of an interactive screen, and its changes by keys and samples.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,48 +29,49 @@ pub use keys::KeyOutcome;
 pub use prompt::{Prompt, PromptKind};
 use span::SpanSource;
 
-/// Maximum number of counters on the strip, and the usual number of a new strip.
+/// Maximum number of counters on the strip, and the usual number on that of a new screen.
 pub const STRIP_MOST: usize = 6;
 const STRIP_USUAL: usize = 3;
 
 /// Numbers of samples of a log that the strip reads before and after the shown instant.
 const AROUND: (usize, usize) = (400, 200);
 
-/// Maximum time to read samples of a running recorder in one call, and the number of samples per read.
+/// Maximum time to read samples of a running recorder in one call; the next constant is the number of samples per
+/// read.
 const PAST_PATIENCE: Duration = Duration::from_millis(300);
 const PAST_PART: usize = 16;
 
 /// Counter on the strip, with its label and unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StripCounter {
-    /// Label shown before the counter's values.
+    /// Label on the strip before the counter's values.
     pub label: String,
-    /// Counter path, which has one value.
+    /// Counter path of the strip's counter, which selects one value.
     pub path: CounterPath,
-    /// UCUM unit of the counter.
+    /// UCUM unit of the strip's counter.
     pub unit: String,
 }
 
-/// List or details that cover the table.
+/// List or details that cover the table on the screen.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Overlay {
-    /// Nothing covers the table.
+    /// State without an overlay: the table is not covered.
     #[default]
     None,
-    /// List of the keys and their functions.
+    /// List of the keys and their functions, as an overlay.
     Help,
-    /// Details about the cell under the cursor.
+    /// Details about the table cell under the cursor, as an overlay.
     Detail {
-        /// Facts about an instance.
+        /// Facts about the instance of the details.
         facts: Vec<Fact>,
-        /// Instance that the facts are about.
+        /// Instance that the facts of the details are about.
         of: Option<RowIdentity>,
     },
-    /// List of counters in which the user chooses columns, with the index of the selected one.
+    /// List of counters in which the user chooses the table's columns, with the index of the selected one.
     Columns(usize),
 }
 
-/// State of a screen over a live source or logs: tables, strip and time cursor.
+/// State of an interactive screen over a live source or logs: tables, strip and time cursor.
 #[derive(Debug)]
 pub struct Viewer {
     feed: Feed,
@@ -80,22 +81,23 @@ pub struct Viewer {
     pub(crate) tab: usize,
     pub(crate) strip: Vec<StripCounter>,
     pub(crate) timeline: Timeline,
-    /// Positions of the shown rows in the sample, in the order of the screen.
+    /// Positions of the shown rows in the table's sample, in the order of the screen.
     pub(crate) order: Vec<usize>,
-    /// Places of the shown rows in a tree; empty if they are shown as a list.
+    /// Positions of the shown rows in a tree; empty if they are shown as a list.
     pub(crate) tree: Vec<TreeRow>,
-    /// Number of the selected row among the shown ones.
+    /// Number of the selected table row among the shown ones.
     pub(crate) row: usize,
-    /// Instance at which the cursor stays while rows move; `None` if the cursor stays at its row number.
+    /// Identity of the instance at which the cursor stays while rows move; `None` if the cursor stays at its row
+    /// number.
     selected: Option<RowIdentity>,
     pub(crate) column: usize,
     pub(crate) is_raw: bool,
     pub(crate) has_units: bool,
     pub(crate) overlay: Overlay,
     pub(crate) prompt: Option<Prompt>,
-    /// Message on the last line, shown until the next key press.
+    /// Message on the screen's last line, shown until the next key press.
     pub(crate) message: Option<String>,
-    /// Marks of the user and of the recording, sorted by time: time and text.
+    /// Marks of the user and of the recording on the time line, sorted by time: time and text.
     pub(crate) marks: Vec<(i64, String)>,
     /// Span of time that the table shows instead of an instant.
     pub(crate) span: Option<TableSpan>,
@@ -104,9 +106,9 @@ pub struct Viewer {
     spanned: Option<(SpanSource, Option<SpanTable>)>,
     /// `true` while further key presses are waiting, so that tables of spans are not computed yet.
     holds_spans: bool,
-    /// Log or range with which the shown log or range is compared.
+    /// Log or time range with which the shown log or range is compared.
     baseline: Option<Baseline>,
-    /// Computed comparisons, or the reasons why they could not be computed.
+    /// Computed comparisons of the tabs' tables, or the reasons why they could not be computed.
     compared: Vec<(compare::ComparedTable, Result<Comparison, String>)>,
     /// `true` if no further earlier samples of the running recorder can be loaded for the table.
     has_all_past: bool,
@@ -115,7 +117,7 @@ pub struct Viewer {
     /// Number of table rows that fit on the screen, by which the page keys move.
     pub(crate) page: usize,
     zone: jiff::tz::TimeZone,
-    /// Name of the machine, without control characters.
+    /// Name of the machine that the screen shows, without control characters.
     pub(crate) machine: String,
     /// Options that make `perfset get` read the shown log; empty for a live source.
     log_options: String,
@@ -130,8 +132,8 @@ impl Viewer {
         Self::new(feed, Timeline::live(), jiff::tz::TimeZone::system(), machine)
     }
 
-    /// Creates the viewer of logs, at their last sample. `options` are those with which a command reads them, such as
-    /// `--log rec`.
+    /// Creates the viewer of logs, which shows their last sample. `options` are those with which a command reads
+    /// them, such as `--log rec`.
     ///
     /// # Errors
     /// If the logs cannot be read.
@@ -197,7 +199,7 @@ impl Viewer {
         Ok(viewer)
     }
 
-    /// Adds those of the first `count` preset counters that the strip does not have.
+    /// Adds to the strip those of the first `count` preset counters that it does not have.
     fn add_presets(&mut self, count: usize) {
         for (label, paths) in STRIP.into_iter().take(count) {
             if self.strip.iter().all(|counter| counter.label != label) {
@@ -207,13 +209,13 @@ impl Viewer {
         }
     }
 
-    /// Adds the preset counters to the strip, up to six, for a terminal that has room for them.
+    /// Adds the preset counters to the strip, up to six, for a terminal that has space for them.
     pub fn fill_strip(&mut self) {
         self.add_presets(STRIP_MOST);
         self.show_new_strip();
     }
 
-    /// Reads the values of the strip's counters from a log again.
+    /// Reads the values of the strip's counters from a log again, after the strip has changed.
     fn show_new_strip(&mut self) {
         if let Timeline::Log { at, .. } = self.timeline {
             self.timeline.change_strip(|_| {});
@@ -221,7 +223,7 @@ impl Viewer {
         }
     }
 
-    /// Returns a counter for the strip with this label and path, if the source has the counter.
+    /// Returns a counter for the strip with this label and counter path, if the source has the counter.
     fn strip_counter(&self, label: &str, path: CounterPath) -> Option<StripCounter> {
         let is = |name: &str, wanted: &str| name.to_lowercase() == wanted.to_lowercase();
         let set = self.countersets.iter().find(|set| is(&set.name, &path.counterset))?;
@@ -229,19 +231,20 @@ impl Viewer {
         Some(StripCounter { label: label.to_owned(), path, unit: counter.unit.to_string() })
     }
 
-    /// Returns `true` if there is no sample to show.
+    /// Returns `true` if the screen has no sample to show.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.timeline.end().is_none()
     }
 
-    /// Returns the shown tab, if the source has any counterset.
+    /// Returns the tab that the screen shows, if the source has any counterset.
     #[must_use]
     pub fn shown_tab(&self) -> Option<&TableTab> {
         self.tabs.get(self.tab)
     }
 
-    /// Returns the shown sample: that of the instant, or one computed from a span of time or from a comparison.
+    /// Returns the sample that the screen shows: that of the instant, or one computed from a span of time or a
+    /// comparison.
     #[must_use]
     pub fn sample(&self) -> Option<&TableSample> {
         if self.baseline.is_some() {
@@ -253,7 +256,7 @@ impl Viewer {
             .map(|sample| &**sample)
     }
 
-    /// Returns the number of rows of the table. The rows are instances, or counters if there is one instance.
+    /// Returns the number of rows that the table shows. The rows are instances, or counters if there is one instance.
     #[must_use]
     pub fn rows(&self) -> usize {
         match self.shown_tab() {
@@ -262,7 +265,7 @@ impl Viewer {
         }
     }
 
-    /// Returns the positions of the cell under the cursor: its row in the sample, and its column.
+    /// Returns the positions of the table cell under the cursor: its row in the sample, and its column.
     #[must_use]
     pub(crate) fn cell(&self) -> Option<(usize, usize)> {
         match self.shown_tab()? {
@@ -271,14 +274,14 @@ impl Viewer {
         }
     }
 
-    /// Returns the value of the cell under the cursor.
+    /// Returns the value of the table cell under the cursor.
     #[must_use]
     pub fn value(&self) -> Option<&TableValue> {
         let (row, column) = self.cell()?;
         self.sample()?.rows.get(row)?.values.get(column)
     }
 
-    /// Returns the counter path of the cell under the cursor.
+    /// Returns the counter path of the table cell under the cursor.
     #[must_use]
     pub fn path(&self) -> Option<CounterPath> {
         let (row, column) = self.cell()?;
@@ -297,12 +300,12 @@ impl Viewer {
         Some(CounterPath { machine: None, counterset: tab.counterset.name.to_string(), instance, counter })
     }
 
-    /// Returns `true` if a row of the sample is a sum over other rows, or idle time.
+    /// Returns `true` if a row of the shown sample is a sum over other rows, or idle time.
     fn is_sum(&self, row: usize) -> bool {
         self.sample().and_then(|sample| sample.rows.get(row)).is_some_and(|row| row.sums_up)
     }
 
-    /// Returns the `perfset get` command that prints the cell under the cursor.
+    /// Returns the `perfset get` command that prints the table cell under the cursor.
     #[must_use]
     pub fn command(&self) -> Option<String> {
         let quoted = format!("'{}'", self.path()?.to_string().replace('\'', "'\\''"));
@@ -322,7 +325,7 @@ impl Viewer {
         })
     }
 
-    /// Collects a sample of a live source; does nothing over a log.
+    /// Collects a sample of a live source for the screen; does nothing over a log.
     ///
     /// # Errors
     /// If the source cannot be read.
@@ -338,7 +341,8 @@ impl Viewer {
         Ok(())
     }
 
-    /// Reads earlier samples of a running recorder, for about 0.3 s. Returns `false` if there are no further ones.
+    /// Reads earlier samples of a running recorder into the screen's history, for about 0.3 s. Returns `false` if
+    /// there are no further ones.
     pub fn load_past(&mut self) -> bool {
         let is_live = matches!(self.timeline, Timeline::Live { .. }) && !self.has_all_past;
         let Some(plan) = self.plan().filter(|_| is_live) else { return false };
@@ -373,7 +377,7 @@ impl Viewer {
         }
     }
 
-    /// Collects a sample like [`collect`](Self::collect), except that an error becomes the message.
+    /// Collects a sample like [`collect`](Self::collect), except that an error becomes the screen's message.
     pub fn collect_or_say(&mut self) {
         if let Err(error) = self.collect() {
             self.message = Some(escaped(&error.to_string()));
@@ -392,7 +396,7 @@ impl Viewer {
         matches!(self.timeline, Timeline::Log { .. })
     }
 
-    /// Shows the sample with this number. An error becomes the message.
+    /// Shows the sample with this number on the screen. An error becomes the message.
     pub(crate) fn go_to(&mut self, number: usize) {
         // A comparison shows no instant.
         let plan = self.plan().filter(|_| !self.is_comparison());
@@ -429,14 +433,14 @@ impl Viewer {
         self.arrange();
     }
 
-    /// Shows the last sample that is not later than a time, in 100 ns since 1601 UTC.
+    /// Shows the last sample on the screen that is not later than a time, in 100 ns since 1601 UTC.
     pub fn go_to_time(&mut self, time: i64) {
         self.load_past_to(time);
         self.go_to(self.timeline.number_at(time));
     }
 
-    /// Selects the first tab to show, by its title, or by the name of a counterset or a part of the name; case does not
-    /// matter.
+    /// Selects the first tab to show, by its title, or by the name of a counterset or a part of the name; case does
+    /// not matter.
     ///
     /// # Errors
     /// A sentence, if there is none.
@@ -499,7 +503,7 @@ impl Viewer {
         Ok(())
     }
 
-    /// Filters and sorts the rows again, and keeps the cursor at its instance.
+    /// Filters and sorts the shown rows again, and keeps the cursor at its instance.
     pub(crate) fn arrange(&mut self) {
         match self.baseline {
             Some(_) => self.compute_comparison(),
@@ -521,14 +525,14 @@ impl Viewer {
         self.row = found.unwrap_or(self.row).min(self.rows().saturating_sub(1));
     }
 
-    /// Selects a row by its number among the shown ones.
+    /// Selects a table row by its number among the shown ones.
     pub(crate) fn select(&mut self, row: usize) {
         self.row = row.min(self.rows().saturating_sub(1));
         // The first row is a place, not an instance: the first instance is selected, whichever it is.
         self.selected = self.selected_identity().filter(|_| self.row > 0);
     }
 
-    /// Shows another tab, or the same tab again, from its first row.
+    /// Shows another tab on the screen, or the same tab again, from its first row.
     pub(crate) fn show_tab(&mut self, tab: usize) {
         if tab >= self.tabs.len() {
             return;
@@ -570,7 +574,7 @@ impl Viewer {
         Some(self.sample()?.rows.get(row)?.identity.clone())
     }
 
-    /// Returns facts about the selected row's instance.
+    /// Returns facts about the instance of the selected table row.
     fn facts(&self) -> Vec<Fact> {
         let found = || {
             let (row, _) = self.cell()?;
@@ -588,7 +592,7 @@ impl Viewer {
         timestamp.to_zoned(self.zone.clone()).strftime(format).to_string()
     }
 
-    /// Parses a time that a user enters: `14:03:07`, `-10m`, `+30s`, `begin`, `end`, or `mark TEXT`.
+    /// Parses a time that a user enters at the prompt: `14:03:07`, `-10m`, `+30s`, `begin`, `end`, or `mark TEXT`.
     ///
     /// # Errors
     /// A sentence, if it is none of these.

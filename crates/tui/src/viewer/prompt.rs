@@ -1,20 +1,20 @@
-//! Line of text that the user types.
+//! Prompt of the screen: a line of text that the user types.
 
 use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use perfset::clock::UNIX_EPOCH_100NS;
 
-/// Longest text of a prompt, in characters.
+/// Maximum length of the text that a user types at a prompt, in characters.
 const LONGEST: usize = 200;
 
-/// Purpose of a prompt.
+/// Purpose of the text that the user types at a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PromptKind {
-    /// Filter of the rows.
+    /// Prompt for the filter of the table's rows.
     Filter,
-    /// Time of the recording that the user wants to see.
+    /// Prompt for the time that the user wants to see.
     Time,
-    /// Name of the counterset to show.
+    /// Prompt for the name of the counterset to show.
     Counterset,
 }
 
@@ -30,17 +30,17 @@ impl PromptKind {
     }
 }
 
-/// Line of text that the user types, with its purpose.
+/// Line of text that the user types at a prompt, with its purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prompt {
-    /// Purpose of the text.
+    /// Purpose of the typed text.
     pub kind: PromptKind,
-    /// Text as typed so far.
+    /// Text that the user has typed at the prompt so far.
     pub text: String,
 }
 
 impl Prompt {
-    /// Appends a character, if there is room; control characters are ignored.
+    /// Appends a typed character to the prompt, if there is space; control characters are ignored.
     pub fn push(&mut self, c: char) {
         if !c.is_control() && self.text.chars().count() < LONGEST {
             self.text.push(c);
@@ -48,7 +48,7 @@ impl Prompt {
     }
 }
 
-/// Parses a span such as `10m`, in 100 ns. Without a unit it is in seconds.
+/// Parses a typed span of time such as `10m`, in 100 ns. Without a unit it is in seconds.
 pub fn span(text: &str) -> Option<i64> {
     const UNITS: [(&str, i64); 4] = [("s", 1), ("m", 60), ("h", 3_600), ("d", 86_400)];
     let (digits, seconds) = UNITS
@@ -62,7 +62,8 @@ pub fn span(text: &str) -> Option<i64> {
         .and_then(|count| i64::from(count).checked_mul(seconds)?.checked_mul(10_000_000))
 }
 
-/// Parses a time of day, or a date with a time; a time of day is on the day of `now`. Returns 100 ns since 1601 UTC.
+/// Parses a typed time of day, or a date with a time; a time of day is on the day of `now`. Returns 100 ns since 1601
+/// UTC.
 pub fn time(text: &str, zone: &TimeZone, now: i64) -> Option<i64> {
     let in_100ns =
         |at: jiff::Timestamp| at.as_microsecond().saturating_mul(10).saturating_add(UNIX_EPOCH_100NS);

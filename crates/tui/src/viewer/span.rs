@@ -1,4 +1,4 @@
-//! Spans of time that the table shows instead of an instant.
+//! Spans of time that the screen's table shows instead of an instant.
 
 use perfset::output::text::escaped;
 use perfset::tables::TreeKind;
@@ -13,8 +13,8 @@ use crate::timeline::Timeline;
 /// Length of a day, in 100 ns.
 const DAY: i64 = 864_000_000_000;
 
-/// Parts of the viewer's state on which the table of a span depends. While they stay the same, it is not computed
-/// again.
+/// Parts of the viewer's state on which the table of a time span depends. While they stay the same, it is not
+/// computed again.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SpanSource {
     span: TableSpan,
@@ -24,14 +24,14 @@ pub(super) struct SpanSource {
 }
 
 impl Viewer {
-    /// Returns the table of the span that is shown.
+    /// Returns the table over the span of time that the screen shows.
     #[must_use]
     pub(crate) fn span_table(&self) -> Option<&SpanTable> {
         self.span?;
         self.spanned.as_ref()?.1.as_ref()
     }
 
-    /// Begins a span at the shown instant, or shows the next kind of totals: mean, greatest, total.
+    /// Begins a span of time at the shown instant, or shows the next kind of totals: mean, greatest, total.
     pub(super) fn next_total(&mut self) {
         let now = self.timeline.now();
         self.span = match self.span {
@@ -47,8 +47,8 @@ impl Viewer {
         self.arrange();
     }
 
-    /// Shows the difference between the ends of the span, or ends the span if it shows that already. Without a span,
-    /// one begins at the shown instant.
+    /// Shows the difference between the ends of the span, or ends the span if the table shows that already. Without a
+    /// span, one begins at the shown instant.
     pub(super) fn toggle_difference(&mut self) {
         let now = self.timeline.now();
         self.span = match self.span {
@@ -61,7 +61,7 @@ impl Viewer {
         self.arrange();
     }
 
-    /// Shows the instances that began or ended since the previous sample, or in the span that is shown.
+    /// Shows the instances that began or ended since the previous sample, or in the shown span of time.
     pub(super) fn toggle_changes(&mut self) {
         self.span = match self.span {
             Some(TableSpan { kind: SpanKind::Changes, .. }) => None,
@@ -71,8 +71,8 @@ impl Viewer {
         self.arrange();
     }
 
-    /// Delays computing the table of the span while further keys wait, because a long span takes a while; then computes
-    /// it.
+    /// Delays computing the table of a time span while further keys wait, because a long span takes a while; then
+    /// computes it.
     pub(crate) fn hold_spans(&mut self, holds: bool) {
         self.holds_spans = holds;
         if !holds && (self.span.is_some() || self.is_comparison()) {
@@ -80,7 +80,7 @@ impl Viewer {
         }
     }
 
-    /// Computes the table of the span. An error is shown as the message, and ends the span.
+    /// Computes the table over the shown span of time. An error is shown as the message, and ends the span.
     pub(super) fn compute_span(&mut self) {
         let (Some(span), Some(plan)) = (self.span, self.plan()) else {
             self.spanned = None;
@@ -106,7 +106,7 @@ impl Viewer {
         }
     }
 
-    /// Returns the table of a span; `None` if the span contains no sample of the table.
+    /// Returns the table over a span of time; `None` if the span contains no sample of the table.
     fn computed(&self, span: TableSpan, plan: &TablePlan) -> Result<Option<SpanTable>, FeedError> {
         let (at, count) = self.timeline.position();
         if count == 0 {
@@ -162,7 +162,7 @@ impl Viewer {
         Ok(Some(if is_backward { table.reversed() } else { table }))
     }
 
-    /// Returns the text about the span that is shown: gaps, kind of its values, times, and number of samples.
+    /// Returns the screen's text about the span: gaps, kind of its values, times, and number of samples.
     #[must_use]
     pub(crate) fn span_words(&self) -> Option<String> {
         self.span?;

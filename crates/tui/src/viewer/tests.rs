@@ -3,7 +3,7 @@ use perfset::log::Logs;
 
 use super::*;
 
-/// Samples of a log: second, processor times of two processes and of all, bytes that the second process writes.
+/// Samples of a test log: second, processor times of two processes and of all, bytes that the second process writes.
 const SAMPLES: [(u32, &str, &str, &str, &str); 7] = [
     (0, "5", "1", "6", "0"),
     (1, "6", "90", "96", "1000"),
@@ -30,13 +30,13 @@ pub fn log() -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Returns a screen over that log, at its end.
+/// Returns a viewer of the test log of seven seconds, at the end of the log.
 pub fn viewer() -> Viewer {
     Viewer::of_logs(Feed::of_logs(Logs::from_bytes(&log()).unwrap()), jiff::tz::TimeZone::UTC, "--log a.csv")
         .unwrap()
 }
 
-/// Presses keys: characters, and names in angle brackets.
+/// Presses keys on a viewer: characters, and names in angle brackets.
 pub fn press(viewer: &mut Viewer, keys: &str) -> KeyOutcome {
     let mut outcome = KeyOutcome::Draw;
     for word in keys.split(' ') {
@@ -66,13 +66,13 @@ pub fn press(viewer: &mut Viewer, keys: &str) -> KeyOutcome {
     outcome
 }
 
-/// Returns the names of the shown rows, in order.
+/// Returns the names of the rows that a viewer shows, in order.
 fn names(viewer: &Viewer) -> Vec<String> {
     let sample = viewer.sample().unwrap();
     viewer.order.iter().map(|at| sample.rows[*at].identity.name.to_string()).collect()
 }
 
-/// Returns the second of the shown sample.
+/// Returns the second of the sample that a viewer shows.
 fn second(viewer: &Viewer) -> String {
     viewer.shown_time(viewer.timeline.now().unwrap(), "%S")
 }
@@ -213,7 +213,7 @@ fn marks_are_places_to_go_to() {
     assert_eq!(second(&viewer), "04");
 }
 
-/// Returns the shown numbers of a process, in the order of the columns.
+/// Returns the numbers of a process that a viewer shows, in the order of the columns.
 fn numbers(viewer: &Viewer, name: &str) -> Vec<Option<f64>> {
     let row = viewer.sample().unwrap().rows.iter().find(|row| &*row.identity.name == name);
     row.unwrap().values.iter().map(|value| value.number()).collect()
@@ -399,7 +399,7 @@ fn cells_are_copied() {
     assert_eq!(viewer.message.as_deref(), Some("perfset does not end processes"));
 }
 
-/// Returns a machine with processes, some of one name, and a program that changes their numbers.
+/// Returns a live machine with processes, some of one name, and a program that changes their numbers.
 fn machine() -> (perfset::Machine, perfset::testing::Scripted) {
     let machine = perfset::Machine::new(Box::new(perfset::testing::FixedClock::default()));
     let counter = |id, name: &'static str| {
@@ -456,7 +456,8 @@ fn a_live_table_keeps_its_past_and_its_selected_row() {
     assert!(viewer.timeline.strip().all(|(_, values)| values.is_empty()));
 }
 
-/// Records samples of that machine, whose clock goes on by a second each time; the table only every so many samples.
+/// Records samples of the test machine, whose clock goes on by a second each time; the table only in every n-th
+/// sample.
 fn recorded(
     (machine, provider): (&perfset::Machine, &perfset::testing::Scripted),
     folder: &std::path::Path,
@@ -486,7 +487,7 @@ fn recorded(
     }
 }
 
-/// Spans of a table that is recorded every third second only.
+/// Checks spans of a table that is recorded only every third second.
 #[test]
 fn spans_of_a_table_that_is_recorded_less_often() {
     let folder = std::env::temp_dir().join(format!("perfset-tui-seldom-{}", std::process::id()));
@@ -518,7 +519,7 @@ fn spans_of_a_table_that_is_recorded_less_often() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Two logs whose samples come in turn: those of the other log are no samples without instances.
+/// Checks spans over two logs with alternating samples: those of the other log are no samples without instances.
 #[test]
 fn spans_of_several_logs() {
     let log = |counter: &str, seconds: [u32; 3], value: u32| {
@@ -638,7 +639,8 @@ fn any_keys_are_harmless() {
     }
 }
 
-/// Returns a log of Windows' names: seconds from a time on, each with processes and their processor times.
+/// Returns a log with Windows' names of processes: seconds from an hour on, each with processes and their processor
+/// times.
 fn processes(hour: u32, samples: &[&[(&str, &str)]], counter: &str) -> Logs {
     let mut names: Vec<&str> = samples.iter().flat_map(|row| row.iter().map(|cell| cell.0)).collect();
     names.sort_unstable();
@@ -657,7 +659,7 @@ fn processes(hour: u32, samples: &[&[(&str, &str)]], counter: &str) -> Logs {
     Logs::from_bytes(text.as_bytes()).unwrap()
 }
 
-/// Returns a comparison of two such logs.
+/// Returns a viewer that compares two test logs.
 fn comparison(before: Logs, after: Logs) -> Viewer {
     let utc = jiff::tz::TimeZone::UTC;
     let mut viewer = Viewer::of_logs(Feed::of_logs(after), utc, "--log after.csv").unwrap();
@@ -757,7 +759,7 @@ fn programs_that_do_not_run_use_nothing_if_all_were_recorded() {
     assert_eq!(compared(&viewer), want);
 }
 
-/// Returns a log of one counter of the counterset Process, whose processes have these values all the time.
+/// Returns a log of one counter of the counterset Process, whose processes have constant values.
 fn numbered(counter: &str, values: &[(&str, f64)]) -> Logs {
     let mut text = String::from("\"(PDH-CSV 4.0) (UTC)(0)\"");
     values.iter().for_each(|(name, _)| text.push_str(&format!(",\"\\\\WEB1\\Process({name})\\{counter}\"")));
@@ -816,7 +818,7 @@ fn columns_and_tabs_of_a_comparison() {
     assert_eq!(titles(&viewer)[0], "%CPU was");
 }
 
-/// Returns a live screen of the tab with a key, after four samples, over a machine in which every value differs and
+/// Returns the viewer of a live machine at the tab with a key, after four samples, in which every value differs and
 /// grows.
 pub fn live(key: &str) -> Viewer {
     use perfset::catalogue;
