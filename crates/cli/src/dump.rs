@@ -158,7 +158,8 @@ impl<W: Write> fmt::Write for TextWriter<'_, W> {
     }
 }
 
-/// Fields of one structure of a dumped block, in the order in which CSV and JSON contain them.
+/// Fields of one structure of a dumped block, in the order in which CSV and JSON contain them. They are its offset,
+/// its fields, the values in it, and the rules that it breaks.
 #[derive(Default, Serialize)]
 struct Structure {
     structure: &'static str,

@@ -131,7 +131,8 @@ fn write(
     Ok(())
 }
 
-/// Returns the number of an entry's table in a recording, and defines the table if it is new.
+/// Returns the number of an entry's table in a recording, and defines the table if it is new; `None` without a
+/// counterset.
 fn table(
     defined: &mut Vec<(TableDefinition, Entry)>,
     writer: &mut RecordingWriter,

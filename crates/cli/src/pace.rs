@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// Pause between two checks of something that sends no notification.
 pub const BRIEFLY: Duration = Duration::from_millis(20);
 
-/// `true` after Ctrl+C, as soon as the signal arrives, even while a collection still runs.
+/// `true` after Ctrl+C, as soon as the signal arrives: a collection that still runs delays only the end of the waits.
 static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Returns `true` if the user has ended the command by Ctrl+C while a timer existed.

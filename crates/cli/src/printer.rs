@@ -23,7 +23,7 @@ pub struct ValuePrinter {
     summary: Option<Summary<'static>>,
     /// `true` if the output learns the series of the first sample, before values are selected.
     learns_first: bool,
-    /// Sentences about missing values that were last printed on standard error; equal ones are not printed again.
+    /// `true` once a value has passed the condition and the ranking of the command.
     has_hit: bool,
     /// Sentences about missing values that were last printed on standard error; equal ones are not printed again.
     left_out: Vec<String>,

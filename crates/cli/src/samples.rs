@@ -69,8 +69,9 @@ impl Samples {
         Self::opened(source, operands, all)
     }
 
-    /// Opens samples as [`open`](Self::open) does, and checks that this machine has each instance that a path names.
-    /// With `is_waiting`, waits until it has all counters and instances.
+    /// Opens samples as [`open`](Self::open) does, and searches on this machine for each instance that a path names.
+    /// Those that it lacks are [`absent`](Self::absent). With `is_waiting`, waits until it has all counters and
+    /// instances.
     pub fn open_named(
         operands: Operands,
         files: &LogFiles,

@@ -130,7 +130,8 @@ fn of_this_machine(folder: &Path) -> Result<ServedLog, Failure> {
 struct RunningRecorder(Option<Child>);
 
 impl RunningRecorder {
-    /// Starts a recorder as a process of its own, and waits for its first sample.
+    /// Starts a recorder as a process of its own, and waits for its first sample; does nothing if a recorder runs
+    /// already.
     fn start(args: &ServeArgs) -> Result<Self, Failure> {
         /// Maximum time until the started recorder has written its first sample.
         const FIRST: Duration = Duration::from_secs(10);

@@ -188,7 +188,8 @@ fn counter_path(file: &Path, text: &str, path: &Spanned<String>) -> Result<Count
     })
 }
 
-/// Returns the number of the line of a settings file that contains the byte at offset `at`.
+/// Returns the number of the line of a settings file that contains the byte at offset `at`; the first line has the
+/// number 1.
 fn line_at(text: &[u8], at: usize) -> usize {
     let before = text.get(..at).unwrap_or(text);
     before.iter().filter(|byte| **byte == b'\n').count().saturating_add(1)

@@ -73,7 +73,8 @@ pub enum InstantArg {
 }
 
 impl InstantArg {
-    /// Converts the argument's instant in a log to UTC.
+    /// Converts the argument's instant in a log to UTC; `last` is the time of the last sample, and `zone` is the
+    /// log's time zone.
     ///
     /// # Errors
     /// If there is no such mark.

@@ -10,7 +10,8 @@ use std::process::Stdio;
 
 use running::{outcome, perfset, run, scratch, testdata, text};
 
-/// Checks the overview in a pipe; the kernel files of the fixture never change, so all processors are 100 % busy.
+/// Checks the overview in a pipe. The kernel files of a fixture never change, so every difference is 0: 100 % busy,
+/// as idle time does not advance.
 #[test]
 fn the_overview_in_a_pipe_is_blocks_of_lines() {
     for fixture in ["two-nodes", "small-vm", "old-kernel"] {
@@ -214,7 +215,8 @@ fn files_that_cannot_be_read() {
     }
 }
 
-/// Checks tables of `perfset view` that compare two times of a log, and all that can be wrong with a time.
+/// Checks tables of `perfset view` that compare two times of a log, and all that can be wrong with a time. A file
+/// that cannot be read is named in one way.
 #[test]
 fn logs_are_compared() {
     let log = testdata("logs/BasicPerfCounters.blg");
@@ -508,7 +510,8 @@ fn two_programs_know_the_same_processes() {
     assert_eq!(first, raw(started()));
 }
 
-/// Checks that `--top` leaves out sums such as `_Total`, unless there is nothing else.
+/// Checks that `--top` leaves out sums such as `_Total`, unless there is nothing else: they do not tell which
+/// instance uses most.
 #[test]
 fn top_leaves_sums_out() {
     let top = |path: &str| run("two-nodes", &["get", path, "--top", "99", "--warmup", "10ms"]).1;

@@ -218,7 +218,8 @@ fn letters_with_one_capital_are_one_name() {
     }
 }
 
-/// Checks that two different values of one counter at one time are reported, also a raw and a formatted one.
+/// Checks that two different values of one counter at one time are reported. So is a value that is raw in one log and
+/// formatted in the other.
 #[test]
 fn values_that_contradict_are_reported() {
     let folder = scratch("identity-contradict");
@@ -481,7 +482,8 @@ fn names_are_canonical_in_every_output() {
     }
 }
 
-/// Checks that a pipe is refused as a log without waiting: it gives its bytes once, and a log is read twice.
+/// Checks that all but a regular file is refused as a log without waiting: a pipe gives its bytes once, and a log is
+/// read twice.
 #[test]
 fn a_device_is_no_log() {
     for command in [&["relog", "/dev/null", "-o", "-"][..], &["list", "--log", "/dev/null"]] {

@@ -133,7 +133,7 @@ fn damage_in_the_window_is_told() {
     assert_eq!(run("small-vm", &later), (0, String::new(), String::new()));
 }
 
-/// Returns the sorted columns of the PDH-CSV file that a log is converted to.
+/// Returns the columns of the PDH-CSV file that a log is converted to, sorted: their order is that of the source.
 fn columns(log: &str) -> Vec<Vec<String>> {
     let (code, out, err) = run("small-vm", &["relog", log, "-o", "-", "--format", "csv"]);
     assert_eq!((code, err.as_str()), (0, ""), "{log}");

@@ -261,7 +261,8 @@ fn instances_come_and_go() {
     assert!(code == 3 && err.contains("has no instance \"d\"\n  perfset instances "), "{err}");
 }
 
-/// Checks that counts which `get` wrote as JSON or CSV have no decimals when they are read as a log.
+/// Checks that counts which `get` wrote have no decimals when they are read as a log, whose numbers have no counter
+/// types.
 #[test]
 fn whole_numbers_read_back_whole() {
     let folder = scratch("own-logs-whole");

@@ -117,7 +117,8 @@ fn missing_log_values_leave_gaps() {
     assert!(svg.contains(">no values<") && runs(&svg).is_empty(), "{svg}");
 }
 
-/// Checks that the picture of a log with far more samples than pixels is as large as one of few, and drawn quickly.
+/// Checks that the picture of a log with far more samples than pixels is no larger than one of few. It takes little
+/// time and memory.
 #[test]
 fn a_long_log_is_no_larger_a_picture() {
     let values: Vec<String> = (0..40_000).map(|n| format!("{}", n % 100)).collect();
@@ -269,7 +270,8 @@ fn ends_and_thresholds_have_units() {
     assert_eq!((code, err.as_str()), (2, "error: no panel has the unit of 5W; the units are % and B\n"));
 }
 
-/// Checks that a PNG has letters of installed fonts, and reports the letters that no font has.
+/// Checks that a PNG has letters of installed fonts, and code points in place of letters that no font has, which are
+/// reported.
 #[test]
 fn letters_without_a_font_are_said() {
     let folder = scratch("plot-letters");

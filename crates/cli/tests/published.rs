@@ -89,7 +89,8 @@ fn a_program_exports_its_counterset_as_a_manifest() {
     assert_eq!(&*sets[0].counters[0].help, "Orders that were taken.");
 }
 
-/// Checks that root sees the counters of other users' programs, labelled with the user and within documented limits.
+/// Checks that root sees the counters of other users' programs without an option. They are labelled with the user,
+/// within limits that `doctor` and the help name.
 #[test]
 fn other_users_programs_are_found_by_root() {
     const LIMITS: &str = "at most 64 MiB and 100,000 instances";

@@ -333,7 +333,8 @@ mod program {
     }
 }
 
-/// Checks live samples of a fixture whose kernel files never change: every processor is 100 % busy.
+/// Checks live samples of a fixture whose kernel files never change. Every processor is 100 % busy, because idle time
+/// does not advance.
 #[test]
 fn live_samples() {
     let busy = "/Processor(*)/% Processor Time";

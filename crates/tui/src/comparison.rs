@@ -102,7 +102,8 @@ struct PairedColumns<'p> {
 }
 
 impl PairedColumns<'_> {
-    /// Returns the columns of a counter in both compared tables, and `true` if values of several rows are added.
+    /// Returns the positions of a counter in the baseline's table and in the shown one, and `true` if values of
+    /// several rows are added.
     fn of(&self, id: CounterId) -> (Option<usize>, Option<usize>, bool) {
         let at = self.plan.columns.iter().position(|column| *column == id);
         let before = at.and_then(|at| self.places.get(at).copied().flatten());

@@ -198,7 +198,8 @@ struct SampleReader<'q> {
     /// counterset and all its instances, and such paths of a query have one entry.
     entry: Option<usize>,
     places: Vec<usize>,
-    /// Indexes of rows in the previous sample by id, birth and occurrence of their instances.
+    /// Indexes of rows in the previous sample by id, birth and occurrence; filled when a row is not the next one of
+    /// that sample.
     places_before: HashMap<(Option<u32>, Birth, usize), usize>,
     reasons: HashMap<NoValue, Arc<NoValue>>,
     missing: Arc<NoValue>,

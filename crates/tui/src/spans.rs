@@ -311,7 +311,8 @@ impl SpanTotals {
         Some(SpanMeans { begin, end, samples, of: samples, has_gap, is_full, rows })
     }
 
-    /// Returns the mean of a table column over a group of rows in the span.
+    /// Returns the mean of a table column over a group of rows. It is the mean of their sum over the whole span, or
+    /// over the time in which there are values.
     fn mean(&self, group: &[&RowTotals], at: usize, is_sum: Option<bool>) -> TableValue {
         if is_sum == Some(false) && group.len() > 1 {
             return missing("the processes of this name have no common value");

@@ -1,4 +1,5 @@
-//! What a viewer costs: the CPU time of the server's two threads with one viewer, and with a hundred more.
+//! Example that measures the cost of a viewer: the CPU time of the server's threads with one viewer, and with a
+//! hundred more.
 //!
 //! ```sh
 //! cargo run --release -p perfset-web --example viewers

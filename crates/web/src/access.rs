@@ -1,4 +1,5 @@
-//! Access rules: hosts, sizes, origins, the token, logins of browsers; and the security headers of every response.
+//! Access rules of the server: hosts, sizes, origins, the token, logins of browsers; and security headers of
+//! responses.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -19,7 +20,7 @@ use crate::limits::PIECE_MOST;
 use crate::request::without;
 use crate::token::{Token, TokenError};
 
-/// Page for a browser that is not logged in. It explains the login, and contains nothing about this machine.
+/// HTML page for a browser that is not logged in. It explains the login, and contains nothing about this machine.
 const NO_LOGIN: &str = "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>perfset: log in</title>\n\
     <h1>Log in</h1>\n\
     <p>This server asks for a token, and this browser has not logged in since the server was started.</p>\n\
@@ -29,8 +30,8 @@ const NO_LOGIN: &str = "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8
 /// Maximum length of a URL's path and query, in bytes.
 const URL_LEN_MOST: usize = 16 << 10;
 
-/// Security headers of every response: scripts, styles and data come only from this server, no page shows this one in a
-/// frame, and browsers do not guess content types.
+/// Security headers of every response. Scripts, styles and data come only from this server, no page shows this one in
+/// a frame, and browsers do not guess content types.
 const SAID: [(HeaderName, &str); 6] = [
     (
         CONTENT_SECURITY_POLICY,
@@ -44,12 +45,12 @@ const SAID: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("x-frame-options"), "DENY"),
 ];
 
-/// Content security policy of files that a browser saves. One that shows a file nevertheless runs no script of it, and
-/// gives it an origin of its own.
+/// Content security policy of responses that a browser saves as files. One that shows a file nevertheless runs no
+/// script of it, and gives it an origin of its own.
 const SAVED: &str =
     "default-src 'none'; sandbox; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Header with the second login number: the page sends it with every request for data.
+/// Name of the header with the second login number: the page sends it with every request for data.
 const KEY: HeaderName = HeaderName::from_static("perfset-key");
 
 /// Access rules of the server.
@@ -57,7 +58,7 @@ const KEY: HeaderName = HeaderName::from_static("perfset-key");
 pub struct Access {
     /// Names under which the server is known, in addition to those of loopback and the local addresses.
     hosts: Vec<String>,
-    /// Required secrets; `None` if everybody may read the data.
+    /// Secrets that requests need; `None` if everybody may read the data.
     guard: Option<Guard>,
 }
 
@@ -66,43 +67,44 @@ pub struct Access {
 struct Guard {
     /// Token that programs send, and with which browsers log in.
     token: Token,
-    /// Cookie that a browser gets at the login. Valid for this process only.
+    /// Value of the cookie that a browser gets at the login. Valid for this process only.
     ///
     /// Browsers send the cookie to every port of the host, so any server on another port learns it. The cookie alone
     /// therefore opens the page's own files and no data.
     cookie: Token,
-    /// Second login numbers, one of which is required in addition to the cookie for data. The page keeps its own in the
-    /// storage of its origin, which is bound to host and port, and sends it as the header [`KEY`]. Valid for this
-    /// process only.
+    /// Logins of browsers with their second numbers, one of which is required in addition to the cookie for data. The
+    /// page keeps its own in the storage of its origin, which is bound to host and port, and sends it as the header
+    /// [`KEY`]. Valid for this process only.
     logins: Mutex<Logins>,
 }
 
-/// Logins of browsers. Each has a number of its own, so that what one has sent is not shown to another.
+/// Logins of browsers, each with a number of its own. Each has a number of its own, so that what one has sent is not
+/// shown to another.
 #[derive(Debug, Default)]
 struct Logins {
-    /// Logins with their keys; the one that was used last is the last one.
+    /// Numbers of logins with their keys, in the order of their last use; the newest is last.
     known: VecDeque<(u64, Token)>,
-    /// Number of the next login.
+    /// Number that the next login of a browser gets.
     next: u64,
 }
 
-/// Maximum number of logins; a new one takes the place of the one that was not used for longest.
+/// Maximum number of logins of browsers; a new login replaces the one that was not used for longest.
 const LOGINS_MOST: usize = 256;
 
-/// Login that owns the logs that it has sent.
+/// Owner of uploaded logs: a login, a program with the token, or a client of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogOwner {
-    /// Client that can own nothing: one of another machine, at a server without a token.
+    /// Owner of nothing: a client of another machine, at a server without a token.
     Nobody,
-    /// Client of this machine, at a server without a token.
+    /// Client of this machine as owner, at a server without a token.
     Local,
-    /// Program that sends the token.
+    /// Program that sends the token, as owner of uploaded logs.
     Token,
-    /// Browser that has logged in.
+    /// Browser that has logged in, as owner of uploaded logs.
     Login(u64),
 }
 
-/// Local address of a connection.
+/// Local address of a connection, as stored in its requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Local(pub SocketAddr);
 
@@ -116,14 +118,14 @@ pub struct RequestParts<'a> {
     pub local: SocketAddr,
 }
 
-/// Permission for one request.
+/// Permission for one HTTP request.
 #[derive(Debug)]
 pub struct Permit {
     /// `true` if the request proves that the client knows the token, or if no token is required.
     pub is_trusted: bool,
     /// Login cookie for the response, if the request logs in.
     pub cookie: Option<HeaderValue>,
-    /// Login to which the request belongs.
+    /// Owner of the logs that the request may read and upload.
     pub owner: LogOwner,
 }
 
@@ -135,7 +137,7 @@ struct LoginJson<'a> {
 }
 
 impl Access {
-    /// Creates the access rules, with new login numbers if there is a token.
+    /// Creates the access rules of a server, with new login numbers if there is a token.
     ///
     /// # Errors
     /// If the system gives no random numbers.
@@ -147,13 +149,14 @@ impl Access {
         Ok(Self { hosts, guard })
     }
 
-    /// Returns the token that clients must know.
+    /// Returns the token that clients must know; `None` if the server requires none.
     pub fn token(&self) -> Option<&Token> {
         self.guard.as_ref().map(|guard| &guard.token)
     }
 
-    /// Logs a browser in. Returns the JSON that its page gets, and the login that lost its place. A browser that is
-    /// logged in already keeps its login, and with it the logs that it has sent.
+    /// Logs a browser in, and returns the JSON that its page gets, and the login that was replaced. Returns the JSON
+    /// that its page gets, and the login that lost its place. A browser that is logged in already keeps its login,
+    /// and with it the logs that it has sent.
     ///
     /// # Errors
     /// If the system gives no random numbers.
@@ -177,7 +180,7 @@ impl Access {
         Ok((to_json(&LoginJson { key }), lost))
     }
 
-    /// Checks if a request is permitted; the error is the response that it gets instead.
+    /// Checks if a request is permitted; the error is the response that the client gets instead.
     pub fn check(&self, asked: RequestParts<'_>) -> Result<Permit, Box<Response>> {
         self.check_form(asked).map_err(|problem| Box::new(problem.into_response()))?;
         let trusted = |owner| Ok(Permit { is_trusted: true, cookie: None, owner });
@@ -277,8 +280,8 @@ impl Access {
         Ok(())
     }
 
-    /// Returns `true` if a host is a name or address of this server. A browser that was led here by another site's
-    /// name requests that name.
+    /// Returns `true` if the host of a request is a name or address of this server. A browser that was led here by
+    /// another site's name requests that name.
     fn is_ours(&self, host: &str, local: IpAddr) -> bool {
         let host = plain(host);
         let local = local.to_canonical();
@@ -291,7 +294,7 @@ impl Access {
     }
 }
 
-/// Returns `true` if a request begins, continues, opens or removes an upload.
+/// Returns `true` if a request begins, continues, opens or removes an upload of a log.
 fn changes_logs(method: &Method, uri: &Uri) -> bool {
     let is_logs = ["/api/logs", "/api/v1/logs"].iter().any(|logs| {
         uri.path().strip_prefix(logs).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -299,7 +302,7 @@ fn changes_logs(method: &Method, uri: &Uri) -> bool {
     is_logs && !matches!(*method, Method::GET | Method::HEAD)
 }
 
-/// Returns `true` if a request has a piece of an upload as its body: no other one has a body.
+/// Returns `true` if a request has a piece of an uploaded log as its body: no other request has a body.
 pub fn takes_piece(method: &Method, uri: &Uri) -> bool {
     *method == Method::PUT && changes_logs(method, uri)
 }
@@ -328,7 +331,7 @@ fn check_body(takes_piece: bool, headers: &HeaderMap) -> Result<(), ApiError> {
     }
 }
 
-/// Returns a host without the brackets of an IPv6 address and without the final point of a name.
+/// Returns the host of a request without the brackets of an IPv6 address and without the final point of a name.
 fn plain(host: &str) -> &str {
     let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
     bare.strip_suffix('.').unwrap_or(bare)
@@ -363,7 +366,7 @@ impl Guard {
         })
     }
 
-    /// Returns `true` if the request has the cookie of a login.
+    /// Returns `true` if the request has the cookie of a login of this server.
     fn has_cookie(&self, asked: RequestParts<'_>) -> bool {
         let own = cookie_name(asked.local);
         let is_own = |cookie: &str| {
@@ -372,13 +375,13 @@ impl Guard {
         texts(asked, COOKIE).flat_map(|text| text.split(';')).any(is_own)
     }
 
-    /// Returns the login whose second number the request has.
+    /// Returns the number of the login whose key the request has.
     fn login(&self, asked: RequestParts<'_>) -> Option<u64> {
         let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
         texts(asked, KEY).find_map(|text| logins.find(text.trim()))
     }
 
-    /// Returns the header that gives a browser the cookie.
+    /// Returns the response header that gives a browser the login cookie.
     fn login_cookie(&self, local: SocketAddr) -> Option<HeaderValue> {
         // Without `Secure`: this server has no TLS, and browsers send such a cookie over TLS only. Without `Path`:
         // the browser then takes the directory of the page's address, which a proxy may have below a path of its own,
@@ -392,7 +395,7 @@ impl Guard {
 }
 
 impl Logins {
-    /// Returns the login with a key, which is then the one that was used last.
+    /// Returns the login with this key, and makes it the one that was used last.
     fn find(&mut self, key: &str) -> Option<u64> {
         let at = self.known.iter().position(|(_, known)| known.is(key))?;
         let found = self.known.remove(at)?;
@@ -402,7 +405,7 @@ impl Logins {
     }
 }
 
-/// Returns the values of a request header, except those that are not text.
+/// Returns the values of a header of a request, except those that are not text.
 fn texts(asked: RequestParts<'_>, name: HeaderName) -> impl Iterator<Item = &str> {
     asked.headers.get_all(name).iter().filter_map(|value| value.to_str().ok())
 }
@@ -413,7 +416,7 @@ fn cookie_name(local: SocketAddr) -> String {
     format!("perfset-{}", local.port())
 }
 
-/// Returns the response that refuses a request without the token: a page for users, JSON for programs.
+/// Returns the response that refuses a request without the token: a page for browsers, JSON for programs.
 fn no_token(asked: RequestParts<'_>) -> Response {
     let is_page = asked.uri.path() == "/" && texts(asked, ACCEPT).any(|text| text.contains("text/html"));
     let mut response = ApiError::new(StatusCode::UNAUTHORIZED, "a token is asked")
@@ -449,7 +452,7 @@ pub fn is_privileged() -> bool {
     rustix::process::geteuid().is_root() || has_capabilities(&status)
 }
 
-/// Returns `true`: privileges cannot be determined on systems other than Unix, so elevated ones are assumed.
+/// Returns `true`, because privileges cannot be determined on this system, so that elevated ones are assumed.
 #[must_use]
 #[cfg(not(unix))]
 pub fn is_privileged() -> bool {
@@ -491,14 +494,14 @@ mod tests {
         }
     }
 
-    /// Logs a browser in that has this key. Returns its key.
+    /// Logs a browser in that has this login key, and returns its key. Returns its key.
     fn log_in(access: &Access, key: Option<&str>) -> String {
         let headers = key.map(|key| (KEY, HeaderValue::from_str(key).unwrap()));
         let (json, _) = access.login(&HeaderMap::from_iter(headers)).unwrap();
         json.strip_prefix("{\"key\":\"").unwrap().strip_suffix("\"}").unwrap().to_owned()
     }
 
-    /// Creates access rules for these hosts, without a token.
+    /// Returns access rules for these host names, without a token.
     fn open(hosts: &[&str]) -> Access {
         Access::new(hosts.iter().map(|host| (*host).to_owned()).collect(), None).unwrap()
     }
@@ -579,7 +582,8 @@ mod tests {
         }
     }
 
-    /// Status 203 stands for a request that is answered without proof that its client knows the token.
+    /// Checks that data need the token or both numbers of a login. Status 203 stands for a request that is answered
+    /// without proof that its client knows the token.
     #[test]
     fn data_need_the_token_or_both_numbers_of_a_login() {
         let access = Access::new(vec![], Some(SECRET.parse().unwrap())).unwrap();
@@ -697,7 +701,7 @@ mod tests {
         assert_eq!(status(&guarded, "POST /api/v1/logs?name=a", &[host, bearer]).0, 200);
     }
 
-    /// Checks that each login is an owner of its own, keeps it, and loses it to the newest of too many.
+    /// Checks that each login is an owner of its own, keeps its number, and is replaced by the newest of too many.
     #[test]
     fn logins_are_told_apart() {
         let access = Access::new(vec![], Some(SECRET.parse().unwrap())).unwrap();

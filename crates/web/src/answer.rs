@@ -1,4 +1,4 @@
-//! Responses: JSON, and problems as JSON.
+//! HTTP responses of the server: JSON, and problems as JSON.
 
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -9,14 +9,14 @@ use perfset::output::json::line as json_line;
 use perfset::path::BindError;
 use serde::Serialize;
 
-/// Reason for refusing a request: a status, a sentence, and hints on what to try next.
+/// Error with which a request is refused: a status, a sentence, and hints on what to try next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiError {
-    /// HTTP status of the response.
+    /// HTTP status of the error response.
     pub status: StatusCode,
-    /// Error message: a sentence without a point at its end.
+    /// Error message for the client: a sentence without a point at its end.
     pub error: String,
-    /// Hints on what to try next.
+    /// Hints for the client on what to try next.
     pub hints: Vec<String>,
 }
 
@@ -29,12 +29,12 @@ struct ErrorJson<'a> {
 }
 
 impl ApiError {
-    /// Creates an error without a hint.
+    /// Creates an error response without a hint.
     pub fn new(status: StatusCode, error: impl Into<String>) -> Self {
         Self { status, error: error.into(), hints: Vec::new() }
     }
 
-    /// Adds a hint to the error.
+    /// Adds a hint for the client to the error.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
@@ -51,7 +51,7 @@ impl ApiError {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "the server is busy").hint("try again in a second")
     }
 
-    /// Returns the error as the JSON that a client receives.
+    /// Returns the error as the JSON text that a client receives.
     pub fn to_json(&self) -> String {
         to_json(&ErrorJson { error: &self.error, hints: &self.hints })
     }
@@ -106,7 +106,7 @@ impl From<SourceError> for ApiError {
     }
 }
 
-/// Converts a value to JSON.
+/// Converts a value to the JSON text of a response.
 pub fn to_json(value: &impl Serialize) -> String {
     json_line(value).unwrap_or_default() // texts and numbers can always be written
 }

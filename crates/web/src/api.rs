@@ -1,4 +1,4 @@
-//! Routes of the server and their responses.
+//! Routes of the server's API, and their responses.
 
 use std::sync::Arc;
 
@@ -31,18 +31,18 @@ use crate::sampler::{Sampler, SamplerStats as Sampled};
 use crate::scrape::Scrapes;
 use crate::unread::UnreadBytes;
 
-/// State shared by all requests.
+/// State of the server that all requests share.
 #[derive(Debug)]
 pub struct App {
     pub access: Access,
     pub assets: Assets,
-    /// Machine that is shown, or the log instead of it.
+    /// Machine that the server shows, or the log instead of it.
     pub shown: ShownSource,
     /// Logs that requests select by their ids.
     pub logs: LogRegistry,
     pub scrapes: Scrapes,
     pub unread: UnreadBytes,
-    /// Permits for streams: one for each stream that may be open at the same time.
+    /// Permits for event streams: one for each stream that may be open at the same time.
     pub streams: Arc<Semaphore>,
     /// Name of the machine on which the server runs.
     pub host: String,
@@ -51,21 +51,22 @@ pub struct App {
     pub trusted_connections: usize,
 }
 
-/// Address of this version of the API.
+/// Path prefix of this version of the API.
 const API: &str = "/api/v1";
-/// Description of the API for programs.
+/// OpenAPI description of the API for programs.
 const OPENAPI: &str = include_str!("../openapi.json");
 
-/// Data that a request is about.
+/// Machine or log that a request is about.
 struct Selected {
     shown: ShownSource,
-    /// Log that the request names. As long as it is held, the log is in use.
+    /// Log that the request names; it counts as in use while this value exists. As long as it is held, the log is in
+    /// use.
     log: Option<Arc<NamedLog>>,
 }
 
 impl App {
-    /// Returns the data that a request is about: the log that it names. Without one, it is what the server shows, or
-    /// the recording of the machine if there is one and the request names a time of the past.
+    /// Returns the machine or log that a request is about. Without one, it is what the server shows, or the recording
+    /// of the machine if there is one and the request names a time of the past.
     fn select(&self, owner: LogOwner, id: Option<String>, is_past: bool) -> Result<Selected, ApiError> {
         if let Some(id) = id {
             let log = self.logs.find(&id, owner)?;
@@ -80,7 +81,7 @@ impl App {
 pub type Shared = State<Arc<App>>;
 pub type Answer = Result<Response, ApiError>;
 
-/// Returns the router with all routes.
+/// Returns the router with all routes of the server.
 pub fn router(app: Arc<App>) -> Router {
     let api = Router::new()
         .route("/login", get(login))
@@ -114,7 +115,7 @@ pub fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// Handles permitted requests, and adds the headers that browsers must receive with every response.
+/// Checks a request, handles it if it is permitted, and adds security headers to the response.
 async fn guarded(State(app): Shared, mut request: Request, next: Next) -> Response {
     let mut cookie = None;
     let accepts_gzip = accepts_gzip(request.headers());
@@ -138,7 +139,7 @@ async fn guarded(State(app): Shared, mut request: Request, next: Next) -> Respon
     answer
 }
 
-/// Checks if a request is permitted, and gives its connection a place that untrusted clients cannot take.
+/// Checks if a request is permitted, and gives its connection a slot that untrusted clients cannot take.
 fn permit(app: &App, request: &Request) -> Result<Permit, Box<Response>> {
     let refused = |problem: ApiError| Err(Box::new(problem.into_response()));
     let (local, place) = (request.extensions().get::<Local>(), request.extensions().get::<Arc<Place>>());
@@ -228,10 +229,10 @@ async fn about(
         now: Sampled,
         not_shown: Vec<String>,
         overview: &'a [Chart],
-        /// Times of the first and the last sample in milliseconds since 1970, if a log is shown.
+        /// Times of the first and the last sample in milliseconds since 1970, if the server shows a log.
         #[serde(skip_serializing_if = "Option::is_none")]
         log: Option<[i64; 2]>,
-        /// The same times of the machine's recording, if there is one.
+        /// Times of the first and the last sample of the machine's recording, if there is one.
         #[serde(skip_serializing_if = "Option::is_none")]
         recording: Option<[i64; 2]>,
     }

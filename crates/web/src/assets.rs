@@ -1,4 +1,4 @@
-//! Files of the page: compiled in, compressed once.
+//! Files of the server's page: compiled in, compressed once.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -15,17 +15,17 @@ use flate2::{Compression, Crc};
 
 use crate::joined::joined;
 
-/// Name of the file of the HTML page.
+/// Name of the file with the HTML page.
 pub const PAGE: &str = "index.html";
 
-/// Lists files of the directory `assets`: their names and bytes.
+/// Macro that returns names and bytes of files in the directory `assets`.
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
         [$(($name, include_bytes!(concat!("../assets/", $name)).as_slice())),*]
     };
 }
 
-/// All files of the page.
+/// Names and bytes of all files of the page.
 static FILES: &[(&str, &[u8])] = &files![
     "index.html",
     "api.js",
@@ -69,21 +69,21 @@ static FILES: &[(&str, &[u8])] = &files![
     "zone.js",
 ];
 
-/// Returns the text of a module of the page, by its name without `.js`.
+/// Returns the text of a JavaScript module of the page, by its name without `.js`.
 pub fn module(name: &str) -> Option<&'static str> {
     let (_, bytes) = FILES.iter().find(|(file, _)| file.strip_suffix(".js") == Some(name))?;
     std::str::from_utf8(bytes).ok()
 }
 
-/// Name of the script of the page: the module `main.js` with all others, because a browser that asks for each of them
+/// Name of the page's script: the module `main.js` with all others. A browser that loads each of them separately
 /// needs three times as long.
 const SCRIPT: &str = "page.js";
 
-/// All files of the page, ready to be sent.
+/// Compressed files of the page, ready to be sent.
 #[derive(Debug)]
 pub struct Assets {
     by_name: HashMap<&'static str, Asset>,
-    /// Version of all files: a checksum of their bytes.
+    /// Version of the page's files: a checksum of their bytes.
     version: String,
 }
 
@@ -95,8 +95,8 @@ struct Asset {
 }
 
 impl Assets {
-    /// Compresses all files of the page. The page names the others with the version of all: if one changes, all get new
-    /// addresses.
+    /// Compresses all files of the page, and writes their version into the addresses by which the page names them.
+    /// The page names the others with the version of all: if one changes, all get new addresses.
     pub fn new() -> Self {
         Self::from_files(FILES)
     }
@@ -177,7 +177,7 @@ impl Asset {
 mod tests {
     use super::*;
 
-    /// Every file of `assets` is served, except `README.md`.
+    /// Checks that every file of `assets` is served, except `README.md`.
     #[test]
     fn all_files_are_there() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets");

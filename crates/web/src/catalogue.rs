@@ -21,7 +21,7 @@ struct SetJson<'a> {
     guid: String,
     help: &'a str,
     instances: &'static str,
-    /// Number of counters that are shown.
+    /// Number of counters of the counterset that users see.
     #[serde(rename = "counters", skip_serializing_if = "Option::is_none")]
     count: Option<usize>,
     provider: &'a str,
@@ -101,7 +101,7 @@ fn detail(level: u32) -> &'static str {
     }
 }
 
-/// Returns all countersets, sorted by name.
+/// Returns all countersets of a machine, sorted by name.
 fn all(machine: &Machine) -> Vec<Arc<Counterset>> {
     let guids = machine.countersets();
     let mut sets: Vec<_> = guids.iter().filter_map(|guid| machine.counterset(guid).ok()).collect();
@@ -113,7 +113,7 @@ fn shown(set: &Counterset) -> impl Iterator<Item = &Counter> {
     set.counters.iter().filter(|counter| !counter.attributes.contains(Attributes::NO_DISPLAYABLE))
 }
 
-/// Returns the countersets whose names contain a text.
+/// Returns the countersets whose names contain a text, as JSON.
 pub fn countersets(machine: &Machine, filter: &str) -> String {
     #[derive(Serialize)]
     struct Answer<'a> {
@@ -125,7 +125,7 @@ pub fn countersets(machine: &Machine, filter: &str) -> String {
     to_json(&Answer { countersets: counted.collect() })
 }
 
-/// Returns a counterset, given by its name or GUID.
+/// Finds a counterset of a machine by its name or GUID.
 pub fn named(machine: &Machine, name: &str) -> Result<Arc<Counterset>, ApiError> {
     if let Ok(guid) = name.parse::<Guid>() {
         return Ok(machine.counterset(&guid)?);
@@ -138,7 +138,7 @@ pub fn named(machine: &Machine, name: &str) -> Result<Arc<Counterset>, ApiError>
     })
 }
 
-/// Returns the counters and instances of a counterset, given by its name or GUID.
+/// Returns the counters and instances of a counterset as JSON.
 pub fn counterset(machine: &Machine, name: &str) -> Result<String, ApiError> {
     let set = named(machine, name)?;
     let found = match machine.instances(&set.guid) {
@@ -155,7 +155,7 @@ pub fn counterset(machine: &Machine, name: &str) -> Result<String, ApiError> {
     }))
 }
 
-/// Returns the counters that a search finds, best first.
+/// Returns the counters that a search finds as JSON, the best ones first.
 pub fn found(machine: &Machine, query: &str) -> String {
     #[derive(Serialize)]
     struct Answer<'a> {

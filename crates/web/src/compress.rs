@@ -1,4 +1,4 @@
-//! Compression of responses, for clients that accept it.
+//! Compression of HTTP responses, for clients that accept it.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ use http_body::Body as _;
 
 use crate::unread::UnreadBytes;
 
-/// Minimum length of a response that is compressed, in bytes.
+/// Minimum length in bytes of a response that is compressed.
 const LEAST: u64 = 1_000;
 /// Length above which a response is compressed on another thread, because all connections share this one.
 const LONG: usize = 64 << 10;
@@ -51,7 +51,7 @@ pub async fn compressed(answer: Response, accepts_gzip: bool, unread: &UnreadByt
     }
 }
 
-/// Returns `true` if a client accepts gzip.
+/// Returns `true` if the headers of a request accept gzip.
 pub fn accepts_gzip(headers: &HeaderMap) -> bool {
     let texts = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     texts.flat_map(|text| text.split(',')).any(|wish| {
@@ -70,7 +70,7 @@ fn is_text(content_type: &HeaderValue) -> bool {
             .any(|start| text.starts_with(start))
 }
 
-/// Compresses a text quickly: a scrape becomes a fifth of its length in less than a millisecond.
+/// Compresses the text of a response by gzip: a scrape becomes a fifth of its length in less than a millisecond.
 fn pack(text: &Bytes) -> io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(text)?;

@@ -1,4 +1,4 @@
-//! Connection whose other end must continue to read, and which ends without losing its last response.
+//! TCP connection that ends if the client does not read, and does not lose its last response at its end.
 
 use std::io;
 use std::pin::Pin;
@@ -10,30 +10,31 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// Connection that fails if a write waits for too long because the other end is gone or does not read.
+/// TCP connection that fails if a write waits for too long because the client is gone or does not read.
 #[derive(Debug)]
 pub struct TimeoutStream {
     stream: TokioIo<TcpStream>,
     patience: Duration,
-    /// Time limit of the write that waits; `None` if no write waits.
+    /// Time limit of the write to the client that waits; `None` if no write waits.
     deadline: Option<Pin<Box<Sleep>>>,
-    /// State of discarding the client's remaining bytes, after the server closed its side.
+    /// State of discarding the client's remaining bytes, after the server closed its side of the connection.
     drain: Option<Drain>,
 }
 
-/// State of discarding the client's remaining bytes, after the server closed its side.
+/// State of discarding the client's remaining bytes, after the server closed its side of the connection.
 ///
 /// A socket that is closed while bytes are unread resets its connection. The other end then loses a response that it
 /// has not read yet: a refusal would not arrive.
 #[derive(Debug)]
 struct Drain {
     deadline: Pin<Box<Sleep>>,
-    /// Number of bytes that the client may still send.
+    /// Number of bytes that the client may still send after the server closed its side.
     left: usize,
 }
 
 impl Drain {
-    /// Maximum time for the other end to close its side, and maximum number of bytes that it may send meanwhile.
+    /// Maximum time for the client to close its side; the next constant is the maximum number of bytes that it may
+    /// send meanwhile.
     const TIME: Duration = Duration::from_secs(1);
     const LEN_MOST: usize = 1 << 20;
 }
@@ -44,20 +45,20 @@ impl TimeoutStream {
         Self { stream: TokioIo::new(stream), patience, deadline: None, drain: None }
     }
 
-    /// Sends a last response, if nothing was sent on this connection before, and closes the connection.
+    /// Sends a last response if nothing was sent on this connection before, and closes it.
     pub async fn refuse(&mut self, answer: &str) {
         // The response fits into the kernel's buffer of a connection on which nothing was sent.
         let _ = self.stream.inner().try_write(answer.as_bytes());
         self.end().await;
     }
 
-    /// Closes the connection so that its other end receives everything that was sent.
+    /// Closes the connection so that the client receives everything that was sent.
     pub async fn end(&mut self) {
         // An error means that the other end is gone.
         let _ = std::future::poll_fn(|context| Pin::new(&mut *self).poll_shutdown(context)).await;
     }
 
-    /// Reads and discards all bytes until the other end closes its side, within the limits of a [`Drain`].
+    /// Reads and discards all bytes until the client closes its side, within the limits of a [`Drain`].
     fn poll_drain(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Self { stream, drain, .. } = self;
         let drain = drain
@@ -76,7 +77,7 @@ impl TimeoutStream {
         Poll::Ready(())
     }
 
-    /// Returns the result of a write, or an error if the write has waited longer than the patience.
+    /// Returns the result of a write to the client, or an error if the write has waited longer than the patience.
     fn in_time<T>(&mut self, context: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if done.is_ready() {
             self.deadline = None;

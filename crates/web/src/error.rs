@@ -12,44 +12,44 @@ use crate::token::TokenError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The server cannot listen on an address.
+    /// Error for an address on which the server cannot listen.
     #[error("cannot listen on {address}")]
     Listen {
-        /// Address that cannot be used.
+        /// Address on which the server cannot listen.
         address: SocketAddr,
-        /// Error of the operating system.
+        /// Error of the operating system for the address.
         source: io::Error,
     },
-    /// The metrics cannot be exported with these paths and options.
+    /// Error for metrics that cannot be exported with these paths and options.
     #[error(transparent)]
     Metrics(#[from] ExportError),
-    /// The history needs more samples than can be stored.
+    /// Error for a history that needs more samples than can be stored.
     #[error(
         "a history of {} s needs {samples} samples, one per {interval:?}; {most} fit: the longest is {} s",
         history.as_secs_f64(), longest.as_secs_f64()
     )]
     History {
-        /// Requested time of history.
+        /// Length of time that the requested history covers.
         history: Duration,
-        /// Time between two samples.
+        /// Time between two samples of the history.
         interval: Duration,
-        /// Number of samples in that history.
+        /// Number of samples in the requested history.
         samples: usize,
-        /// Maximum number of samples stored.
+        /// Maximum number of samples that can be stored.
         most: usize,
         /// Longest history that is possible at this interval.
         longest: Duration,
     },
-    /// The log has no data to show.
+    /// Error for a log that has no data to show.
     #[error("the log cannot be shown: {0}")]
     Log(String),
-    /// No login numbers for browsers can be created.
+    /// Error for login numbers of browsers that cannot be created.
     #[error("cannot create random numbers for logins")]
     Login(#[source] TokenError),
-    /// The server cannot start.
+    /// Error of the operating system at the start of the server.
     #[error("cannot start the server")]
     Start(#[source] io::Error),
-    /// The collecting thread ended although the server was not stopped.
+    /// Error for a collecting thread that ended although the server was not stopped.
     #[error("the collecting thread ended unexpectedly")]
     Ended,
 }

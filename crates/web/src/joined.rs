@@ -1,7 +1,7 @@
-//! Modules of JavaScript as one script: a browser loads it at once, and from a file, which it does with no module.
+//! Join of JavaScript modules into one script: a browser loads it at once, and also from a file, unlike a module.
 
-/// Joins a module and all that it imports: each module after those that it imports. `source` returns the text of a
-/// module by its name without `.js`.
+/// Joins a JavaScript module and all that it imports: each module after those that it imports. `source` returns the
+/// text of a module by its name without `.js`.
 ///
 /// Imports and exports must be lines of their own. Only the last module may await at its top.
 pub fn joined(main: &str, source: &impl Fn(&str) -> Option<&'static str>) -> String {
@@ -14,7 +14,7 @@ pub fn joined(main: &str, source: &impl Fn(&str) -> Option<&'static str>) -> Str
     text
 }
 
-/// Adds a module behind those that it imports, unless it is there.
+/// Adds the name of a JavaScript module behind those that it imports, unless it is in the list.
 fn collect(name: &str, source: &impl Fn(&str) -> Option<&'static str>, names: &mut Vec<String>) {
     for import in source(name).unwrap_or_default().lines().filter_map(imported) {
         if !names.iter().any(|known| known == import) {
@@ -24,13 +24,13 @@ fn collect(name: &str, source: &impl Fn(&str) -> Option<&'static str>, names: &m
     names.push(name.to_owned());
 }
 
-/// Returns a module as a function that is called at once and returns what the module exports.
+/// Returns a JavaScript module as a function that is called at once and returns the module's exports.
 fn wrapped(name: &str, source: &str) -> String {
     let (body, exports) = translated(source);
     format!("const module_{name} = (() => {{\n{body}return {{ {} }};\n}})();\n", exports.join(", "))
 }
 
-/// Returns a module without imports and exports, and the names that it exports.
+/// Returns the text of a JavaScript module without imports and exports, and the names that it exports.
 fn translated(source: &str) -> (String, Vec<&str>) {
     let (mut body, mut exports) = (String::new(), Vec::new());
     for line in source.lines() {
@@ -64,13 +64,13 @@ fn translated(source: &str) -> (String, Vec<&str>) {
     (body, exports)
 }
 
-/// Returns the name of the module that a line imports, at the beginning of the module or when it is needed.
+/// Returns the name of the JavaScript module that a line imports, statically or when it is needed.
 fn imported(line: &str) -> Option<&str> {
     let later = || line.split_once("await import(\"./")?.1.split_once(".js\")").map(|(module, _)| module);
     static_import(line).map(|(_, module)| module).or_else(later)
 }
 
-/// Returns the names that a line imports, and their module.
+/// Returns the names that a line of JavaScript imports, and their module.
 fn static_import(line: &str) -> Option<(&str, &str)> {
     let (names, from) = line.strip_prefix("import ")?.split_once(" from \"./")?;
     Some((names, from.strip_suffix(".js\";")?))

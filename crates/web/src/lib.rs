@@ -1,4 +1,4 @@
-//! Counters of this machine in the browser: a page, a JSON API, streams of samples.
+//! Server that shows counters of this machine in the browser: a page, a JSON API, streams of samples.
 //!
 //! A [`Server`] responds on the addresses given to it. One thread collects the counters that viewers request, once an
 //! interval, however many viewers there are; another one responds. `docs/web-api.md` describes every request and

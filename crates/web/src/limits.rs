@@ -1,29 +1,29 @@
-//! Limits of a server.
+//! Limits of the HTTP server: numbers, sizes and times.
 
 use std::time::Duration;
 
 use crate::error::ServeError;
 
-/// Maximum number of bytes of a piece of a log that a client sends.
+/// Maximum number of bytes in one piece of a log that a client uploads.
 pub(crate) const PIECE_MOST: u64 = 1 << 20;
 
-/// Limits of a server: numbers, sizes and times.
+/// Limits of the HTTP server: numbers, sizes and times.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Maximum number of series, running or ended.
+    /// Maximum number of series of the server, running or ended.
     pub series: usize,
     /// Maximum number of stored values of each series.
     pub values: usize,
-    /// Maximum number of open streams.
+    /// Maximum number of open event streams.
     pub streams: usize,
-    /// Maximum number of different counter paths that are collected.
+    /// Maximum number of different counter paths that the server collects.
     pub paths: usize,
-    /// Maximum number of open connections.
+    /// Maximum number of open connections to the server.
     pub connections: usize,
     /// Maximum number of connections without a valid token, if one is required, or without any request yet. These are
     /// part of `connections`; a new one takes the place of the oldest.
     pub strangers: usize,
-    /// Time in which a connection must send its first request, with a valid token if one is required.
+    /// Time in which a connection must send its first request, with a valid token if the server requires one.
     pub first_time: Duration,
     /// Maximum time for a further request to arrive, and for a connection to wait for it: longer than the pause
     /// between scrapes.
@@ -33,9 +33,11 @@ pub struct Limits {
     /// Maximum number of bytes of responses and events that wait to be read by clients. Above it, the slowest clients
     /// are cut off.
     pub unread: usize,
-    /// Maximum number of bytes of scrapes that wait to be read. Scrapes continue while other clients do not read.
+    /// Maximum number of bytes of scrapes that wait to be read by clients. Scrapes continue while other clients do
+    /// not read.
     pub unread_scrapes: usize,
-    /// Time for which values are stored. `None` is one hour, or less if [`Limits::values`] samples do not cover it.
+    /// Length of time for which values are stored. `None` is one hour, or less if [`Limits::values`] samples do not
+    /// cover it.
     pub history: Option<Duration>,
 }
 

@@ -12,7 +12,8 @@ use perfset::{SourceError, Window};
 
 use crate::limits::Limits;
 
-/// Function that returns the time, in 100 ns since 1601 UTC, that a text means in logs: a time of day, `-10m`, a mark.
+/// Function that returns the time, in 100 ns since 1601 UTC, that a text names in logs: a time of day, `-10m`, a
+/// mark.
 ///
 /// # Errors
 /// If the text means no time in these logs.
@@ -21,13 +22,13 @@ pub type InstantParser = Arc<dyn Fn(&Logs, &str) -> Result<i64, String> + Send +
 /// Log that a server shows instead of a machine.
 #[derive(Clone)]
 pub struct ServedLog {
-    /// Opened log, without a window.
+    /// Opened log that the server shows, not limited to the window.
     pub logs: Logs,
-    /// Files or directory of the log, to be opened again when it has grown.
+    /// Files or directory of the served log, to be opened again when it has grown.
     pub files: Vec<PathBuf>,
-    /// Part of the log that is shown. Without an end, samples that are written later are shown, too.
+    /// Window of time whose samples are shown. Without an end, samples that are written later are shown, too.
     pub window: Window,
-    /// Parser for times in requests that are not a number of milliseconds.
+    /// Parser for times in requests that are texts, and no number of milliseconds.
     pub parse_instant: InstantParser,
 }
 
@@ -37,22 +38,22 @@ impl fmt::Debug for ServedLog {
     }
 }
 
-/// Times of a log's samples, with the interval and the history that clients see.
+/// Times of a served log's samples, with the interval and the history that clients see.
 #[derive(Clone, Debug)]
 pub(crate) struct LogSpan {
-    /// Times of the samples in the window, in 100 ns since 1601 UTC, ascending.
+    /// Times of the log's samples in the window, in 100 ns since 1601 UTC, ascending.
     pub times: Vec<i64>,
-    /// Least time between two samples of a stream.
+    /// Minimum time between two samples of the log that a stream sends.
     pub interval: Duration,
-    /// Length of the time before the newest sample that the page shows.
+    /// Length of the time before the newest sample of the log that the page shows.
     pub history: Duration,
-    /// Usual time between two recorded samples.
+    /// Usual time between two recorded samples of the log.
     pub recorded: Duration,
 }
 
 impl ServedLog {
-    /// Returns the times of the log's samples, and their interval and history for clients. A stream has at most
-    /// [`Limits::values`] samples, so the interval grows with the history.
+    /// Returns the times of the served log's samples, and their interval and history for clients. A stream has at
+    /// most [`Limits::values`] samples, so the interval grows with the history.
     pub(crate) fn span(&self, interval: Duration, limits: &Limits) -> Result<LogSpan, SourceError> {
         let mut times = self.logs.times()?;
         times.retain(|time| self.window.contains(*time));
@@ -82,7 +83,7 @@ impl ServedLog {
         Ok(LogSpan { times, interval, history, recorded })
     }
 
-    /// Returns the interval of the recorder; if it is unknown, the mean time between two samples.
+    /// Returns the interval of the recorder that wrote the log; if it is unknown, the mean time between two samples.
     fn recorded_interval(&self, whole: Duration, samples: usize) -> Duration {
         let about = self.logs.recording().and_then(Recording::about);
         let stored = about.and_then(|about| about.get(RecordingAbout::INTERVAL_MS)?.parse().ok());
@@ -93,14 +94,14 @@ impl ServedLog {
         )
     }
 
-    /// Returns the name of the log: that of its first file, or of its directory.
+    /// Returns the name of the served log: that of its first file, or of its directory.
     pub(crate) fn name(&self) -> String {
         let name = self.files.first().and_then(|file| file.file_name());
         let name = name.map(|name| name.to_string_lossy().into_owned());
         name.unwrap_or_else(|| self.logs.machine_name().to_owned())
     }
 
-    /// Returns the name of the recorded machine, and its operating system if it is known.
+    /// Returns the name of the machine that the log recorded, and its operating system if it is known.
     pub(crate) fn machine(&self) -> (String, String) {
         let about = self.logs.recording().and_then(Recording::about);
         let system = about.and_then(|about| about.get(RecordingAbout::SYSTEM)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Routes of the logs: the list, and the steps of an upload.
+//! Routes of the server's logs: the list of logs, and the steps of an upload.
 
 use axum::Extension;
 use axum::extract::{Path, RawQuery, Request, State};
@@ -19,7 +19,7 @@ pub async fn list(
     Ok(json(to_json(&app.logs.list(owner).await)))
 }
 
-/// Returns the description of one log, from which a client knows how much of it has arrived.
+/// Returns the description of one log, which says how much of an upload has arrived.
 pub async fn one(
     State(app): Shared,
     Extension(owner): Extension<LogOwner>,
@@ -34,7 +34,7 @@ pub async fn one(
     Ok(json(to_json(&described)))
 }
 
-/// Begins an upload, and returns its number.
+/// Begins an upload of a log, and returns its description with its id.
 pub async fn begin(
     State(app): Shared,
     Extension(owner): Extension<LogOwner>,
@@ -47,7 +47,7 @@ pub async fn begin(
     Ok(answer)
 }
 
-/// Takes a piece of an upload.
+/// Stores a piece of an uploaded log.
 pub async fn piece(
     State(app): Shared,
     Extension(owner): Extension<LogOwner>,
@@ -64,7 +64,7 @@ pub async fn piece(
     Ok(json(to_json(&described)))
 }
 
-/// Opens an upload whose pieces have all arrived.
+/// Opens an uploaded log whose pieces have all arrived.
 pub async fn open(
     State(app): Shared,
     Extension(owner): Extension<LogOwner>,
@@ -80,7 +80,7 @@ pub async fn open(
     Ok(json(to_json(&opened.await.map_err(|_| ApiError::busy())??)))
 }
 
-/// Removes an upload of the client.
+/// Removes a log that the client has uploaded.
 pub async fn remove(
     State(app): Shared,
     Extension(owner): Extension<LogOwner>,

@@ -1,4 +1,4 @@
-//! Logs that a server shows besides its machine: each has a name, and a thread that answers about it.
+//! Logs that a server shows beside its machine: each has a name, and a thread that handles its requests.
 
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -16,34 +16,34 @@ use crate::overview::{Chart, charts_of_log};
 use crate::sampler::{self, Handle, Sampler};
 use crate::unread::UnreadBytes;
 
-/// Maximum time for which a list of logs waits for a log that is busy; the list then has what was known before.
+/// Maximum time for which the list of logs waits for a busy log; the list then has what was known before.
 const LIST_PATIENCE: Duration = Duration::from_millis(300);
 
-/// Machine or log that requests are about, and the thread that answers them.
+/// Machine or log that requests are about, and the thread that handles them.
 #[derive(Clone, Debug)]
 pub struct ShownSource {
     pub sampler: Handle,
     pub charts: Vec<Chart>,
-    /// Name of the machine that is shown, and its operating system.
+    /// Name of the machine whose counters are shown, and its operating system.
     pub machine: String,
     pub system: String,
     pub interval_ms: u64,
     pub history_s: u64,
 }
 
-/// Origin of a log.
+/// Origin of a log that the server shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogKind {
     /// Recording of the machine that the server shows.
     Recording,
-    /// Log that the server was started with.
+    /// Log with which the server was started.
     Log,
-    /// Log that a client has sent.
+    /// Log that a client has uploaded.
     Upload,
 }
 
-/// Log with a name, which requests select by its id.
+/// Log of the server with a name, which requests select by its id.
 #[derive(Debug)]
 pub struct NamedLog {
     pub id: String,
@@ -52,16 +52,16 @@ pub struct NamedLog {
     pub shown: ShownSource,
     /// Machines whose counters the log contains; the first one that it names is shown.
     pub machines: Vec<String>,
-    /// Times of the first and the last sample in milliseconds since 1970, and the number of samples, when it was
+    /// Times of the log's first and last sample in milliseconds since 1970, and the number of samples, when it was
     /// opened.
     pub span: ([i64; 2], u64),
-    /// Number of damaged places that were found when it was read to its end.
+    /// Number of damaged places that were found when the log was read to its end.
     pub damages: u64,
-    /// `true` if a recorder may still write it.
+    /// `true` if a recorder may still write to the log.
     grows: bool,
 }
 
-/// Name under which a log is opened.
+/// Id, name and kind under which the server opens a log.
 #[derive(Clone, Debug)]
 pub struct LogLabel {
     pub id: String,
@@ -69,15 +69,15 @@ pub struct LogLabel {
     pub kind: LogKind,
 }
 
-/// Description of a log for clients.
+/// Description of a server's log for clients, as JSON.
 #[derive(Debug, Serialize)]
 pub struct LogJson {
     pub id: String,
     pub name: String,
     pub kind: LogKind,
-    /// `receiving`, `opening` or `open`.
+    /// State of the log: `receiving`, `opening` or `open`.
     pub state: &'static str,
-    /// Number of bytes that a client has sent; `None` for other logs.
+    /// Number of bytes of an uploaded log that have arrived; `None` for other logs.
     pub bytes: Option<u64>,
     pub machine: Option<String>,
     pub system: Option<String>,
@@ -89,8 +89,8 @@ pub struct LogJson {
 }
 
 impl NamedLog {
-    /// Opens a log: reads its times, and starts the thread that answers about it. The thread ends when no handle is
-    /// left.
+    /// Opens a log of the server: reads its times, and starts the thread that handles its requests. The thread ends
+    /// when no handle is left.
     pub fn open(
         label: LogLabel,
         log: ServedLog,
@@ -123,7 +123,7 @@ impl NamedLog {
         Ok((Self { id, name, kind, shown, machines, span: (ends, samples), damages, grows }, thread))
     }
 
-    /// Returns the times of the first and the last sample, in milliseconds since 1970. A log that is busy has those
+    /// Returns the times of the log's first and last sample, in milliseconds since 1970. A log that is busy has those
     /// that were known before.
     pub async fn ends(&self) -> [i64; 2] {
         let now = self.shown.sampler.ask(|sampler: &mut Sampler| sampler.log_limits_ms());
@@ -160,13 +160,13 @@ impl NamedLog {
         }
     }
 
-    /// Ends all streams of the log with a reason, and its thread.
+    /// Ends all event streams of the log with a reason, and its thread.
     pub fn end(&self, reason: &'static str) {
         self.shown.sampler.end(reason);
     }
 }
 
-/// Returns the error for an id that names no log, or none of this client's: both look the same from outside.
+/// Returns the error for an id that names no log, or no log of this client: both look the same from outside.
 pub fn no_such_log(id: &str) -> ApiError {
     let text =
         format!("there is no log \"{}\": it was removed, or another login has sent it", id.escape_debug());

@@ -1,4 +1,4 @@
-//! Charts of the first page, limited to counters that exist on this machine.
+//! Charts of the page's overview, limited to counters that exist on this machine.
 
 use std::borrow::Cow;
 
@@ -6,21 +6,21 @@ use perfset::path::{CounterPath, ExpandOptions, expand};
 use perfset::{Attributes, Counter, Counterset, Machine};
 use serde::Serialize;
 
-/// Display form of a chart.
+/// Display form of a chart on the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChartKind {
-    /// Parts of a whole, drawn one above the other.
+    /// Chart of the parts of a whole, drawn one above the other.
     Stack,
-    /// Separate line for each series.
+    /// Chart with a separate line for each series.
     Lines,
-    /// Separate line or row for each series of similar things, such as processors.
+    /// Chart with a separate line or row for each series of similar things, such as processors.
     Cores,
-    /// The instances with the greatest values.
+    /// Chart of the instances with the greatest values.
     Rank,
 }
 
-/// Chart of the first page.
+/// Chart of the page's overview: title, unit, display form and counter paths.
 #[derive(Clone, Debug, Serialize)]
 pub struct Chart {
     pub title: Cow<'static, str>,
@@ -29,7 +29,7 @@ pub struct Chart {
     pub kind: ChartKind,
 }
 
-/// Chart as wanted on a machine that has all its counters: title, unit, kind, paths.
+/// Chart for a machine that has all its counters: title, unit, display form, counter paths.
 type Wanted = (&'static str, &'static str, ChartKind, &'static [&'static str]);
 
 const WANTED: [Wanted; 9] = [
@@ -81,7 +81,7 @@ const WANTED: [Wanted; 9] = [
     ("Processes by memory", "By", ChartKind::Rank, &[r"\Process V2(*)\Working Set"]),
 ];
 
-/// Returns the charts of the first page, with the paths that can be bound on this machine.
+/// Returns the charts of the page's overview, with the counter paths that this machine has.
 pub fn charts(machine: &Machine) -> Vec<Chart> {
     let mut machine = machine.clone();
     let mut exists = |text: &&&str| {
@@ -97,10 +97,11 @@ pub fn charts(machine: &Machine) -> Vec<Chart> {
     charts.filter(|chart| !chart.paths.is_empty()).collect()
 }
 
-/// Returns the charts of the first page of a log. A log of another system may have little of the usual charts: its own
-/// countersets then follow them.
+/// Returns the charts of the page's overview for a log. A log of another system may have little of the usual charts:
+/// its own countersets then follow them.
 pub fn charts_of_log(machine: &Machine) -> Vec<Chart> {
-    /// Number of usual charts that are enough for a first page, and maximum number of charts without them.
+    /// Number of usual charts that are enough for the overview of a log; the next constant limits the charts without
+    /// them.
     const ENOUGH: usize = 4;
     const MOST: usize = 8;
     let mut all = charts(machine);
@@ -119,7 +120,7 @@ pub fn charts_of_log(machine: &Machine) -> Vec<Chart> {
     all
 }
 
-/// Returns a chart of the first counters of a counterset; `None` if no path means them.
+/// Returns a chart of the first counters of a counterset; `None` if it has no counter to show.
 fn chart_of(set: &Counterset) -> Option<Chart> {
     const COUNTERS_MOST: usize = 4;
     let shown = set.counters.iter().filter(|counter| {
@@ -145,7 +146,8 @@ mod tests {
     use super::*;
     use perfset::catalogue;
 
-    /// Every path names a counter of the catalogue that has a value on this system and the unit of its chart.
+    /// Checks that every path of a chart names a counter of the catalogue with a value on this system and the chart's
+    /// unit.
     #[test]
     fn the_paths_mean_counters() {
         for (title, unit, _, paths) in WANTED {

@@ -1,5 +1,5 @@
-//! Places of connections. Most are reserved for clients that have proved that they know the token, so that no other
-//! client can keep them away.
+//! Limited slots for connections of the server. Most are reserved for clients that have proved that they know the
+//! token, so that no other client can keep them away.
 //!
 //! A connection begins as untrusted and becomes trusted by its first request with a valid token. If all places for
 //! untrusted connections are taken, a new connection takes one from the address that has the most: that of its
@@ -13,44 +13,44 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-/// Trust level of a connection, which decides if it keeps its place.
+/// Trust level of a connection, which decides if it keeps its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// No request of the connection had a valid token yet.
+    /// Trust level of a connection without a request that had a valid token.
     Stranger,
-    /// A request of the connection had a valid token, or no token is required.
+    /// Trust level of a connection with a valid token, or at a server without a token.
     Trusted,
-    /// The connection's place was given to another connection: this one ends with a refusal.
+    /// Trust level of a connection that lost its slot to another connection, and ends with a refusal.
     Refused,
-    /// Too many other connections are being refused: this one ends at once.
+    /// Trust level of a connection that ends at once, because too many others are being refused.
     Over,
 }
 
-/// Limited places for the connections of a server.
+/// Limited slots for the connections of a server.
 #[derive(Clone, Debug)]
 pub struct Places(Arc<Mutex<Table>>);
 
 #[derive(Debug)]
 struct Table {
-    /// Maximum numbers of connections, by standing. There may be [`REFUSED_FOR_EACH`] times as many refused ones as
-    /// untrusted ones.
+    /// Maximum numbers of connections, by trust level. There may be [`REFUSED_FOR_EACH`] times as many refused ones
+    /// as untrusted ones.
     trusted_most: usize,
     strangers_most: usize,
     trusted: usize,
-    /// Number of the next connection: older connections have lower numbers.
+    /// Number of the next connection: connections that are older have lower numbers.
     next: u64,
     strangers: Connections,
     refused: Connections,
 }
 
-/// Connections, sorted by their number.
+/// Connections of one trust level, sorted by their number.
 type Connections = BTreeMap<u64, Connection>;
 
-/// Connection in the table: its origin and its standing.
+/// Connection in the table of slots: the address of its client, and its trust level.
 type Connection = (Origin, Arc<watch::Sender<Standing>>);
 
-/// Client address; of an IPv6 address only the first 64 bits, because a host may have all addresses that begin with
-/// them.
+/// Address of a connection's client. Of an IPv6 address only the first 64 bits are stored, because a host may have
+/// all addresses that begin with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Origin(IpAddr);
 
@@ -68,8 +68,8 @@ impl Origin {
     }
 }
 
-/// Removes and returns the oldest connection of the address that has the most; of several such addresses, the oldest of
-/// all.
+/// Removes and returns the oldest connection of the address that has the most; of several such addresses, the oldest
+/// of all.
 fn take_of_greediest(connections: &mut Connections) -> Option<(u64, Connection)> {
     // Counted each time, because there are only a few hundred connections of these kinds.
     let mut counts: BTreeMap<Origin, usize> = BTreeMap::new();
@@ -84,11 +84,11 @@ fn take_of_greediest(connections: &mut Connections) -> Option<(u64, Connection)>
     connections.remove_entry(&number)
 }
 
-/// Maximum number of refused connections for each place of an untrusted connection. They wait a moment for their token
-/// before they are refused.
+/// Maximum number of connections being refused for each slot of an untrusted connection. They wait a moment for their
+/// token before they are refused.
 const REFUSED_FOR_EACH: usize = 3;
 
-/// Place of one connection, which becomes free when this value is dropped.
+/// Slot of one connection, which becomes free when this value is dropped.
 #[derive(Debug)]
 pub struct Place {
     number: u64,
@@ -97,7 +97,7 @@ pub struct Place {
 }
 
 impl Places {
-    /// Creates places for `most` connections, of which `strangers` are for those without a valid token.
+    /// Creates slots for `most` connections, of which `strangers` are for connections without a valid token.
     pub fn new(most: usize, strangers: usize) -> Self {
         // At least one: every connection begins as untrusted, those with a token too.
         let strangers_most = strangers.clamp(1, most.max(1));
@@ -113,7 +113,7 @@ impl Places {
         })))
     }
 
-    /// Returns a place for a new connection. If there is none, the oldest untrusted connection of the address that has
+    /// Returns a slot for a new connection. If there is none, the oldest untrusted connection of the address that has
     /// the most is refused.
     pub fn enter(&self, peer: IpAddr) -> Place {
         let mut table = self.lock();
@@ -137,7 +137,7 @@ impl Places {
         Place { number, standing, places: self.clone() }
     }
 
-    /// Returns the number of places for connections with a valid token.
+    /// Returns the number of slots for connections with a valid token.
     pub fn trusted_most(&self) -> usize {
         self.lock().trusted_most
     }
@@ -148,7 +148,8 @@ impl Places {
 }
 
 impl Place {
-    /// Marks the connection as trusted. Returns `false` if there is no place for another trusted one.
+    /// Marks the connection as trusted, and returns `false` if there is no slot for another trusted one. Returns
+    /// `false` if there is no place for another trusted one.
     pub fn trust(&self) -> bool {
         let mut table = self.places.lock();
         // Read under the lock of the table, under which every change of the standing is made.
@@ -218,7 +219,7 @@ mod tests {
         assert_eq!((table.trusted, table.strangers.len(), table.refused.len()), (0, 0, 0));
     }
 
-    /// A connection from another address is never displaced, however fast others open connections.
+    /// Checks that connections of an address never displace those of another address, however many are opened.
     #[test]
     fn an_address_displaces_its_own_connections_only() {
         let places = Places::new(512, 64);

@@ -1,4 +1,4 @@
-//! Values of a range of time, summarized in steps of equal length.
+//! Values of series in a range of time, summarized in steps of equal length.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
@@ -11,39 +11,39 @@ use crate::answer::to_json;
 use crate::log::to_unix_ms;
 use crate::request::RangeAsk;
 
-/// Maximum number of steps of a range.
+/// Maximum number of steps into which a range of time is divided.
 pub const STEPS_MOST: usize = 10_000;
-/// Maximum number of steps of all series of a response together.
+/// Maximum number of steps of all series in a response together.
 pub const CELLS_MOST: usize = 200_000;
-/// Usual number of steps if a request has no step.
+/// Usual number of steps of a range if a request names no step length.
 const STEPS_USUAL: i64 = 600;
-/// Distance between two samples, as a multiple of the usual distance, above which there is a gap.
+/// Factor of the usual distance between two samples of a range above which there is a gap.
 const GAP: f64 = 2.5;
-/// Shares of a step above this are all of it: weights are rounded.
+/// Share of a step of a range above which it counts as the whole step: weights are rounded.
 const WHOLE_SHARE: f64 = 0.9999;
-/// 100 ns in a millisecond.
+/// Number of units of 100 ns in a millisecond.
 const MILLISECOND: i64 = 10_000;
 
-/// RangeSteps of a range: `from` is the beginning of the first one. All times are in 100 ns since 1601 UTC.
+/// Steps of a range of time: `from` is the beginning of the first one. All times are in 100 ns since 1601 UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeSteps {
     pub from: i64,
     pub to: i64,
-    /// Length of a step, a whole number of milliseconds.
+    /// Length of a step in 100 ns, a whole number of milliseconds.
     pub length: i64,
     /// Number of steps; the last one contains `to`.
     pub count: usize,
 }
 
 impl RangeSteps {
-    /// Divides a range into steps.
+    /// Divides a range of time into steps of a length.
     pub fn new(from: i64, to: i64, length: i64) -> Self {
         let length = length.max(MILLISECOND);
         let last = to.saturating_sub(from).max(0).checked_div(length).unwrap_or(0);
         Self { from, to, length, count: usize::try_from(last).unwrap_or(usize::MAX).saturating_add(1) }
     }
 
-    /// Chooses the length of a step: a round one that is at least `least`, for at most about 600 steps.
+    /// Divides a range of time into steps of a round length that is at least `least`: at most about 600 steps.
     pub fn chosen(from: i64, to: i64, least: i64) -> Self {
         const SECOND: i64 = 1_000 * MILLISECOND;
         const ROUND: [i64; 17] =
@@ -57,7 +57,7 @@ impl RangeSteps {
         Self::new(from, to, quick.or(round).unwrap_or(wanted))
     }
 
-    /// Returns the index of the step that contains a time; `None` outside the range.
+    /// Returns the index of the step of the range that contains a time; `None` outside the range.
     fn of(&self, time: i64) -> Option<usize> {
         if time > self.to {
             return None;
@@ -66,7 +66,7 @@ impl RangeSteps {
         usize::try_from(at).ok().filter(|at| *at < self.count)
     }
 
-    /// Returns the times at which the steps begin, in milliseconds since 1970.
+    /// Returns the times at which the steps of the range begin, in milliseconds since 1970.
     fn times_ms(&self) -> impl Iterator<Item = i64> + use<> {
         let Self { from, length, .. } = *self;
         (0..self.count).map(move |at| {
@@ -75,23 +75,24 @@ impl RangeSteps {
         })
     }
 
-    /// Returns the length of a step in milliseconds.
+    /// Returns the length of a step of the range in milliseconds.
     pub fn length_ms(&self) -> i64 {
         self.length.div_euclid(MILLISECOND)
     }
 }
 
-/// Usual distance between samples: the median of the last ones. A gap does not change it.
+/// Usual distance between samples of a range: the median of the last distances. A gap does not change it.
 #[derive(Clone, Debug, Default)]
 pub struct UsualDistance {
     last: VecDeque<i64>,
 }
 
 impl UsualDistance {
-    /// Number of distances that are compared.
+    /// Number of last distances between samples whose median is the usual one.
     pub const LEN: usize = 7;
 
-    /// Takes the distance to the next sample. Returns `true` if there is a gap between both.
+    /// Adds the distance to the next sample, and returns `true` if there is a gap between both. Returns `true` if
+    /// there is a gap between both.
     pub fn is_gap(&mut self, distance: i64) -> bool {
         let exceeds = |usual: i64| real(distance) > GAP * real(usual);
         // The usual distance is at least the shortest one, which is found without sorting.
@@ -104,7 +105,7 @@ impl UsualDistance {
         is_gap
     }
 
-    /// Returns the usual distance; `None` if no distance is known.
+    /// Returns the usual distance between samples; `None` if no distance is known.
     pub fn usual(&self) -> Option<i64> {
         let mut all: Vec<_> = self.last.iter().copied().collect();
         all.sort_unstable();
@@ -113,13 +114,13 @@ impl UsualDistance {
     }
 }
 
-/// Values of a series in one step.
+/// Summary of the values of a series in one step of a range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepSummary {
     pub least: f64,
     pub greatest: f64,
     pub last: f64,
-    /// Sum of the values, each multiplied by its weight.
+    /// Sum of the step's values, each multiplied by its weight.
     sum: f64,
     weight: f64,
 }
@@ -137,44 +138,44 @@ impl StepSummary {
         self.weight += weight;
     }
 
-    /// Returns the mean; equal values have exactly that mean.
+    /// Returns the mean of the step's values; equal values have exactly that mean.
     pub fn mean(&self) -> f64 {
         if self.least.total_cmp(&self.greatest).is_eq() { self.least } else { self.sum / self.weight }
     }
 }
 
-/// Sample of a series: its value, or the reason for having none.
+/// Sample of a series for a range: its value, or the reason for having none.
 #[derive(Clone, Copy, Debug)]
 pub struct RangeSample {
     pub time: i64,
-    /// Time of the previous collection of the counterset; `None` if this is the first, or after a gap.
+    /// Time of the counterset's previous collection; `None` if this is the first, or after a gap.
     pub previous: Option<i64>,
-    /// Time, in 100 ns, for which the value counts if it is of a time.
+    /// Length of time, in 100 ns, for which the value counts if it is of a time and not of an instant.
     pub length: i64,
     /// `true` if the value is of the time since the previous collection, and not of an instant.
     pub covers_time: bool,
     pub value: Result<f64, &'static str>,
-    /// Keyword of the value's mark.
+    /// Keyword of the value's mark, such as `held`.
     pub mark: Option<&'static str>,
 }
 
-/// Series of a range: one counter of one instance.
+/// Series in a response for a range: one counter of one instance.
 #[derive(Debug)]
 pub struct RangeSeries {
-    /// Index of the request that selected the series.
+    /// Index of the request's path that selected the series.
     pub ask: usize,
-    /// Path of the series.
+    /// Counter path of the series, with the name of its instance.
     pub path: String,
-    /// Instance of the series, for names.
+    /// Name of the series' instance, for the titles of columns.
     pub instance: String,
-    /// Facts about the series: a JSON object without its braces.
+    /// Facts about the series: the text of a JSON object without its braces.
     about: Box<str>,
     steps: Vec<Option<StepSummary>>,
-    /// Reasons of steps without a value, by index of the step.
+    /// Reasons for steps of the series without a value, by index of the step.
     missing: BTreeMap<usize, &'static str>,
-    /// Number of values with a mark, by its keyword.
+    /// Number of the series' values with a mark, by the keyword of the mark.
     marks: BTreeMap<&'static str, u64>,
-    /// Last value, with its time.
+    /// Last value of the series, with its time.
     last: Option<(i64, f64)>,
 }
 
@@ -194,9 +195,9 @@ impl RangeSeries {
         }
     }
 
-    /// Adds the next sample. A value is counted in the step of its time. RangeSteps between two collections, which are
-    /// shorter than the recorder's interval, have the value that is of their time: that of a rate is of the time before
-    /// it, and another one holds until the next.
+    /// Adds the next sample to the series. A value is counted in the step of its time. RangeSteps between two
+    /// collections, which are shorter than the recorder's interval, have the value that is of their time: that of a
+    /// rate is of the time before it, and another one holds until the next.
     pub fn add(&mut self, steps: &RangeSteps, sample: &RangeSample) {
         let before = self.last.take();
         let end = steps.of(sample.time).or_else(|| (sample.time > steps.to).then_some(steps.count));
@@ -244,54 +245,54 @@ impl RangeSeries {
         }
     }
 
-    /// Returns `true` if the series has neither a value nor a reason in the range.
+    /// Returns `true` if the series has neither a value nor a reason for a missing one in the range.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty() && self.missing.is_empty()
     }
 
-    /// Returns the summary of a step; `None` if the series has no value there.
+    /// Returns the summary of a step of the series; `None` if it has no value there.
     pub fn step(&self, at: usize) -> Option<&StepSummary> {
         self.steps.get(at)?.as_ref()
     }
 }
 
-/// Text that was written into a recording, with its time.
+/// Mark in a recording: a text that was written with its time.
 #[derive(Clone, Debug, Serialize)]
 pub struct RangeMark {
-    /// Time in milliseconds since 1970.
+    /// Time of the mark in milliseconds since 1970.
     pub time: i64,
     pub text: String,
-    /// `true` if the recorder wrote it itself.
+    /// `true` if the recorder wrote the mark itself.
     pub is_of_recorder: bool,
 }
 
-/// Path of a request that has no series.
+/// Counter path of a range request that has no series, with the reason.
 #[derive(Clone, Debug, Serialize)]
 pub struct RefusedPath {
-    /// Index of the path in the request.
+    /// Index of the refused path in the request.
     pub ask: usize,
     pub path: String,
-    /// HTTP status that a request of this path alone gets.
+    /// HTTP status that a request of the refused path alone gets.
     pub status: u16,
     pub error: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<String>,
 }
 
-/// Response to a request for a range.
+/// Response to a request for the values of a range of time.
 #[derive(Debug)]
 pub struct RangeResponse<'a> {
     pub asks: &'a [RangeAsk],
     pub steps: RangeSteps,
     pub series: Vec<RangeSeries>,
     pub refused: Vec<RefusedPath>,
-    /// Times between which nothing was recorded, in milliseconds since 1970.
+    /// Times between which nothing was recorded in the range, in milliseconds since 1970.
     pub gaps: Vec<[i64; 2]>,
     pub marks: Vec<RangeMark>,
 }
 
 impl RangeResponse<'_> {
-    /// Returns the response as JSON.
+    /// Returns the response for a range as JSON.
     pub fn to_json(&self) -> Vec<u8> {
         let steps = &self.steps;
         let mut out = Vec::new();
@@ -325,7 +326,7 @@ impl RangeResponse<'_> {
         out
     }
 
-    /// Returns the greatest weight of each step among the series of a path, for each path.
+    /// Returns the greatest weight of each step among the series of a path, for each requested path.
     fn longest(&self) -> Vec<Vec<f64>> {
         let mut longest = vec![Vec::new(); self.asks.len()];
         for series in &self.series {
@@ -340,8 +341,8 @@ impl RangeResponse<'_> {
         longest
     }
 
-    /// Writes a series. The means of instances add up to that of their sum only with the share of the step for which
-    /// each of them had values: `longest` has the weights of whole steps.
+    /// Appends a series of a range as JSON. The means of instances add up to that of their sum only with the share of
+    /// the step for which each of them had values: `longest` has the weights of whole steps.
     fn push_series(&self, out: &mut Vec<u8>, series: &RangeSeries, longest: &[f64]) {
         write(out, format_args!("{{\"ask\":{},", series.ask));
         if let Some(alias) = self.alias(series.ask) {
@@ -367,8 +368,8 @@ impl RangeResponse<'_> {
         write(out, format_args!(",\"marks\":{}}}", to_json(&series.marks)));
     }
 
-    /// Returns the response as a table: a row for each step, with its time, and four columns for each series. A path
-    /// without series has an empty column, whose title is the reason.
+    /// Returns the response for a range as a CSV table: a row for each step, with its time, and four columns for each
+    /// series. A path without series has an empty column, whose title is the reason.
     pub fn to_csv(&self) -> Vec<u8> {
         let mut out = String::from("time");
         let mut column = |title: &str| {
@@ -408,7 +409,8 @@ impl RangeResponse<'_> {
         out
     }
 
-    /// Returns the name of a series in a table: its path, or the alias, with the instance if the alias has several.
+    /// Returns the name of a series in a CSV table: its path, or the alias, with the instance if the alias has
+    /// several.
     fn name(&self, series: &RangeSeries) -> String {
         let Some(alias) = self.alias(series.ask) else { return series.path.clone() };
         let is_several = self.series.iter().filter(|other| other.ask == series.ask).nth(1).is_some();
@@ -424,7 +426,7 @@ impl RangeResponse<'_> {
     }
 }
 
-/// Writes numbers as a JSON array; `None` is `null`.
+/// Appends items as a JSON array; `None` is `null`.
 fn list<T: Serialize>(out: &mut Vec<u8>, all: impl Iterator<Item = T>) {
     out.push(b'[');
     for (at, one) in all.enumerate() {
@@ -547,7 +549,8 @@ mod tests {
         assert_eq!(all.missing, BTreeMap::from([(1, "denied")]));
     }
 
-    /// Adds up instances that come and go: each mean counts as much as its share of the step.
+    /// Checks that the means of instances that come and go add up to the mean of their sum. Each mean counts as much
+    /// as its share of the step.
     #[test]
     fn means_and_shares_of_instances_add_up_to_the_mean_of_the_sum() {
         let steps = RangeSteps::new(0, 29 * SECOND, 10 * SECOND);
@@ -591,7 +594,7 @@ mod tests {
         }
     }
 
-    /// Compares random series with a slow calculation: what is in a step is what was sampled in it.
+    /// Checks the steps of random series against a slow calculation from their samples.
     #[test]
     fn summaries_are_those_of_the_samples() {
         let mut state = 1_u64;

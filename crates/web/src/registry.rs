@@ -1,4 +1,4 @@
-//! Logs of a server by their ids: those that it was started with, and those that clients have sent.
+//! Registry of a server's logs by their ids: those that it was started with, and those that clients have uploaded.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use crate::answer::ApiError;
 use crate::logs::{LogJson, LogKind, NamedLog, no_such_log};
 use crate::upload::{UploadJson, Uploads};
 
-/// Logs of a server as clients see them.
+/// Logs of a server as clients see them, as JSON.
 #[derive(Debug, Serialize)]
 pub struct LogsJson {
     logs: Vec<LogJson>,
-    /// Limits for sent logs; `None` if the server takes none.
+    /// Limits for uploaded logs; `None` if the server takes none.
     upload: Option<UploadJson>,
 }
 
-/// Logs of a server.
+/// Registry of the logs that a server shows.
 #[derive(Debug)]
 pub struct LogRegistry {
-    /// Logs that the server was started with.
+    /// Logs with which the server was started.
     fixed: Vec<Arc<NamedLog>>,
-    /// Logs that clients have sent; `None` if the server takes none.
+    /// Logs that clients have uploaded; `None` if the server takes none.
     pub uploads: Option<Uploads>,
 }
 
@@ -37,7 +37,7 @@ impl LogRegistry {
         self.fixed.iter().find(|log| log.kind == LogKind::Recording)
     }
 
-    /// Returns an opened log that a client may read.
+    /// Finds an opened log by its id that a client may read.
     pub fn find(&self, id: &str, owner: LogOwner) -> Result<Arc<NamedLog>, ApiError> {
         if let Some(log) = self.fixed.iter().find(|log| log.id == id) {
             return Ok(Arc::clone(log));
@@ -59,7 +59,7 @@ impl LogRegistry {
         LogsJson { logs, upload: Some(uploads.to_json()) }
     }
 
-    /// Returns the uploads of the server.
+    /// Returns the uploaded logs of the server.
     ///
     /// # Errors
     /// If the server takes no logs.

@@ -1,123 +1,123 @@
-//! Query strings of requests and their parameters.
+//! Parsers for the query strings of HTTP requests.
 
 use std::fmt;
 use std::time::Duration;
 
 use perfset::path::CounterPath;
 
-/// Maximum number of paths in a request.
+/// Maximum number of counter paths in a request.
 // A feed stores the requests by which its viewers know a series as bits of a `u64`, so not more than 64.
 pub const PATHS_MOST: usize = 64;
-/// Maximum number of instances that `top` may request.
+/// Maximum number of instances that the parameter `top` of a request may name.
 pub const TOP_MOST: u32 = 1_000;
-/// Maximum length of a step of a range.
+/// Maximum length of a step that a range request may name.
 const STEP_MOST: Duration = Duration::from_secs(86_400 * 366);
-/// Maximum length of the words of a search, in bytes.
+/// Maximum length of the search words in a request, in bytes.
 const WORDS_LEN_MOST: usize = 200;
 
-/// Requested path, with the selection of its instances.
+/// Counter path of a request, with the selection of its instances.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PathRequest {
-    /// Counter path that is requested.
+    /// Counter path that the client requests.
     pub path: CounterPath,
-    /// Maximum number of instances, those with the greatest values; `None` for all.
+    /// Maximum number of requested instances, those with the greatest values; `None` for all.
     pub top: Option<u32>,
-    /// `true` if the sum over the instances is requested too; it is sent only if it has a meaning.
+    /// `true` if the client requests the sum over the instances too; it is sent only if it has a meaning.
     pub sum: bool,
 }
 
-/// Request for a stream: its paths and its history.
+/// Request for an event stream: its counter paths and its history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamRequest {
-    /// Requested paths, in order.
+    /// Requested counter paths of the stream, in order.
     pub asks: Vec<PathRequest>,
-    /// Number of seconds of history to send first.
+    /// Number of seconds of earlier values that the stream sends first.
     pub history_s: u32,
-    /// Requested part of a log.
+    /// Requested part of a log for the stream.
     pub range: TimeRange,
 }
 
 /// Request for the values of a range of time, summarized in steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RangeRequest {
-    /// Requested paths, in order.
+    /// Requested counter paths of the range, in order.
     pub asks: Vec<RangeAsk>,
-    /// Beginning and end of the range, as the request names them.
+    /// Begin and end of the range, as the request names them.
     pub range: TimeRange,
-    /// Length of a step; `None` lets the server choose it.
+    /// Length of a step of the range; `None` lets the server choose it.
     pub step: Option<Duration>,
-    /// Format of the response.
+    /// Format of the response for the range.
     pub format: RangeFormat,
 }
 
 /// Request for a report about a range of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportRequest {
-    /// Counters with a chart of their own, in order.
+    /// Counter paths that get a chart of their own in the report, in order.
     pub paths: Vec<CounterPath>,
-    /// Beginning and end of the range, as the request names them.
+    /// Begin and end of the report's range, as the request names them.
     pub range: TimeRange,
 }
 
-/// Requested path of a range, which has an error of its own.
+/// Requested counter path of a range, which has an error of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeAsk {
-    /// Path as the request has it.
+    /// Text of the counter path in the request.
     pub text: String,
-    /// Parsed path with the selection of its instances, or the reason why the text is no path.
+    /// Parsed counter path with the selection of its instances, or the reason why the text is no path.
     pub request: Result<PathRequest, String>,
-    /// Name that the client gives to the path.
+    /// Name that the client gives to the counter path in the response.
     pub alias: Option<String>,
 }
 
-/// Format of a range.
+/// Format of the response for a range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RangeFormat {
-    /// Arrays of numbers, one for each statistic of a series.
+    /// Range as JSON: arrays of numbers, one for each statistic of a series.
     #[default]
     Json,
-    /// Table with a row for each step, and four columns for each series.
+    /// Range as CSV: a row for each step, and four columns for each series.
     Csv,
 }
 
-/// Part of a log as a request names it, for a server that shows a log.
+/// Part of a log that a request names, for a server that shows a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TimeRange {
-    /// Time of the first requested sample.
+    /// Time of the first requested sample of the log, as text.
     pub begin: Option<String>,
-    /// Time of the last requested sample.
+    /// Time of the last requested sample of the log, as text.
     pub end: Option<String>,
 }
 
 /// Request for a table: the instances of a counterset as rows, and some of its counters as columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableRequest {
-    /// Name or GUID of the counterset.
+    /// Name or GUID of the counterset that the table shows.
     pub counterset: String,
-    /// Names or patterns of the counters; none for the usual ones.
+    /// Names or patterns of the counters in the table's columns; none for the usual ones.
     pub columns: Vec<String>,
-    /// Time of a log.
+    /// Time of a log that the table shows, as text.
     pub at: Option<String>,
-    /// Counter by which the rows are sorted, or `name`; `None` for the first column.
+    /// Counter by which the table's rows are sorted, or `name`; `None` for the first column.
     pub sort: Option<String>,
-    /// `true` if the least value comes first; `None` for what is usual for the column.
+    /// `true` if the least value comes first in the table; `None` for the usual order of the column.
     pub is_ascending: Option<bool>,
-    /// Text that the names of the instances contain.
+    /// Text that the names of the shown instances contain.
     pub filter: Option<String>,
-    /// Maximum number of rows, without the ancestors of the others.
+    /// Maximum number of the table's rows, without the ancestors of other rows.
     pub limit: usize,
-    /// `true` if facts about the instances are requested too.
+    /// `true` if the client requests facts about the instances too.
     pub has_facts: bool,
-    /// Relation between the rows.
+    /// Relation by which the table's rows are arranged.
     pub tree: Option<TableTree>,
 }
 
-/// Relation between the rows of a table.
+/// Relation by which the rows of a requested table are arranged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableTree {
-    /// Each row is below its parent.
+    /// Tree in which each row is below the row of its parent.
     Parent,
-    /// Rows of the same control group are together.
+    /// Groups of rows with the same control group.
     Cgroup,
 }
 
@@ -240,7 +240,7 @@ pub fn report(query: &str) -> Result<ReportRequest, BadRequest> {
     Ok(ReportRequest { paths: asks.into_iter().map(|ask| ask.path).collect(), range })
 }
 
-/// Number of rows of a table whose request names none.
+/// Number of rows of a table if its request names none.
 pub const ROWS: usize = 100;
 
 /// Parses the query string of `/api/v1/table`: `counterset=NAME[&column=COUNTER...][&at=TIME][&sort=COUNTER|name]
@@ -296,7 +296,7 @@ pub fn table(query: &str) -> Result<TableRequest, BadRequest> {
 }
 
 impl TableRequest {
-    /// Returns the address of the request.
+    /// Returns the address with the query string of the request.
     pub fn address(&self) -> String {
         let mut parts = vec![format!("counterset={}", encoded(&self.counterset))];
         parts.extend(self.columns.iter().map(|column| format!("column={}", encoded(column))));
@@ -316,8 +316,8 @@ impl TableRequest {
 }
 
 impl RangeRequest {
-    /// Returns the address of the same request with another step in milliseconds, and with `top` for each path that
-    /// can have several instances and no selection.
+    /// Returns the address of the same range request with another step in milliseconds, and with `top` for paths that
+    /// lack a selection.
     pub fn address(&self, step_ms: i64, top: Option<usize>) -> String {
         let mut parts = Vec::new();
         for RangeAsk { text, request, alias } in &self.asks {
@@ -353,7 +353,7 @@ impl RangeAsk {
     }
 }
 
-/// Parses the length of a step: seconds, or a number with `ms`, `s`, `m`, `h` or `d`.
+/// Parses the length of a range's step: seconds, or a number with `ms`, `s`, `m`, `h` or `d`.
 fn step(text: &str) -> Result<Duration, BadRequest> {
     let units = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3_600.0), ("d", 86_400.0), ("", 1.0)];
     let found = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)));
@@ -368,8 +368,8 @@ fn step(text: &str) -> Result<Duration, BadRequest> {
     }
 }
 
-/// Applies the parameter `top` or `sum` to the path before it. A path can have both if `allows_both` is `true`: of a
-/// range the sum has the instances that are not among the greatest.
+/// Applies the parameter `top` or `sum` of a request to the counter path before it. A path can have both if
+/// `allows_both` is `true`: of a range the sum has the instances that are not among the greatest.
 fn select(
     ask: Option<&mut PathRequest>,
     name: &str,
@@ -412,8 +412,7 @@ pub fn values(query: &str) -> Result<(Vec<CounterPath>, Option<String>), BadRequ
     some(asks).map(|asks| (asks.into_iter().map(|ask| ask.path).collect(), at))
 }
 
-/// Stores the value of a time parameter; returns an error if the request has the parameter twice, or the value is too
-/// long.
+/// Stores the value of a request's time parameter.
 fn set(time: &mut Option<String>, name: &str, value: String) -> Result<(), BadRequest> {
     match time.is_none() && value.len() <= WORDS_LEN_MOST {
         true => *time = Some(value),
@@ -430,7 +429,7 @@ pub fn text(query: &str, wanted: &str) -> Result<Option<String>, BadRequest> {
     only(query, wanted, wanted)
 }
 
-/// Returns the value of the only parameter that a request may have besides `log`, which [`log`] has taken out.
+/// Returns the value of the only parameter that a request may have beside `log`, which [`log`] has removed.
 ///
 /// # Errors
 /// Same as [`text`].
@@ -438,7 +437,7 @@ pub fn text_of_log(query: &str, wanted: &str) -> Result<Option<String>, BadReque
     only(query, wanted, &format!("{wanted} and log"))
 }
 
-/// Returns a query string without the parameter `log`, and the id of the log that it selects.
+/// Removes the parameter `log` from a query string, and returns the rest and the id of the log.
 ///
 /// # Errors
 /// If the parameter is there twice.
@@ -451,7 +450,7 @@ pub fn log(query: &str) -> Result<(String, Option<String>), BadRequest> {
     }
 }
 
-/// Checks that a query string has no parameter, apart from `log` where `known` names it.
+/// Checks that the query string of a request has no parameter, except `log` where `known` names it.
 ///
 /// # Errors
 /// If there is one.
@@ -483,7 +482,7 @@ fn only(query: &str, wanted: &str, known: &str) -> Result<Option<String>, BadReq
     Ok(found.filter(|text| !text.trim().is_empty()))
 }
 
-/// Returns a query string without one parameter, and the values of the removed parameter.
+/// Removes one parameter from a query string, and returns the rest and the values of the parameter.
 #[must_use]
 pub fn without(query: &str, name: &str) -> (String, Vec<String>) {
     let (mut rest, mut taken) = (Vec::new(), Vec::new());
@@ -496,9 +495,9 @@ pub fn without(query: &str, name: &str) -> (String, Vec<String>) {
     (rest.join("&"), taken)
 }
 
-/// Error of a request without a path.
+/// Error text for a request without a counter path.
 const NO_PATH: &str = "no path is asked: path=\\Memory\\Available Bytes";
-/// Error of a path with two selections that exclude each other.
+/// Error text for a counter path with two selections that exclude each other.
 const TOP_AND_SUM: &str = "a path has top or sum, not both";
 
 fn too_many_paths() -> String {
@@ -531,7 +530,7 @@ fn number(name: &str, value: &str, least: u32, most: u32) -> Result<u32, BadRequ
     }
 }
 
-/// Returns the names and values of a query string, in order; empty parts are skipped.
+/// Returns the names and values of a query string's parameters, in order; empty parts are skipped.
 fn pairs(query: &str) -> impl Iterator<Item = Result<(String, String), BadRequest>> {
     query.split('&').filter(|part| !part.is_empty()).map(pair)
 }
@@ -541,7 +540,7 @@ fn pair(part: &str) -> Result<(String, String), BadRequest> {
     Ok((decoded(name)?, decoded(value)?))
 }
 
-/// Encodes a value of a query string.
+/// Encodes the value of a parameter for a query string.
 fn encoded(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
@@ -568,7 +567,7 @@ fn encoded(text: &str) -> String {
     out
 }
 
-/// Decodes a name or value of a query string: `+` is a blank, `%41` a byte of UTF-8.
+/// Decodes the name or value of a query string's parameter: `+` is a blank, `%41` a byte of UTF-8.
 fn decoded(text: &str) -> Result<String, BadRequest> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

@@ -1,4 +1,4 @@
-//! Scrapes: one collection for all clients that request it while it runs.
+//! Scrapes of metrics: one collection for all clients that request it while it runs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,18 +12,17 @@ use crate::sampler::Handle;
 
 type Answer = Result<Bytes, ApiError>;
 
-/// Clients that wait for a scrape, by its format and the names of its collectors.
+/// Clients that wait for a scrape of metrics, by its format and the names of its collectors.
 type Waiting = Arc<Mutex<WaitingClients>>;
 
 type WaitingClients = HashMap<(ExpositionFormat, Vec<String>), Vec<oneshot::Sender<Answer>>>;
 
-/// Scrapes that are in progress.
+/// Scrapes of metrics that are in progress.
 #[derive(Debug, Default)]
 pub struct Scrapes(Waiting);
 
 impl Scrapes {
-    /// Returns the text of a scrape of some collectors, or of all if `names` is empty; joins the scrape of this format
-    /// and these collectors that is in progress, or begins a new one.
+    /// Returns the metrics of some collectors as text, or of all if `names` is empty.
     pub async fn text(&self, format: ExpositionFormat, names: Vec<String>, sampler: &Handle) -> Answer {
         let (sender, receiver) = oneshot::channel();
         let is_under_way = {
@@ -50,10 +49,10 @@ fn lock(waiting: &Waiting) -> MutexGuard<'_, WaitingClients> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Scrape in progress. When it ends, successfully or not, all waiting clients get their response.
+/// Scrape of metrics in progress. When it ends, successfully or not, all waiting clients get their response.
 struct Begun {
     waiting: Waiting,
-    /// Format, and names of the collectors.
+    /// Format of the scrape, and names of its collectors.
     asked: (ExpositionFormat, Vec<String>),
     answer: Answer,
 }

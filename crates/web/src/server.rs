@@ -1,4 +1,4 @@
-//! HTTP server: its addresses, its connections, its end.
+//! HTTP server: its addresses, its connections and its end.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -40,16 +40,16 @@ use crate::token::Token;
 use crate::unread::UnreadBytes;
 use crate::upload::{UploadOptions, Uploads};
 
-/// Settings of a server.
+/// Settings of the HTTP server.
 #[derive(Debug)]
 pub struct ServerOptions {
-    /// Addresses to listen on.
+    /// Addresses on which the server listens.
     pub listen: Vec<SocketAddr>,
-    /// Time between two samples.
+    /// Time between two samples that the server takes.
     pub interval: Duration,
-    /// Names under which clients know the server, in addition to its addresses.
+    /// Host names under which clients know the server, in addition to its addresses.
     pub hosts: Vec<String>,
-    /// Token that clients must know; `None` if none is required.
+    /// Token that clients must know; `None` if the server requires none.
     pub token: Option<Token>,
     /// Limits for connections, streams, series and stored values.
     pub limits: Limits,
@@ -57,16 +57,16 @@ pub struct ServerOptions {
     pub metrics: Vec<CounterPath>,
     /// Options for the metrics of `/metrics`, such as their names.
     pub names: perfset_export::ExportOptions,
-    /// Recording of this machine, for requests about the past; a recorder may still write it.
+    /// Recording of this machine, for requests about past times; a recorder may still write to it.
     pub recording: Option<ServedLog>,
-    /// Further logs with their names, which clients select.
+    /// Further logs that the server shows, with the names by which clients select them.
     pub compare: Vec<(String, ServedLog)>,
-    /// Logs that clients may send; `None` if they may send none.
+    /// Options for logs that clients may upload; `None` if they may upload none.
     pub uploads: Option<UploadOptions>,
 }
 
 impl ServerOptions {
-    /// Default address to listen on: windows_exporter's port, on loopback.
+    /// Default address on which the server listens: windows_exporter's port, on loopback.
     pub const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9182);
 }
 
@@ -87,7 +87,7 @@ impl Default for ServerOptions {
     }
 }
 
-/// Server that listens on its addresses.
+/// HTTP server that listens on its addresses.
 #[derive(Debug)]
 pub struct Server {
     listeners: Vec<TcpListener>,
@@ -104,7 +104,7 @@ pub struct Server {
 pub struct Stopper(Arc<watch::Sender<bool>>);
 
 impl Stopper {
-    /// Stops the server: streams receive an end event, responses in progress are finished.
+    /// Stops the server: streams receive an end event, and responses in progress are finished.
     pub fn stop(&self) {
         self.0.send_replace(true);
     }
@@ -168,7 +168,7 @@ impl Server {
         Self::with((shown, thread), vec![Arc::new(log)], unread, listening, options)
     }
 
-    /// Opens a server whose thread runs already. `logs` has the log that it shows.
+    /// Opens a server whose collecting thread already runs. `logs` has the log that it shows.
     fn with(
         (shown, sampler): (ShownSource, std::thread::JoinHandle<()>),
         mut logs: Vec<Arc<NamedLog>>,
@@ -224,21 +224,23 @@ impl Server {
         &self.addresses
     }
 
-    /// Returns the address of the page for each listening address. It contains the token if that was created at random
-    /// for this server, because users could not know it otherwise. Any user who sees the address may view the page.
+    /// Returns the address of the server's page for each listening address. It contains the token if that was created
+    /// at random for this server, because users could not know it otherwise. Any user who sees the address may view
+    /// the page.
     pub fn pages(&self) -> impl Iterator<Item = String> {
         let token = self.app.access.token().filter(|token| token.is_random());
         let query = token.map_or(String::new(), |token| format!("?token={}", token.secret()));
         self.roots().map(move |root| format!("{root}/{query}"))
     }
 
-    /// Returns the paths of [`ServerOptions::metrics`] that waited for their counterset when the server was opened.
+    /// Returns the counter paths of [`ServerOptions::metrics`] that waited for their counterset when the server was
+    /// opened.
     #[must_use]
     pub fn waiting(&self) -> &[CounterPath] {
         &self.waiting
     }
 
-    /// Returns the address of the metrics for each of the listening addresses.
+    /// Returns the address of the metrics for each address on which the server listens.
     pub fn metrics(&self) -> impl Iterator<Item = String> {
         self.roots().map(|root| format!("{root}/metrics"))
     }
@@ -276,7 +278,7 @@ impl Server {
     async fn serve(self) -> Result<(), ServeError> {
         /// Maximum time for responses that are in progress when the server ends.
         const FINISH: Duration = Duration::from_secs(5);
-        /// Interval between checks that the collecting thread still runs.
+        /// Interval between checks that the server's collecting thread still runs.
         const CARE: Duration = Duration::from_millis(500);
         let mut stopped = self.stop.subscribe();
         let router = router(Arc::clone(&self.app));
@@ -308,7 +310,7 @@ impl Server {
     }
 }
 
-/// Sockets that listen, with their addresses.
+/// Sockets on which the server listens, with their addresses.
 struct Listening {
     listeners: Vec<TcpListener>,
     addresses: Vec<SocketAddr>,
@@ -356,7 +358,7 @@ fn system() -> String {
     format!("{system} {release} {}", name.machine().to_string_lossy())
 }
 
-/// Accepts connections until the server is stopped, then waits for them to end.
+/// Accepts connections until the server is stopped, then waits for their ends.
 async fn accept(
     listener: tokio::net::TcpListener,
     router: Router,
@@ -364,7 +366,7 @@ async fn accept(
     limits: Limits,
     mut stop: watch::Receiver<bool>,
 ) {
-    /// Time to wait if the system has no file descriptor for a connection.
+    /// Time to wait before accepting again if the system has no file descriptor for a connection.
     const PAUSE: Duration = Duration::from_millis(100);
     let mut connections = JoinSet::new();
     loop {
@@ -396,7 +398,7 @@ async fn accept(
     while connections.join_next().await.is_some() {}
 }
 
-/// Serves the requests of a connection.
+/// Serves the HTTP requests of a connection.
 async fn connection(
     stream: TcpStream,
     router: Router,
@@ -434,8 +436,7 @@ async fn connection(
         }
     };
     let is_refused = async {
-        /// Time in which a displaced connection may still send its token: its program may not have run since it
-        /// connected.
+        /// Time in which a connection that lost its slot may still send its token.
         const GRACE: Duration = Duration::from_millis(100);
         let has_gone = |standing: &Standing| matches!(standing, Standing::Refused | Standing::Over);
         let is_settled = |standing: &Standing| matches!(standing, Standing::Trusted | Standing::Over);

@@ -1,4 +1,4 @@
-//! Streams of samples that are taken on request, without threads and connections. For tests.
+//! Streams of samples that are taken on request, without threads and connections, for tests. For tests.
 
 use std::io;
 use std::pin::Pin;
@@ -15,16 +15,16 @@ use crate::sampler::Sampler;
 use crate::stream::StreamBody;
 use crate::unread::UnreadBytes;
 
-/// Sampler of the page that takes a sample only when [`Stepped::sample`] is called.
+/// Sampler of a server that takes a sample only when [`Stepped::sample`] is called.
 #[derive(Debug)]
 pub struct Stepped(Sampler);
 
-/// Client that reads a stream.
+/// Client that reads an event stream of a test's sampler.
 #[derive(Debug)]
 pub struct StepReader(StreamBody);
 
 impl Stepped {
-    /// Opens a sampler of a machine, whose page has no paths of its own.
+    /// Creates a sampler of a machine for a test, which collects no counter paths of its own.
     ///
     /// # Errors
     /// If the machine cannot be queried.
@@ -36,7 +36,8 @@ impl Stepped {
         sampler.map(Self).map_err(|problem| io::Error::other(problem.to_json()))
     }
 
-    /// Begins the stream of `/api/stream` with this query string, for a client that has read up to the event `last`.
+    /// Begins the event stream of `/api/stream` with this query string, for a client that has read up to the event
+    /// `last`.
     ///
     /// # Errors
     /// The error response to the request.
@@ -47,20 +48,20 @@ impl Stepped {
         events.map(StepReader).map_err(|problem| io::Error::other(problem.to_json()))
     }
 
-    /// Returns the number of bytes that wait to be read by clients.
+    /// Returns the number of bytes of events that wait to be read by clients.
     #[must_use]
     pub fn unread(&self) -> usize {
         self.0.unread()
     }
 
-    /// Takes a sample and sends it to all clients.
+    /// Takes a sample and sends it to the clients of all streams.
     pub fn sample(&mut self) {
         self.0.sample(Instant::now());
     }
 }
 
 impl StepReader {
-    /// Returns everything sent to the client since the last call.
+    /// Returns all events that were sent to the client since the last call.
     pub fn read(&mut self) -> String {
         let mut text = Vec::new();
         while let Poll::Ready(Some(Ok(frame))) =

@@ -1,4 +1,4 @@
-//! Body of an event stream: events as they come, from a queue of limited length.
+//! Event stream for a client: the body of a response that receives events through a queue of limited length.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -12,7 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::answer::ApiError;
 
-/// Maximum number of events that wait for a client.
+/// Maximum number of events of a stream that wait for its client.
 const QUEUE_LEN: usize = 16;
 
 /// Reason for ending a stream whose client reads too slowly.
@@ -22,30 +22,31 @@ const TOO_SLOW: &str = "the reader is too slow: events were lost from here on";
 #[derive(Debug, Default)]
 struct Queue {
     events: VecDeque<Bytes>,
-    /// Reason for the end of the stream; `None` while it continues.
+    /// Reason for the end of the event stream; `None` while it continues.
     end: Option<&'static str>,
-    /// Task to wake for the next event. Set while the connection waits for events and has taken all earlier ones.
+    /// Task that is woken for the next event of the stream. Set while the connection waits for events and has taken
+    /// all earlier ones.
     waiting: Option<Waker>,
-    /// `true` if the client does not read any more.
+    /// `true` if the client of the stream does not read any more.
     is_gone: bool,
 }
 
-/// Sending end of a stream: one viewer of a feed.
+/// Sending end of an event stream, which has one viewer.
 #[derive(Debug)]
 pub struct StreamSender(Arc<Mutex<Queue>>);
 
-/// Receiving end of a stream, used as the body of the response.
+/// Receiving end of an event stream, used as the body of the response.
 #[derive(Debug)]
 pub struct StreamBody {
     queue: Arc<Mutex<Queue>>,
     is_over: bool,
-    /// Permit for one of the limited number of streams.
+    /// Permit for one of the limited number of event streams.
     permit: Option<OwnedSemaphorePermit>,
-    /// Log that the stream is of, which is in use as long as it is held.
+    /// Log whose samples the stream sends; it counts as in use while this value exists.
     kept: Option<Arc<dyn Debug + Send + Sync>>,
 }
 
-/// Creates a queue of events, and returns both its ends.
+/// Creates the queue of an event stream, and returns both its ends.
 pub fn queue() -> (StreamSender, StreamBody) {
     let queue = Arc::<Mutex<Queue>>::default();
     (StreamSender(Arc::clone(&queue)), StreamBody { queue, is_over: false, permit: None, kept: None })
@@ -56,8 +57,8 @@ fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
 }
 
 impl StreamSender {
-    /// Sends events without waiting. Returns `false` if the viewer is gone, or is cut off because it reads too
-    /// slowly.
+    /// Adds events to the stream's queue without waiting. Returns `false` if the viewer is gone, or is cut off
+    /// because it reads too slowly.
     pub fn send(&self, events: Bytes) -> bool {
         let mut queue = lock(&self.0);
         if queue.is_gone || queue.end.is_some() {
@@ -73,33 +74,33 @@ impl StreamSender {
         true
     }
 
-    /// Returns the number of events that wait for the client, and the number of their bytes.
+    /// Returns the number of events that wait for the stream's client, and the number of their bytes.
     pub fn behind(&self) -> (usize, usize) {
         let queue = lock(&self.0);
         (queue.events.len(), queue.events.iter().map(Bytes::len).fold(0, usize::saturating_add))
     }
 
-    /// Returns `true` if the connection has taken all events and waits for the next.
+    /// Returns `true` if the connection has taken all events of the stream and waits for the next.
     pub fn is_waiting(&self) -> bool {
         lock(&self.0).waiting.is_some()
     }
 
-    /// Ends the stream because it is read too slowly, and discards the events that wait. Returns `false`, like
-    /// [`send`](Self::send) afterwards.
+    /// Ends the event stream because its client reads too slowly, and discards the waiting events. Returns `false`,
+    /// like [`send`](Self::send) afterwards.
     pub fn cut_off(&self) -> bool {
         lock(&self.0).events.clear();
         self.end(TOO_SLOW);
         false
     }
 
-    /// Ends the stream with a reason, after the events that wait. Only the first reason is used.
+    /// Ends the event stream with a reason, after the events that wait. Only the first reason is used.
     pub fn end(&self, reason: &'static str) {
         let mut queue = lock(&self.0);
         let _ = queue.end.get_or_insert(reason);
         wake(queue);
     }
 
-    /// Returns `true` if the client does not read any more, or the stream has ended.
+    /// Returns `true` if the client does not read any more, or the event stream has ended.
     pub fn is_gone(&self) -> bool {
         let queue = lock(&self.0);
         queue.is_gone || queue.end.is_some()
@@ -112,7 +113,7 @@ impl Drop for StreamSender {
     }
 }
 
-/// Unlocks a queue and wakes its reader.
+/// Unlocks the queue of a stream and wakes its reader.
 fn wake(mut queue: MutexGuard<'_, Queue>) {
     // The waker is called without the lock, because it may run the reader at once.
     let waiting = queue.waiting.take();
@@ -123,13 +124,13 @@ fn wake(mut queue: MutexGuard<'_, Queue>) {
 }
 
 impl StreamBody {
-    /// Returns the stream with a permit that is released when the stream ends.
+    /// Adds a permit to the stream that is released when the stream ends.
     pub fn with_permit(mut self, permit: OwnedSemaphorePermit) -> Self {
         self.permit = Some(permit);
         self
     }
 
-    /// Returns the stream with a value that is dropped when the stream ends.
+    /// Adds a value to the stream that is dropped when the stream ends.
     pub fn keeping<T: Debug + Send + Sync + 'static>(mut self, kept: Option<Arc<T>>) -> Self {
         self.kept = kept.map(|kept| -> Arc<dyn Debug + Send + Sync> { kept });
         self

@@ -5,7 +5,7 @@ use std::fs::{File, Metadata};
 use std::io::Read;
 use std::path::Path;
 
-/// Secret that clients must know. Never shown by `Debug`.
+/// Secret token that clients must know. Never shown by `Debug`.
 #[derive(Clone)]
 pub struct Token {
     secret: String,
@@ -22,22 +22,23 @@ impl std::fmt::Debug for Token {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenError {
-    /// The file cannot be read.
+    /// Error for a token file that cannot be read.
     #[error("the token file cannot be read")]
     Unreadable(#[from] std::io::Error),
-    /// Other users may read the file, or change it. Contains the mode.
+    /// Error for a token file that other users may read or change, with its mode. Contains the mode.
     #[error("the file has mode {0:03o}, so other users may open it: run chmod 600")]
     Open(u32),
-    /// The file belongs to another user, whose id this variant contains.
+    /// Error for a token file of another user, with the id of that user.
     #[error("the file belongs to user {0}; it must belong to this user or root")]
     Foreign(u32),
-    /// The path is a directory, a FIFO or a device. The token is not read from these: a FIFO may never get a writer.
+    /// Error for a path of the token that leads to a directory, a FIFO or a device. The token is not read from these:
+    /// a FIFO may never get a writer.
     #[error("the path is not a regular file: write the token to a regular file with mode 600")]
     NotAFile,
-    /// The text is not a valid token.
+    /// Error for a text that is not a valid token.
     #[error("a token has {least} to {most} letters, digits, - and _", least = Token::LEAST, most = Token::MOST)]
     NotAToken,
-    /// The system returns no random numbers.
+    /// Error of a system that returns no random numbers for a token.
     #[error("the system returned no random numbers: {0}")]
     NoRandom(String),
 }
@@ -87,7 +88,7 @@ impl Token {
         own.len() == other.len() && std::hint::black_box(differing) == 0
     }
 
-    /// Returns the secret itself: for the address that is shown to the server's owner, and for logins.
+    /// Returns the text of the token: for the address that is shown to the server's owner, and for logins.
     pub(crate) fn secret(&self) -> &str {
         &self.secret
     }
@@ -98,8 +99,8 @@ impl Token {
     }
 }
 
-/// Opens a file for reading. Unlike [`File::open`] this does not wait for the writer of a FIFO, and a terminal does not
-/// become that of this process.
+/// Opens the file of a token for reading. Unlike [`File::open`] this does not wait for the writer of a FIFO, and a
+/// terminal does not become that of this process.
 #[cfg(unix)]
 fn open(path: &Path) -> std::io::Result<File> {
     use rustix::fs::{Mode, OFlags};
@@ -107,13 +108,14 @@ fn open(path: &Path) -> std::io::Result<File> {
     Ok(rustix::fs::open(path, flags, Mode::empty()).map(File::from)?)
 }
 
-/// Opens a file for reading.
+/// Opens the file of a token for reading.
 #[cfg(not(unix))]
 fn open(path: &Path) -> std::io::Result<File> {
     File::open(path)
 }
 
-/// Returns an error unless only the file's owner may open it, and the owner is this process's user or root.
+/// Returns an error unless only the owner of the token's file may open it, and the owner is this process's user or
+/// root.
 #[cfg(unix)]
 fn only_for_its_owner(about: &Metadata) -> Result<(), TokenError> {
     use std::os::unix::fs::MetadataExt;
@@ -200,8 +202,7 @@ mod tests {
         assert!(matches!(Token::from_file(Path::new("/dev/null")), Err(TokenError::NotAFile)));
     }
 
-    /// Tests a FIFO without a writer and one whose writer writes nothing, on another thread: a defect would wait
-    /// forever.
+    /// Checks that a FIFO as token file is refused at once, without a writer and with one that writes nothing.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_fifo_is_refused_at_once() {

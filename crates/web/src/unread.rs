@@ -1,4 +1,4 @@
-//! Limit for the bytes that were written for clients and are not read yet.
+//! Limit for the bytes of responses and events that were written for clients and are not read yet.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -7,8 +7,8 @@ use bytes::Bytes;
 
 use crate::answer::ApiError;
 
-/// Number of bytes above the limit that may wait while a sample is sent. Beyond it, the sample's other clients are
-/// cut off too.
+/// Number of bytes above the limit of unread bytes that may wait while a sample is sent. Beyond it, the sample's
+/// other clients are cut off too.
 const MORE: usize = 8 << 20;
 
 /// Counter of the bytes that wait to be read by clients, with their limit.
@@ -24,19 +24,20 @@ struct Level {
     waiting: AtomicUsize,
 }
 
-/// Text that waits to be read.
+/// Text for clients that waits to be read, and is counted until then.
 struct Waiting {
     text: Box<[u8]>,
     level: Arc<Level>,
 }
 
 impl UnreadBytes {
-    /// Creates a counter for texts of which at most `most` bytes may wait.
+    /// Creates a counter of unread bytes, of which at most `most` may wait.
     pub fn new(most: usize) -> Self {
         Self { most, level: Arc::default() }
     }
 
-    /// Returns a text for clients. Its bytes count as waiting until the clients have read it or are gone.
+    /// Counts the bytes of a text as unread until its clients have read it or are gone, and returns the text. Its
+    /// bytes count as waiting until the clients have read it or are gone.
     pub fn hold(&self, text: impl Into<Vec<u8>>) -> Bytes {
         let text = text.into().into_boxed_slice(); // what waits has no room to grow
         // Only a sum is needed, and no other memory depends on it, so no stronger order.
@@ -44,7 +45,7 @@ impl UnreadBytes {
         Bytes::from_owner(Waiting { text, level: Arc::clone(&self.level) })
     }
 
-    /// Returns a text like [`hold`](Self::hold), or an error if too many bytes wait already.
+    /// Counts a text like [`hold`](Self::hold), or returns an error if too many bytes are unread already.
     pub fn take(&self, text: impl Into<Vec<u8>>) -> Result<Bytes, ApiError> {
         if self.is_too_much() { Err(ApiError::busy()) } else { Ok(self.hold(text)) }
     }
@@ -54,12 +55,12 @@ impl UnreadBytes {
         self.level.waiting.load(Relaxed)
     }
 
-    /// Returns `true` if clients that have not read everything should receive no more.
+    /// Returns `true` if clients with unread bytes should receive no more.
     pub fn is_too_much(&self) -> bool {
         self.waiting() >= self.most
     }
 
-    /// Returns `true` if no client can receive more.
+    /// Returns `true` if so much is unread that no client can receive more.
     pub fn is_full(&self) -> bool {
         self.waiting() >= self.most.saturating_add(MORE)
     }

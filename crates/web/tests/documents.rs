@@ -1,4 +1,4 @@
-//! The examples of the documentation have the fields that the server answers with.
+//! Tests that the examples of the documentation have the fields of the server's responses.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -21,7 +21,8 @@ mod running;
 use running::recorder::Recorder;
 use running::{Running, get};
 
-/// What the example of a route is asked of the shop, whose counters are always there.
+/// Routes of the documentation's examples, with the requests of a server with the shop's counters that stand for
+/// them.
 const ASKED: [(&str, &str); 12] = [
     ("/api/v1/query?path=/Memory/Availabl+Bytes", "/api/v1/query?path=/Shop(tea)/Stok"),
     ("/api/v1/about", "/api/v1/about"),
@@ -37,7 +38,7 @@ const ASKED: [(&str, &str); 12] = [
     ("/api/v1/stream?", "path=/Shop(tea)/Stock&history=9"),
 ];
 
-/// Names and types, whatever the values; null may be anything.
+/// Returns the names and types in a JSON value, whatever the values; null may be of any type.
 fn shape(value: &Value) -> String {
     match value {
         Value::Null => "_".to_owned(),

@@ -1,4 +1,4 @@
-//! Findings of the server, compared with those of the overview.
+//! Tests of the server's findings, compared with those of the overview.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -19,7 +19,7 @@ mod running;
 
 use running::{Running, get};
 
-/// A machine with three file systems: two with little space, one that does not respond.
+/// Returns a machine with three file systems: two with little space, and one that does not respond.
 fn disks() -> (Machine, Scripted) {
     let machine = Machine::new(Box::new(FixedClock::default()));
     let provider = Scripted::new(vec![catalogue::logical_disk::COUNTERSET.clone()]);
@@ -34,7 +34,7 @@ fn disks() -> (Machine, Scripted) {
     (machine, provider)
 }
 
-/// Findings of the overview itself, as the server should deliver them.
+/// Returns the findings of the overview itself, as the server should deliver them.
 fn own(machine: &mut Machine) -> Value {
     let mut overview = Overview::open(machine).unwrap();
     overview.collect().unwrap();
@@ -86,7 +86,8 @@ fn findings_are_those_of_the_overview() {
     assert_eq!(unchecked.len(), RULES.len(), "the machine has nothing else");
 }
 
-/// Nothing is collected for the findings before a client asks, and many clients cost as much as one.
+/// Checks that nothing is collected for findings before a client requests them, and that many clients cost as much as
+/// one.
 #[test]
 fn findings_cost_nothing_until_somebody_asks() {
     let server = Running::of(disks(), |options| options.metrics.clear());

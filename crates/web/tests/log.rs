@@ -1,4 +1,4 @@
-//! What a server answers that shows a recording, compared with what was recorded.
+//! Tests of a server that shows a recording: its responses are compared with the recorded values.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -19,7 +19,7 @@ mod running;
 use running::recorder::Recorder;
 use running::{Running, get};
 
-/// Path, value and seconds since 1970 of each value of a response.
+/// Returns path, value and seconds since 1970 of each value of a response.
 fn values(answer: &Value) -> Vec<(String, Value, i64)> {
     let of = |value: &Value| {
         let time = value["time"].as_str().unwrap();
@@ -74,7 +74,7 @@ fn instants_have_the_values_that_were_recorded() {
     }
 }
 
-/// Times and values of a series of a stream's first events.
+/// Returns the times and values of a series in the first events of a stream.
 fn series(events: &[Value; 2], path: &str) -> (Vec<i64>, Vec<Option<f64>>) {
     let [described, history] = events;
     let id =
@@ -115,7 +115,7 @@ fn ranges_have_every_sample_and_the_last_one_with_its_reasons() {
     assert_eq!(stream.event("sample")["time"], 20_000);
 }
 
-/// Times of responses are whole milliseconds, which find the samples that they name.
+/// Checks that times of responses are whole milliseconds, by which later requests find the samples.
 #[test]
 fn times_of_responses_find_their_samples() {
     let recorder = Recorder::with("later", 20, 5, 5_500);
@@ -134,7 +134,7 @@ fn times_of_responses_find_their_samples() {
     }
 }
 
-/// A reader that comes back gets what it has not got of its range, and series have other numbers than before.
+/// Checks that a reader of a range that comes back gets the rest, and that series have other numbers than before.
 #[test]
 fn readers_of_a_range_that_come_back_get_the_rest() {
     let recorder = Recorder::new("rest", 20);
@@ -155,7 +155,7 @@ fn readers_of_a_range_that_come_back_get_the_rest() {
     }
 }
 
-/// A recorder that keeps a CPU budget reads some countersets only every 300 s.
+/// Checks values of countersets that a recorder with a CPU budget reads only every 300 s.
 #[test]
 fn counters_of_long_intervals_have_values() {
     let recorder = Recorder::with("seldom", 910, 300, 0);
@@ -240,7 +240,7 @@ fn a_live_server_has_no_past() {
     }
 }
 
-/// Steps of a series of a range, of one of its statistics.
+/// Returns one statistic of a series in each step of a response for a range.
 fn steps(range: &Value, series: usize, statistic: &str) -> Vec<Option<f64>> {
     range["series"][series][statistic].as_array().unwrap().iter().map(Value::as_f64).collect()
 }

@@ -1,4 +1,4 @@
-//! Several logs of one server, and logs that clients send: the protocol, its owners, its limits.
+//! Tests of several logs of one server, and of logs that clients upload: the protocol, its owners, its limits.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -24,7 +24,8 @@ mod running;
 use running::recorder::Recorder;
 use running::{Answer, Running, SECRET, get, request, until};
 
-/// Checks the log on standard input, as the hidden command of perfset does: the server of these tests starts it.
+/// Runs the check of the log on standard input, as perfset's hidden command does; the server of these tests starts
+/// it.
 #[test]
 #[ignore = "is no test by itself: the servers of these tests run it as the child that checks an upload"]
 fn checker() {
@@ -43,7 +44,7 @@ fn takes(most: u64) -> impl FnOnce(&mut ServerOptions) {
     move |options| options.uploads = Some(uploads(most))
 }
 
-/// Sends a request with the header that pages of other sites cannot send.
+/// Sends a request with the header that pages of other sites cannot send, and returns the response.
 fn send(server: &Running, method: &str, target: &str, headers: &str, body: &[u8]) -> Answer {
     let mut bytes = format!(
         "{method} {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nPerfset-Key: none\r\n\
@@ -61,7 +62,7 @@ fn begin(server: &Running, name: &str, headers: &str) -> String {
     answer.json()["id"].as_str().unwrap().to_owned()
 }
 
-/// Sends the bytes of a log in pieces.
+/// Uploads the bytes of a log in pieces, and returns its id.
 fn upload(server: &Running, name: &str, bytes: &[u8], headers: &str) -> String {
     let id = begin(server, name, headers);
     for (n, piece) in bytes.chunks(100_000).enumerate() {
@@ -266,7 +267,7 @@ fn a_log_of_totals_alone_has_greatest_instances() {
     assert!(!range(&["0", "1", "_Total"]).contains(&"_Total".to_owned()));
 }
 
-/// Checks that the description has every method of a sent log, with its parameters and its fields.
+/// Checks that the API's description has every method of uploaded logs, with its parameters and its fields.
 #[test]
 fn the_description_has_what_is_sent() {
     let server = Running::start(takes(1_000_000));
@@ -298,7 +299,7 @@ fn the_description_has_what_is_sent() {
     }
 }
 
-/// Checks what becomes of a log whose check ends in another way than with a report.
+/// Checks the state of an uploaded log whose check ends in another way than with a report.
 #[test]
 fn a_check_that_fails_harms_nobody() {
     for (script, status, text) in [

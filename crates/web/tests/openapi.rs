@@ -1,4 +1,4 @@
-//! The OpenAPI description says what the server does: routes, parameters, and the fields of responses.
+//! Tests that the OpenAPI description has the server's routes, parameters, and fields of responses.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -19,7 +19,7 @@ mod running;
 use running::recorder::Recorder;
 use running::{Running, get};
 
-/// Returns how a value breaks a schema; empty if it does not.
+/// Returns the differences between a JSON value and its schema; empty if there are none.
 fn problems(doc: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
     if let Some(name) = schema["$ref"].as_str() {
         let found = doc.pointer(name.strip_prefix('#').unwrap()).unwrap_or_else(|| panic!("no {name}"));
@@ -72,7 +72,7 @@ fn problems(doc: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String>
     all
 }
 
-/// Requests of each route, the first of which has all its parameters.
+/// Requests of each route of the API, the first of which has all its parameters.
 const REQUESTS: [(&str, &[&str]); 15] = [
     ("/about", &["?log=log-1", ""]),
     ("/countersets", &["?filter=shop&log=log-1", ""]),

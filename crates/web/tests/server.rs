@@ -1,4 +1,4 @@
-//! What the server answers, on loopback, with counters that do as they are told.
+//! Tests of the server's responses on loopback, with scripted counters.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -141,7 +141,7 @@ fn invalid_requests_get_the_right_status() {
     assert_eq!((head.status, head.body.as_str()), (200, ""));
 }
 
-/// Routes that give data.
+/// Routes of the API that return data of the machine.
 const DATA: [&str; 10] = [
     "/metrics",
     "/api/about",
@@ -180,7 +180,7 @@ fn a_token_opens() {
     assert!(!format!("{server:?}").contains(SECRET));
 }
 
-/// Cookie and key of a browser that logs in as the page does.
+/// Logs a browser in as the page does, and returns its cookie and its key.
 fn log_in(server: &Running) -> (String, String) {
     let page = get(server, &format!("/?token={SECRET}"), &[("Accept", "text/html")]);
     assert_eq!((page.status, page.header("location")), (200, ""));
@@ -226,7 +226,8 @@ fn a_browser_reads_with_both_numbers_of_its_login() {
     assert_eq!((answer.body.as_str(), answer.header("set-cookie")), ("{\"key\":null}", ""));
 }
 
-/// A browser sends a cookie to every port of the host. A program that listens there could replay it to this server.
+/// Checks that the login cookie alone, which a browser sends to every port of the host, reads no data. A program that
+/// listens there could replay it to this server.
 #[test]
 fn the_cookie_alone_reads_nothing_from_another_port() {
     let server = Running::start(|options| options.token = Some(SECRET.parse().unwrap()));
@@ -260,7 +261,7 @@ fn the_cookie_alone_reads_nothing_from_another_port() {
     }
 }
 
-/// Sends a request and reads all that comes until the end of the connection, which must not be a reset.
+/// Sends a request and reads the response until the end of the connection, which must not be a reset.
 fn to_the_end(mut stream: TcpStream, bytes: &[u8]) -> String {
     let _ = stream.write_all(bytes); // a refusal may come before all is sent
     let mut text = String::new();
@@ -366,7 +367,7 @@ fn a_connection_without_a_token_ends_soon() {
     }
 }
 
-/// However many look, what is collected is collected once a sample.
+/// Checks that a hundred viewers cause as many collections as one.
 #[test]
 fn a_hundred_viewers_cause_as_many_collections_as_one() {
     let server = Running::start(|_| {});
@@ -458,7 +459,7 @@ fn reconnected_stream_resumes_after_last_event() {
     assert!(new.event("history")["times"].as_array().unwrap().contains(&times[0].into()));
 }
 
-/// History belongs to a counter of an instance, whatever the path that asks for it.
+/// Checks that a series has the history of its counter and instance, whatever counter path requests it.
 #[test]
 fn a_series_has_its_history_under_every_path() {
     let server = Running::start(|_| {});
@@ -492,8 +493,8 @@ fn a_series_has_its_history_under_every_path() {
     assert!(!stream.text.contains("event: history\n"), "{}", stream.text);
 }
 
-/// The sum covers all instances that have a value, also those without a series of their own. The number of instances
-/// without a value is reported.
+/// Checks that a sum covers all instances that have a value, also those without a series of their own. The number of
+/// instances without a value is reported.
 #[test]
 fn a_sum_is_over_all_instances_and_says_how_many_have_no_value() {
     let server = Running::start(|options| options.limits.series = 3);
@@ -597,7 +598,7 @@ fn there_are_so_many_streams_paths_and_connections() {
     until("a stream can be opened again", || request(&server, again).status == 200);
 }
 
-/// Where samples take as long as there is between them, nothing more can be asked.
+/// Checks that the server refuses new counter paths while a sample takes as long as the interval.
 #[test]
 fn overloaded_server_rejects_new_paths() {
     let server = Running::start(|options| options.interval = Duration::from_millis(1));
@@ -613,7 +614,7 @@ fn overloaded_server_rejects_new_paths() {
     }
 }
 
-/// Clients that do not read are disconnected, without an effect on other clients.
+/// Checks that clients that do not read are disconnected, without an effect on other clients.
 #[test]
 fn slow_reader_is_disconnected() {
     let server = Running::start(|options| {

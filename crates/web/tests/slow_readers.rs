@@ -1,4 +1,4 @@
-//! Streams that no client reads: they hold a bounded amount of memory, and end before those that are read.
+//! Tests of streams that no client reads: they hold a bounded amount of memory, and end before those that are read.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -19,7 +19,7 @@ const MIB: usize = 1 << 20;
 const SLOW: &str =
     "event: end\ndata: {\"error\":\"the reader is too slow: events were lost from here on\"}\n\n";
 
-/// A sampler of instances with long names, which has taken a sample of them.
+/// Returns a sampler of instances with long names, which has taken a sample of them.
 fn sampler() -> Stepped {
     let (machine, provider) = running::shop();
     let name =
@@ -30,7 +30,7 @@ fn sampler() -> Stepped {
     Stepped::new(machine, Duration::from_secs(3600)).unwrap()
 }
 
-/// Streams that differ, so that nothing of one can be shared with another; fewer if the server takes no more.
+/// Begins streams that differ, so that they share no events; fewer if the server takes no more.
 fn different(sampler: &mut Stepped, numbers: std::ops::Range<u32>) -> Vec<StepReader> {
     let query = |n| format!("path=/Shop(*)/Stock&path=/Shop(*)/Stock&top={n}");
     numbers.map_while(|n| sampler.join(&query(n), None).ok()).collect()
@@ -55,7 +55,7 @@ fn the_events_that_wait_have_a_bound_and_readers_that_read_go_on() {
     assert_eq!(sampler.unread(), 0);
 }
 
-/// However many readers have the same request, its events are in memory once.
+/// Checks that the events of one request are in memory once, for any number of readers.
 #[test]
 fn readers_of_one_request_share_its_events() {
     let mut sampler = sampler();
@@ -72,7 +72,7 @@ fn readers_of_one_request_share_its_events() {
     assert_eq!(sampler.unread(), 0);
 }
 
-/// One that is a single event behind stays if that is enough.
+/// Checks that the slowest reader of a stream is cut off first, and one that is a single event behind stays.
 #[test]
 fn the_slowest_reader_is_cut_off_first() {
     let mut sampler = sampler();
@@ -92,7 +92,8 @@ fn the_slowest_reader_is_cut_off_first() {
     assert!((1..slowest.len()).contains(&ended(&mut slowest)));
 }
 
-/// A series is described once for each path that means it: many paths for many instances would take any amount.
+/// Checks that many counter paths for the same instances end a stream with a reason, instead of taking unlimited
+/// memory.
 #[test]
 fn many_paths_for_the_same_instances_end_with_a_reason() {
     let error = "the descriptions of the series of these paths take more than 8 MiB";
@@ -111,8 +112,7 @@ fn many_paths_for_the_same_instances_end_with_a_reason() {
     assert_eq!(sampler.unread(), 0);
 }
 
-/// Many requests that are dear, and come between two samples: a sample takes a time that has a bound, and streams that
-/// were there before go on.
+/// Checks that a sample ends in bounded time, however many expensive requests come before it.
 #[test]
 fn a_sample_ends_however_much_is_asked() {
     const MANY: u32 = 200;

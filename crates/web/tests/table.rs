@@ -1,4 +1,4 @@
-//! Tables: rows and columns of a counterset, from values of now and of a log.
+//! Tests of tables: rows and columns of a counterset, from current values and from a log.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -62,7 +62,7 @@ impl Provider for Processes {
     }
 }
 
-/// Processes: names, ids, parents, and shares of a processor in percent.
+/// Processes of a test: names, ids, parents, and shares of a processor in percent.
 type Family = Vec<(&'static str, u32, u64, Result<u64, NoValue>)>;
 
 fn family() -> Family {
@@ -78,7 +78,7 @@ fn family() -> Family {
     ]
 }
 
-/// A server whose machine has these processes.
+/// Starts a server whose machine has these processes.
 fn server(family: &Family, change: impl FnOnce(&mut perfset_web::ServerOptions)) -> Running {
     let counter = |id, name: &'static str| {
         Counter::new(CounterId(id), CounterType::PERF_COUNTER_LARGE_RAWCOUNT).name(name).unit("%")
@@ -106,7 +106,7 @@ fn server(family: &Family, change: impl FnOnce(&mut perfset_web::ServerOptions))
     })
 }
 
-/// All columns, because a script has values for the wanted counters in their order.
+/// Query of all columns of the table, because a script has values for the wanted counters in their order.
 const ALL: &str =
     "counterset=Process+V2&column=%25+Processor+Time&column=Process+ID&column=Creating+Process+ID";
 
@@ -229,7 +229,7 @@ fn columns_are_usual_or_named_and_fail_alone() {
     assert!(got["nothing"]["reason"].as_str().unwrap().contains("on fire"), "{got}");
 }
 
-/// Command lines contain secrets: without a token, everybody on this machine can look.
+/// Checks that command lines, which contain secrets, are returned only with the token.
 #[test]
 fn command_lines_are_for_those_with_the_token() {
     for (token, has_them) in [(None, false), (Some(SECRET), true)] {
@@ -256,7 +256,7 @@ fn command_lines_are_for_those_with_the_token() {
     }
 }
 
-/// Equal requests share a reading, and a client that looks again waits for no second one.
+/// Checks that equal requests for a table share a collection, and that a repeated request waits for no second one.
 #[test]
 fn many_clients_cost_a_reading() {
     let server = Running::start(|options| options.interval = Duration::from_millis(400));
@@ -301,7 +301,7 @@ fn a_log_has_tables_of_any_time() {
     }
 }
 
-/// A machine can have 10,000 processes: a response has a few of them, and takes bounded time.
+/// Checks that a table of 10,000 processes returns a few of them in bounded time.
 #[test]
 fn ten_thousand_processes_take_little() {
     let row = |n: u32| {

@@ -296,7 +296,7 @@ mod linux {
         );
     }
 
-    /// Checks the kinds of devices and open files at a path; no device is written to.
+    /// Checks the kinds of devices and open files at a path. Devices that no test may write to are only looked for.
     #[test]
     fn devices_are_no_files() {
         let me = Trusted::current();

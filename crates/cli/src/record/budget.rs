@@ -209,7 +209,8 @@ mod tests {
         assert_eq!(minutes.minute(60_000, |_| true), None);
     }
 
-    /// Checks that the cost of a longer minute, after sleep or suspension, is the mean of that time.
+    /// Checks that the cost of a longer minute is the mean of that time. A minute is longer if the machine slept or
+    /// the recorder could not run.
     #[test]
     fn long_minutes_are_means() {
         let mut minutes = FakeMinutes::new(Some(1.0));

@@ -251,7 +251,8 @@ mod with_parquet {
     }
 
     impl ThreadCpu {
-        /// Stores this thread as the one whose CPU time is counted, and lowers its priority.
+        /// Stores this thread as the one whose CPU time is counted, and lowers its priority, so that it runs when
+        /// others do not.
         fn begin(&self) {
             #[cfg(target_os = "linux")]
             {

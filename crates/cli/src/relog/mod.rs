@@ -251,7 +251,7 @@ fn needs_columns(format: RelogFormat) -> bool {
     matches!(format, RelogFormat::Csv | RelogFormat::Tsv)
 }
 
-/// Writes the samples of machines in logs to an output, and returns a file that is not yet moved to its final name.
+/// Writes the samples of machines in logs to an output; `open` opens the machines again for each time they are read.
 /// Returns a file that is not yet moved to its final name.
 pub fn write(
     target: &RelogTarget<'_>,

@@ -44,20 +44,23 @@ impl<'a> Screen<'a> {
             .with_text(text_head, false)
     }
 
-    /// Returns the number of rows of a list of the busiest processes.
+    /// Returns the number of rows of a list of the busiest processes. The list by storage leaves one row for the line
+    /// about refused processes.
     fn rows_of_list(&self, one: &Use<ProcessState>, rows: usize) -> usize {
         let is_last = USES.last().is_some_and(|last| last.head == one.head);
         rows.saturating_sub(usize::from(is_last && self.state.refused.is_some()))
     }
 
-    /// Returns the processes in the lists of the busiest ones whose facts are shown.
+    /// Returns the processes in the lists of the busiest ones whose facts are shown; `rows` returns the number of
+    /// rows of a list.
     pub(super) fn described_in_lists(&self, rows: impl Fn() -> usize) -> Vec<&'a ProcessState> {
         let with_text = USES.iter().filter(|one| self.process_list(one).text_width() > 0);
         let shown = |one| shown_in_list(&self.state.processes, self.rows_of_list(one, rows()), one);
         with_text.flat_map(shown).collect()
     }
 
-    /// Returns the processes of a screen's table whose facts are shown.
+    /// Returns the processes of a screen's table whose facts are shown; `lines` returns the number of lines below the
+    /// table's head.
     pub(super) fn described_in_table(
         &self,
         lines: impl Fn() -> usize,

@@ -520,7 +520,7 @@ impl<'a> Screen<'a> {
         self.width_of_disks().saturating_sub(2)
     }
 
-    /// Returns a table of disks without rows, for a screen of their own or for the overview.
+    /// Returns a table of disks of this width without rows, for the disks' own screen or for the overview.
     fn disk_table(&self, width: usize, is_part: bool) -> ScreenTable {
         const WIDE: [TableHead; 6] = [
             column("busy", 10),
@@ -618,7 +618,8 @@ impl<'a> Screen<'a> {
     }
 }
 
-/// Returns the function that gets the value by which the table of processes on a part's screen is sorted.
+/// Returns the function that gets the value by which the processes on a part's screen are sorted; `None` for a part
+/// without processes.
 fn table_value(part: ScreenPart) -> Option<fn(&ProcessState) -> StateValue> {
     match part {
         ScreenPart::Memory => Some(|process| process.memory.clone()),

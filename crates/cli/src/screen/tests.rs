@@ -436,7 +436,8 @@ fn sparklines() {
     assert_eq!(text, "\x1b[32m__\x1b[0m\x1b[33m+\x1b[0m\x1b[1;31m#\x1b[0m");
 }
 
-/// Checks the text of rows whose facts are not read yet: the next samples fill them.
+/// Checks the text of rows whose facts are not read yet. A table in a pipe can have more rows than facts are read at
+/// once; the next samples fill the others.
 #[test]
 fn rows_without_facts_say_why() {
     let mut state = troubled();

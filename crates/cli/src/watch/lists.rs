@@ -33,7 +33,8 @@ pub fn split(paths: &mut Vec<CounterPath>) {
     paths.append(&mut more);
 }
 
-/// Returns `true` if a counter path's text for counters or instances may select none or several.
+/// Returns `true` if a counter path's text for counters or instances may select none or several. Such a text has
+/// wildcards, or only exclusions.
 pub fn is_pattern(text: &str) -> bool {
     match inside(text) {
         Some(inner) => {

@@ -168,7 +168,8 @@ impl<'a> Readings<'a> {
         }
     }
 
-    /// Converts a counter value to its reading for the watched condition.
+    /// Converts a counter value to its reading for the watched condition. Returns `None` if a pattern selects a
+    /// counter that never has a value on this system.
     fn of(&self, v: &PathValue<'_>) -> Option<WatchReading> {
         let path = self.paths.get(v.path);
         if path.is_some_and(|path| is_pattern(&path.counter)) && v.value.counter.is_never_there() {

@@ -181,8 +181,8 @@ fn coordinates(svg: &str) -> Vec<(f64, f64)> {
     found
 }
 
-/// Checks that everything is inside of the picture, and lines and areas inside of their panel, for random values and
-/// options.
+/// Checks that everything is inside of the picture for random values, gaps and options. Lines and areas are inside of
+/// their panel, with bars of a few pixels around it.
 #[test]
 fn nothing_is_outside_of_the_picture() {
     let mut random = RandomValues(7);

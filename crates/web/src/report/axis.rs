@@ -2,47 +2,47 @@
 
 use crate::log::to_unix_ms;
 
-/// Maximum number of rows; a log with more samples has a row for each time cell.
+/// Maximum number of rows on the time axis of a report; a log with more samples has a row for each time cell.
 pub const ROWS_MOST: usize = 1_500;
 
-/// Maximum number of listed gaps; the longest are listed.
+/// Maximum number of gaps that a report lists; the longest are listed.
 const GAPS_MOST: usize = 20;
 
-/// Units of 100 ns in a millisecond.
+/// Number of units of 100 ns in a millisecond.
 const MS: i64 = 10_000;
 
 /// Time without a sample, in 100 ns since 1601 UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SampleGap {
-    /// Time of the sample before.
+    /// Time of the last sample before the gap.
     pub from: i64,
-    /// Time of the sample after.
+    /// Time of the first sample after the gap.
     pub to: i64,
 }
 
-/// Rows of the lines, and the times of the samples that they stand for.
+/// Time axis of a report: the rows that all lines share, and the times of their samples.
 #[derive(Clone, Debug, Default)]
 pub struct TimeAxis {
-    /// Beginning of each row in 100 ns: the sample's own millisecond, or that of its time cell.
+    /// Beginning of each row of the time axis in 100 ns: the sample's own millisecond, or that of its time cell.
     starts: Vec<i64>,
-    /// Times of the first and the last sample of each row.
+    /// Times of the first and the last sample of each row of the time axis.
     spans: Vec<(i64, i64)>,
-    /// Length of a time cell in 100 ns; `None` if each sample has its own row.
+    /// Length of the time cells of the axis in 100 ns; `None` if each sample has its own row.
     pub cell: Option<i64>,
-    /// Median distance of two samples in 100 ns; `None` for fewer than two samples.
+    /// Median distance of two samples of the log in 100 ns; `None` for fewer than two samples.
     pub interval: Option<i64>,
-    /// Times of the first and the last sample.
+    /// Times of the first and the last sample of the report.
     pub span: (i64, i64),
-    /// Number of samples with different times.
+    /// Number of samples of the report with different times.
     pub samples: usize,
-    /// Longest steps above one and a half intervals, in the order of time.
+    /// Longest gaps between samples, above one and a half intervals, in the order of time.
     pub gaps: Vec<SampleGap>,
-    /// Number of all such steps.
+    /// Number of all gaps above one and a half intervals.
     pub gap_count: usize,
 }
 
 impl TimeAxis {
-    /// Creates the axis of samples at these times; `None` without samples.
+    /// Creates the time axis of samples at these times; `None` without samples.
     pub fn new(mut times: Vec<i64>) -> Option<Self> {
         // A clock that was set back has some times twice.
         times.sort_unstable();
@@ -84,22 +84,22 @@ impl TimeAxis {
         self.gaps = gaps;
     }
 
-    /// Returns the number of rows.
+    /// Returns the number of rows of the time axis.
     pub fn rows(&self) -> usize {
         self.starts.len()
     }
 
-    /// Returns the row of a time; `None` before the first row.
+    /// Returns the row of the time axis that contains a time; `None` before the first row.
     pub fn row_of(&self, time: i64) -> Option<usize> {
         self.starts.partition_point(|start| *start <= time).checked_sub(1)
     }
 
-    /// Returns the time of the first sample of a row.
+    /// Returns the time of the first sample in a row of the time axis.
     pub fn first_of(&self, row: usize) -> Option<i64> {
         self.spans.get(row).map(|(first, _)| *first)
     }
 
-    /// Returns the time of the last sample of a row.
+    /// Returns the time of the last sample in a row of the time axis.
     pub fn last_of(&self, row: usize) -> Option<i64> {
         self.spans.get(row).map(|(_, last)| *last)
     }
@@ -110,7 +110,8 @@ impl TimeAxis {
         self.interval.map_or(i64::MAX, |interval| interval.saturating_mul(5) / 2)
     }
 
-    /// Returns the time of a row in milliseconds since 1970: that of its sample, or the middle of its samples.
+    /// Returns the time of a row of the axis in milliseconds since 1970: that of its sample, or the middle of its
+    /// samples.
     fn row_ms(&self, row: usize) -> i64 {
         let (first, last) = self.spans.get(row).copied().unwrap_or_default();
         to_unix_ms(match self.cell {
@@ -119,8 +120,8 @@ impl TimeAxis {
         })
     }
 
-    /// Returns the times of the page in milliseconds since 1970, with the row of each; `None` is a row in a gap, in
-    /// which no line has a value.
+    /// Returns the points of the time axis in milliseconds since 1970, with the row of each. `None` is a row in a
+    /// gap, in which no line has a value.
     pub fn points(&self) -> Vec<(i64, Option<usize>)> {
         let mut points: Vec<(i64, Option<usize>)> = Vec::with_capacity(self.rows());
         for row in 0..self.rows() {
@@ -142,12 +143,12 @@ impl TimeAxis {
     }
 }
 
-/// Returns the greatest multiple of `step` that is not above a number.
+/// Returns the greatest multiple of `step` that is not above a time.
 fn grid(number: i64, step: i64) -> i64 {
     number.saturating_sub(number.checked_rem_euclid(step).unwrap_or(0))
 }
 
-/// Returns the median of the distances between neighbouring times.
+/// Returns the median of the distances between neighbouring sample times.
 fn median_distance(times: &[i64]) -> Option<i64> {
     let distance = |pair: &[i64]| match pair {
         [from, to] => to.saturating_sub(*from),
@@ -158,7 +159,7 @@ fn median_distance(times: &[i64]) -> Option<i64> {
     (middle < all.len()).then(|| *all.select_nth_unstable(middle).1)
 }
 
-/// Lengths of time cells that readers expect, in 100 ns.
+/// Lengths of time cells that readers of a report expect, in 100 ns.
 const CELLS: [i64; 20] = {
     const SECOND: i64 = 1_000 * MS;
     const MINUTE: i64 = 60 * SECOND;
@@ -187,7 +188,7 @@ const CELLS: [i64; 20] = {
     ]
 };
 
-/// Returns the length of time cells: whole intervals, and as few cells as [`ROWS_MOST`] allows.
+/// Returns the length of a report's time cells: whole intervals, and as few cells as [`ROWS_MOST`] allows.
 fn cell_length((first, last): (i64, i64), interval: i64) -> i64 {
     // Cells begin at round times, so the first and the last one may be partly in the range.
     let rows = i64::try_from(ROWS_MOST).unwrap_or(i64::MAX).saturating_sub(2);

@@ -1,30 +1,30 @@
 //! Values of a line in one row of a report: one value, or the summary of several samples.
 
-/// Summary of the values of a line in one row.
+/// Summary of the values of a line in one row of a report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RowBucket {
-    /// Least value of the samples.
+    /// Least value of the row's samples.
     pub least: f64,
-    /// Greatest value of the samples.
+    /// Greatest value of the row's samples.
     pub greatest: f64,
-    /// Mean of the values, each counted once.
+    /// Mean of the row's values, each counted once.
     pub mean: f64,
-    /// Last value of the samples.
+    /// Last value of the row's samples.
     pub last: f64,
-    /// Number of values; without any, the numbers have no meaning.
+    /// Number of values in the row; without any, the other numbers have no meaning.
     pub count: u32,
-    /// Reason of the last missing value, as a number of [`Keywords`].
+    /// Reason of the row's last missing value, as a number of [`Keywords`].
     pub reason: u8,
-    /// Mark of the last marked value, as a number of [`Keywords`].
+    /// Mark of the row's last marked value, as a number of [`Keywords`].
     pub mark: u8,
 }
 
 impl RowBucket {
-    /// Row that has no value.
+    /// Summary of a row that has no value.
     pub const EMPTY: Self =
         Self { least: 0.0, greatest: 0.0, mean: 0.0, last: 0.0, count: 0, reason: 0, mark: 0 };
 
-    /// Adds a later value.
+    /// Adds a later value to the row.
     pub fn add(&mut self, value: f64) {
         self.count = self.count.saturating_add(1);
         if self.count == 1 {
@@ -49,7 +49,7 @@ impl RowBucket {
 pub struct Keywords(Vec<&'static str>);
 
 impl Keywords {
-    /// Returns the number of a keyword.
+    /// Returns the number of a reason's or mark's keyword, which is added if it is new.
     pub fn number(&mut self, keyword: &'static str) -> u8 {
         let at = self.0.iter().position(|known| *known == keyword).unwrap_or_else(|| {
             self.0.push(keyword);
@@ -59,7 +59,7 @@ impl Keywords {
         u8::try_from(at.saturating_add(1)).unwrap_or(u8::MAX)
     }
 
-    /// Returns the keyword with a number.
+    /// Returns the keyword of a reason or mark by its number.
     pub fn get(&self, number: u8) -> Option<&'static str> {
         self.0.get(usize::from(number).checked_sub(1)?).copied()
     }
@@ -69,7 +69,7 @@ impl Keywords {
 mod tests {
     use super::*;
 
-    /// Summary by a slow and simple calculation.
+    /// Returns the summary of a row's values by a slow and simple calculation: least, greatest, mean, last.
     fn simple(values: &[f64]) -> (f64, f64, f64, f64) {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! Choice of charts for a report, and of the lines in each of them.
+//! Selection of a report's charts, and of the lines in each of them.
 
 use std::collections::HashMap;
 
@@ -9,21 +9,21 @@ use perfset::{Attributes, CostClass};
 use super::reading::{ReportSeries, SeriesBook};
 use crate::overview::{ChartKind, charts};
 
-/// Maximum number of charts that are chosen without a request; requested ones come in addition.
+/// Maximum number of charts of a report that are chosen without a request; requested ones come in addition.
 pub const CHARTS_MOST: usize = 24;
 
-/// Maximum number of requested charts, of which a pattern can have thousands.
+/// Maximum number of charts of a report that a user requests: a pattern can select thousands.
 const REQUESTED_MOST: usize = 100;
 
-/// Number of the overview's charts from which a log is shown by them alone.
+/// Number of the overview's charts that are enough to show a log by them alone.
 const OVERVIEW_LEAST: usize = 4;
 
-/// Maximum number of lines of a chart, by its kind.
+/// Maximum number of lines of a report's chart; the next constants are those of other kinds.
 const LINES_MOST: usize = 16;
 const ROWS_MOST: usize = 128;
 const RANKED: usize = 10;
 
-/// Maximum number of names of counters that are not shown.
+/// Maximum number of names that a report lists of counters without a chart.
 const LEFT_OUT_MOST: usize = 300;
 
 /// Counters that most readers want to see, the first ones first. Logs of other programs have only some of them.
@@ -52,44 +52,44 @@ const PREFERRED: &[(&str, &str)] = &[
     ("Process", "Working Set"),
 ];
 
-/// Chart as it is planned before the log is read.
+/// Chart of a report as it is planned before the log is read.
 #[derive(Clone, Debug)]
 pub struct PlannedChart {
     pub title: String,
     pub kind: ChartKind,
-    /// Indexes of its paths in the report's list.
+    /// Indexes of the chart's counter paths in the report's list.
     pub paths: Vec<usize>,
-    /// `true` if the user named it.
+    /// `true` if the user requested the chart.
     pub is_requested: bool,
 }
 
-/// Charts of a report, and the counters that it does not show.
+/// Planned charts of a report, and the counters that it does not show.
 #[derive(Clone, Debug, Default)]
 pub struct ChartPlan {
     pub paths: Vec<CounterPath>,
     pub charts: Vec<PlannedChart>,
-    /// Paths of counters in the log that no chart shows, and the number of all of them.
+    /// Paths of counters in the log that no chart shows; the next field is the number of all of them.
     pub left_out: Vec<String>,
     pub left_out_count: usize,
 }
 
-/// Chart with its lines.
+/// Chart of a report with its chosen lines.
 #[derive(Clone, Debug)]
 pub struct ChosenChart {
     pub title: String,
     pub kind: ChartKind,
-    /// Paths as the report shows them.
+    /// Counter paths of the chart, as the report shows them.
     pub paths: Vec<String>,
-    /// Indexes of the series, in the order of the lines.
+    /// Indexes of the chart's series, in the order of the lines.
     pub series: Vec<usize>,
-    /// Names of what is not drawn, each with the reason.
+    /// Names of counters and instances that the chart does not show, each with the reason.
     pub notes: Vec<(String, String)>,
-    /// `true` if the user named it, so that it is shown even without a value.
+    /// `true` if the user requested the chart, so that it is shown even without a value.
     pub is_requested: bool,
 }
 
 impl ChosenChart {
-    /// Returns the chart of a counter that the log does not have, with the reason.
+    /// Returns a chart without lines for a requested counter that the log does not have, with the reason.
     pub fn missing((path, reason): &(String, String)) -> Self {
         Self {
             title: path.clone(),
@@ -103,7 +103,8 @@ impl ChosenChart {
 }
 
 impl ChartPlan {
-    /// Plans the charts of a log: those of the overview, or a selection of its counters; and the requested ones.
+    /// Plans the charts of a report: those of the overview, or a selection of the log's counters; and the requested
+    /// ones.
     pub fn new(logs: &Logs, requested: &[CounterPath]) -> Self {
         let mut plan = Self::default();
         for path in requested.iter().flat_map(|path| counters_of(logs, path)).take(REQUESTED_MOST) {
@@ -140,7 +141,7 @@ impl ChartPlan {
         plan
     }
 
-    /// Returns the index of a path in the list, to which it is added if it is new.
+    /// Returns the index of a counter path in the report's list, to which it is added if it is new.
     pub fn index_of(&mut self, path: CounterPath) -> usize {
         self.paths.iter().position(|known| *known == path).unwrap_or_else(|| {
             self.paths.push(path);
@@ -148,7 +149,7 @@ impl ChartPlan {
         })
     }
 
-    /// Returns `true` if a chart shows the counter of a path, at least of some instances.
+    /// Returns `true` if a planned chart shows the counter of a path, at least of some instances.
     fn shows(&self, path: &CounterPath) -> bool {
         let is_same = |known: &CounterPath| {
             known.counterset.eq_ignore_ascii_case(&path.counterset)
@@ -159,7 +160,7 @@ impl ChartPlan {
     }
 }
 
-/// Returns a path for each counter that a path selects. A path that selects none is returned as it is.
+/// Returns a counter path for each counter that a path selects. A path that selects none is returned as it is.
 fn counters_of(logs: &Logs, path: &CounterPath) -> Vec<CounterPath> {
     let Ok(resolved) = resolve(&mut logs.machine().clone(), path) else { return vec![path.clone()] };
     let counters = resolved.counters.iter().filter_map(|id| resolved.set.counter(*id));
@@ -174,7 +175,8 @@ fn counters_of(logs: &Logs, path: &CounterPath) -> Vec<CounterPath> {
     }
 }
 
-/// Returns `true` if a pattern means a counter: it has a name, and a value on this system that costs little.
+/// Returns `true` if a report shows a counter that only a pattern selects: it has a name, and a cheap value on this
+/// system.
 fn is_shown(counter: &&perfset::Counter) -> bool {
     counter.name.is_some()
         && !counter.is_never_there()
@@ -182,7 +184,7 @@ fn is_shown(counter: &&perfset::Counter) -> bool {
         && counter.cost_class <= CostClass::Moderate
 }
 
-/// Returns a path for each counter of a log: the preferred ones first, then one of each counterset in turn.
+/// Returns a counter path for each counter of a log: the preferred ones first, then one of each counterset in turn.
 fn candidates(logs: &Logs) -> Vec<CounterPath> {
     let machine = logs.machine();
     let mut sets = Vec::new();
@@ -215,7 +217,8 @@ fn candidates(logs: &Logs) -> Vec<CounterPath> {
 }
 
 impl PlannedChart {
-    /// Chooses the lines of a chart from the series that the log has. The chart has no line if none has a value.
+    /// Chooses the lines of a report's chart from the series that the log has. The chart has no line if none has a
+    /// value.
     pub fn choose(&self, paths: &[CounterPath], book: &SeriesBook) -> ChosenChart {
         let is_ranked = self.kind == ChartKind::Rank;
         let most = match self.kind {
@@ -261,7 +264,7 @@ impl PlannedChart {
     }
 }
 
-/// Returns the series of all charts, each once, and the number of the line of each.
+/// Returns the series in all charts of a report, each once, and the number of the line of each.
 pub fn lines_of(charts: &[ChosenChart]) -> (Vec<usize>, HashMap<usize, usize>) {
     let (mut all, mut line_of) = (Vec::new(), HashMap::new());
     for series in charts.iter().flat_map(|chart| &chart.series) {

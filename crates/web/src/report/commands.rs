@@ -1,4 +1,4 @@
-//! Commands in a report, with which a reader goes on in the same log.
+//! Commands in a report, by which a reader sees more of the same log.
 
 use std::fmt::Write as _;
 
@@ -7,13 +7,13 @@ use perfset::clock::SystemTime;
 /// Options that select the log of a report, as a shell reads them.
 #[derive(Clone, Debug, Default)]
 pub struct LogOptions {
-    /// Files of the log, quoted.
+    /// Files of the report's log, quoted for a shell.
     files: Vec<String>,
     machine: Option<String>,
 }
 
 impl LogOptions {
-    /// Creates the options for files and a machine, as the user named them.
+    /// Creates the options that select the log's files and a machine, as the user named them.
     pub fn new(files: &[String], machine: Option<&str>) -> Self {
         // A name that begins with a hyphen would be an option.
         let file = |file: &String| match file.strip_prefix('-') {
@@ -23,7 +23,7 @@ impl LogOptions {
         Self { files: files.iter().map(file).collect(), machine: machine.map(shell_word) }
     }
 
-    /// Returns the options as they follow a command, with a space before each.
+    /// Returns the options that select the report's log as the end of a command, with a space before each.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for file in &self.files {
@@ -37,7 +37,7 @@ impl LogOptions {
         self.machine.as_ref().map_or_else(String::new, |name| format!(" --machine {name}"))
     }
 
-    /// Returns the command that opens the log in interactive tables at a time.
+    /// Returns the command that opens the report's log in interactive tables at a time.
     pub fn view(&self, time: i64) -> String {
         let mut text = "perfset view".to_owned();
         for file in &self.files {
@@ -46,7 +46,8 @@ impl LogOptions {
         format!("{text}{} --at {}", self.machine_text(), exact(time))
     }
 
-    /// Returns the command of a finding for this log: the instant, or for values the time in which it held.
+    /// Returns the command of a finding for the report's log: at its instant, or for values over the time in which it
+    /// held.
     pub fn next(&self, live: &str, (worst, first, last): (i64, i64, i64)) -> String {
         let log = self.text();
         if live.starts_with("perfset get ") {
@@ -57,12 +58,12 @@ impl LogOptions {
     }
 }
 
-/// Returns the options that select a time range; none if the report has the whole log.
+/// Returns the options of a command that select a time range; none if the report has the whole log.
 pub fn range_options(range: Option<(i64, i64)>) -> String {
     range.map_or_else(String::new, |(begin, end)| format!(" --begin {} --end {}", exact(begin), exact(end)))
 }
 
-/// Formats a time exactly, in UTC: a sample is found by it again.
+/// Formats the time of a sample exactly, in UTC, so that a command finds the sample by it.
 pub fn exact(time: i64) -> String {
     let SystemTime { year, month, day, hour, minute, second, .. } = SystemTime::from_100ns(time);
     let rest = time.rem_euclid(10_000_000);
@@ -73,7 +74,7 @@ pub fn exact(time: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{seconds}Z")
 }
 
-/// Returns a word as a shell reads it, in quotes if necessary.
+/// Returns a word of a command as a shell reads it, in quotes if necessary.
 pub fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@%=".contains(c);
     // What a reader cannot see is written in the form that bash, zsh and fish have for it.

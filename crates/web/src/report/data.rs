@@ -12,24 +12,24 @@ use super::reading::{ReportSeries, SeriesBook, seconds};
 use crate::log::to_unix_ms;
 use crate::overview::ChartKind;
 
-/// Data of all charts.
+/// Data of all charts of a report.
 #[derive(Serialize)]
 pub struct DataJson {
     from: i64,
     to: i64,
-    /// Milliseconds between two rows.
+    /// Number of milliseconds between two rows of the report.
     interval: f64,
-    /// `true` if a row can stand for several samples.
+    /// `true` if a row of the report can stand for several samples.
     is_bucketed: bool,
     times: Vec<i64>,
-    /// Rows in gaps, in which no line has a value.
+    /// Indexes of the rows in gaps, in which no line has a value.
     gaps: Vec<usize>,
     marks: Vec<MarkJson>,
     lines: Vec<LineJson>,
     charts: Vec<ChartJson>,
 }
 
-/// Mark of the log, such as a deployment.
+/// Mark of the log in a report, such as a deployment.
 #[derive(Clone, Serialize)]
 pub struct MarkJson {
     pub time: i64,
@@ -41,7 +41,7 @@ struct ChartJson {
     title: String,
     kind: &'static str,
     paths: Vec<String>,
-    /// Indexes of its lines in the list of all.
+    /// Indexes of the chart's lines in the list of all.
     lines: Vec<usize>,
     notes: Vec<NoteJson>,
 }
@@ -61,14 +61,14 @@ struct LineJson {
     unit: String,
     range: &'static str,
     total: bool,
-    /// Mean of each row.
+    /// Mean value of the line in each row.
     values: Vec<ShortNumber>,
-    /// Least, greatest and last value of each row, and the number of values, if a row can have several.
+    /// Least, greatest and last value of the line in each row, and the number of values, if a row can have several.
     #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<RowsJson>,
-    /// Reasons for missing values: first row, last row, keyword.
+    /// Reasons for missing values of the line: first row, last row, keyword.
     why: Vec<Stretch>,
-    /// Marks of values, in the same form.
+    /// Marks of the line's values: first row, last row, keyword.
     marks: Vec<Stretch>,
 }
 
@@ -80,10 +80,10 @@ struct RowsJson {
     counts: Vec<u32>,
 }
 
-/// Rows with the same keyword.
+/// Consecutive rows with the same keyword of a reason or mark: first row, last row, keyword.
 type Stretch = (usize, usize, &'static str);
 
-/// Number with six digits, or none.
+/// Number in the JSON of a report with six digits, or none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct ShortNumber(Option<f64>);
 
@@ -114,7 +114,7 @@ impl Serialize for ShortNumber {
 }
 
 impl DataJson {
-    /// Collects the data of charts. `line_of` has the number of the line of each series.
+    /// Collects the data of a report's charts for its script. `line_of` has the number of the line of each series.
     pub fn new(
         axis: &TimeAxis,
         (charts, book): (&[ChosenChart], &SeriesBook),
@@ -192,7 +192,7 @@ impl LineJson {
     }
 }
 
-/// Returns the stretches of rows with the same keyword.
+/// Returns the stretches of consecutive rows with the same keyword of a reason or mark.
 fn stretches(keywords: impl Iterator<Item = Option<&'static str>>) -> Vec<Stretch> {
     let mut all: Vec<Stretch> = Vec::new();
     for (row, keyword) in keywords.enumerate() {

@@ -10,61 +10,61 @@ use perfset::{NextOutcome, Window};
 use super::ReportError;
 use super::reading::in_time;
 
-/// Maximum number of evenly spread instants, and of marks of the log that are looked at in addition.
+/// Maximum number of evenly spread instants of a report at which rules are evaluated.
 const INSTANTS_MOST: usize = 60;
 const MARKS_MOST: usize = 20;
 
-/// Maximum number of findings, and of reasons for rules that could not be checked.
+/// Maximum number of findings in a report, and of reasons for rules that could not be checked.
 const FOUND_MOST: usize = 50;
 const UNCHECKED_MOST: usize = 100;
 
-/// Part of the log before an instant that is read for its values: number of samples, and time in 100 ns. Some
-/// countersets are recorded less often than others.
+/// Number of samples before an instant of a log that are read for its values. The next constant is a time in 100 ns:
+/// some countersets are recorded less often than others.
 const SAMPLES_BEFORE: usize = 25;
 const TIME_BEFORE: i64 = 700_000_000;
 
-/// Finding, with the instants at which it held.
+/// Finding in a report, with the instants at which it held.
 #[derive(Clone, Debug)]
 pub struct ReportFinding {
     pub rule: &'static str,
     pub severity: Severity,
-    /// Sentence of the worst instant.
+    /// Sentence of the finding at its worst instant.
     pub text: Sentence,
-    /// Command that shows more, for a live machine.
+    /// Command that shows more about the finding, for a live machine.
     pub next: &'static str,
-    /// Time of the first of the worst instants, in 100 ns.
+    /// Time of the first of the finding's worst instants, in 100 ns.
     pub worst: i64,
-    /// Instants at which it held, in 100 ns.
+    /// Instants at which the finding held, in 100 ns.
     pub times: Vec<i64>,
 }
 
-/// Rule that could not be checked at some instants.
+/// Rule of findings that could not be checked at some instants.
 #[derive(Clone, Debug)]
 pub struct UncheckedReason {
     pub condition: &'static str,
     pub subject: Option<String>,
     pub reason: String,
-    /// Number of such instants.
+    /// Number of instants at which the rule could not be checked.
     pub count: usize,
 }
 
-/// Findings of all instants.
+/// Findings of a report at all evaluated instants.
 #[derive(Clone, Debug, Default)]
 pub struct FindingsReport {
-    /// Findings, the most urgent first, and those that held most often first.
+    /// Findings of the report, the most urgent first, and those that held most often first.
     pub found: Vec<ReportFinding>,
-    /// Number of findings that are not listed.
+    /// Number of findings that the report does not list.
     pub more: usize,
     pub unchecked: Vec<UncheckedReason>,
-    /// Number of rules that were checked at no instant.
+    /// Number of rules that were checked at no instant of the report.
     pub unknown_rules: usize,
-    /// Number of rules that lacked a value at some instant.
+    /// Number of rules that lacked a value at some instant of the report.
     pub unchecked_rules: usize,
-    /// Instants that were looked at, in 100 ns.
+    /// Instants of the report at which the rules were evaluated, in 100 ns.
     pub instants: Vec<i64>,
 }
 
-/// Findings and unchecked rules by their rule and subject.
+/// Findings and unchecked rules of a report, by their rule and subject.
 #[derive(Default)]
 struct CollectedFindings {
     found: BTreeMap<(usize, Option<String>), ReportFinding>,
@@ -72,8 +72,8 @@ struct CollectedFindings {
     instants: Vec<i64>,
 }
 
-/// Evaluates the rules at instants of a range. `times` are those of all samples of the log, ascending, `range` is the
-/// part of them that the report shows, and `marks` are times of marks in the range.
+/// Evaluates the rules of findings at instants of a report's range. `times` are those of all samples of the log,
+/// ascending, `range` is the part of them that the report shows, and `marks` are times of marks in the range.
 ///
 /// # Errors
 /// If the log cannot be read, or reading takes too long.
@@ -106,7 +106,7 @@ pub fn findings(
     Ok(collected.report())
 }
 
-/// Reads a part of the log, and evaluates the rules at the wanted instants.
+/// Reads a part of the log, and evaluates the rules of findings at the wanted instants.
 fn read(
     logs: &Logs,
     window: Window,
@@ -143,8 +143,8 @@ fn read(
     Ok(())
 }
 
-/// Returns the instants to look at: samples that are evenly spread over the range, the last one included, and the first
-/// samples after marks.
+/// Returns the instants of a report at which rules are evaluated. They are samples that are evenly spread over the
+/// range, the last one included, and the first samples after marks.
 fn instants(times: &[i64], (from, until): (usize, usize), marks: &[i64]) -> Vec<i64> {
     let time = |at: usize| times.get(at).copied();
     // The first sample of the log has no rates.
@@ -262,7 +262,7 @@ mod tests {
         let extreme = [i64::MIN, 0, i64::MAX];
         assert!(!instants(&extreme, (0, 3), &[i64::MAX]).is_empty());
     }
-    /// An instant has the same findings whether the log is read from its beginning, or only near the instant.
+    /// Checks that an instant has the same findings if the log is read from its beginning, or only near the instant.
     #[test]
     fn one_pass_finds_what_single_instants_have() {
         let mut text = r#""(PDH-CSV 4.0) (UTC)(0)","\\HOST\Processor(_Total)\% Processor Time""#.to_owned();

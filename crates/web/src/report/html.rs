@@ -1,4 +1,4 @@
-//! Text of HTML in which names of a log are text, whatever they contain.
+//! Text of a report's HTML, in which names of a log are text, whatever they contain.
 
 use std::fmt::Write as _;
 
@@ -7,12 +7,13 @@ use perfset::output::text::{NAME_MAX, cut, escaped};
 
 use crate::log::to_unix_ms;
 
-/// Returns a text for HTML, with invisible characters made visible, cut to the length of the longest sensible name.
+/// Returns a text of a log for HTML, with invisible characters made visible, cut to the length of the longest
+/// sensible name.
 pub fn text(text: &str) -> String {
     markup(&escaped(cut(text, NAME_MAX)))
 }
 
-/// Returns a text of this program for HTML, also for attributes in double quotes.
+/// Returns a text of this program as HTML, also for attributes in double quotes.
 pub fn markup(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -28,13 +29,13 @@ pub fn markup(text: &str) -> String {
     out
 }
 
-/// Returns a name of the log as an element: a name in another direction does not change the order of words beside it.
+/// Returns a name in a log as an HTML element, so that its direction does not change the order of words beside it.
 pub fn name(name: &str) -> String {
     format!("<bdi>{}</bdi>", text(name))
 }
 
-/// Returns a time as an element that the script writes in the reader's zone. With `is_short`, the day is left out if
-/// the report covers less than one.
+/// Returns a time as an HTML element that the script writes in the reader's zone. With `is_short`, the day is left
+/// out if the report covers less than one.
 pub fn time(time: i64, is_short: bool) -> String {
     let SystemTime { year, month, day, hour, minute, second, .. } = SystemTime::from_100ns(time);
     let (day, clock) =
@@ -44,7 +45,7 @@ pub fn time(time: i64, is_short: bool) -> String {
     format!("<time datetime=\"{day}T{clock}Z\" data-ms=\"{ms}\"{short}>{day} {clock}</time>")
 }
 
-/// Returns JSON for a script element: nothing in it can end the element or begin a comment.
+/// Returns JSON for an HTML script element: nothing in it can end the element or begin a comment.
 pub fn json_in_script(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -58,7 +59,7 @@ pub fn json_in_script(json: &str) -> String {
     out
 }
 
-/// Formats a length of time for readers, in two units.
+/// Formats a length of time for readers of a report, in two units.
 pub fn duration(seconds: f64) -> String {
     #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "it saturates")]
     let whole = seconds.round() as i64;
@@ -81,7 +82,7 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// Formats a short length of time, such as an interval.
+/// Formats a short length of time for readers of a report, such as an interval.
 pub fn interval(seconds: f64) -> String {
     if (1.0..120.0).contains(&seconds) {
         let text = format!("{seconds:.2}");

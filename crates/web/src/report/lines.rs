@@ -7,34 +7,34 @@ use super::axis::TimeAxis;
 use super::bucket::{Keywords, RowBucket};
 use super::reading::{GroupSample, LogReader, SeriesBook, number};
 
-/// Maximum time, in 100 ns, for which a value stands for samples in which its counterset was not recorded: a recorder
-/// that keeps a CPU budget records some only every 300 s.
+/// Maximum time, in 100 ns, for which a value stands for samples in which its counterset was not recorded. A recorder
+/// that keeps a CPU budget records some countersets only every 300 s.
 const HELD_MOST: i64 = 6_200_000_000;
 
-/// Mark of a value that stands for such samples.
+/// Mark of a report's value that stands for samples in which its counterset was not recorded.
 const HELD: &str = "not recorded at this time: the last value before";
 
-/// Reason for no value of an instance that a sample of its counterset does not have.
+/// Reason for a missing value of an instance that a sample of its counterset does not have.
 const NO_INSTANCE: &str = "not there";
 
-/// Values of the chosen series.
+/// Values of the series that a report's charts show.
 pub struct ReportLines {
-    /// Rows of each line, in the order in which the series were chosen.
+    /// Summaries of each line's rows, in the order in which the series were chosen.
     pub buckets: Vec<Vec<RowBucket>>,
     pub keywords: Keywords,
 }
 
-/// Last sample of a group.
+/// Last sample of a group of counter paths, and its row.
 #[derive(Clone, Debug, Default)]
 struct LastSample {
     row: usize,
     time: i64,
-    /// Number of the line and its value, for each line with a value.
+    /// Numbers of the lines with a value in the sample, and their values.
     values: Vec<(usize, f64)>,
 }
 
 impl ReportLines {
-    /// Reads the values of the chosen series: indexes in the list of all.
+    /// Reads the values of the series that a report's charts show, given by their indexes in the list of all.
     ///
     /// # Errors
     /// If the log cannot be read.
@@ -97,7 +97,7 @@ impl ReportLines {
         Ok(lines)
     }
 
-    /// Adds the values of a sample to a row, and stores them in `values`.
+    /// Adds the values of a sample to a row of the report, and stores them in `values`.
     fn add(
         &mut self,
         sample: &GroupSample<'_>,
@@ -126,7 +126,7 @@ impl ReportLines {
         }
     }
 
-    /// Stores the values of a sample again in the rows before the next sample of its group.
+    /// Stores the values of a sample again in the rows of the report before the next sample of its group.
     fn hold(&mut self, before: &LastSample, until: usize, axis: &TimeAxis) {
         for row in before.row.saturating_add(1)..until {
             let first = axis.first_of(row).unwrap_or(i64::MAX);

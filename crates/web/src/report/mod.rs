@@ -47,17 +47,18 @@ use lines::ReportLines;
 use page::ReportPage;
 use reading::{LogReader, SeriesBook};
 
-/// Maximum number of marks that the charts show.
+/// Maximum number of marks that the charts of a report show.
 const MARKS_MOST: usize = 200;
 
-/// Options of a report.
+/// Options of a report about a part of a log.
 #[derive(Clone, Debug, Default)]
 pub struct ReportOptions {
-    /// Title; the default is the name of the machine.
+    /// Title of the report; the default is the name of the machine.
     pub title: Option<String>,
-    /// Counters with a chart of their own, in addition to the usual charts.
+    /// Counter paths with a chart of their own, in addition to the usual charts of the report.
     pub counters: Vec<CounterPath>,
-    /// Counters that were requested and that the log does not have, each with the reason: charts without a line.
+    /// Requested counters that the log does not have, each with the reason: the report has charts without a line for
+    /// them.
     pub missing: Vec<(String, String)>,
     /// Names of the log's files, as a reader of the report names them in commands.
     pub files: Vec<String>,
@@ -72,38 +73,38 @@ pub struct ReportOptions {
 /// Report about a part of a log.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Whole text of the file.
+    /// HTML text of the report's file.
     pub html: String,
-    /// Number of samples in the range.
+    /// Number of samples in the report's range.
     pub samples: usize,
-    /// Number of charts in the file.
+    /// Number of charts in the report.
     pub charts: usize,
-    /// Number of findings over all instants.
+    /// Number of findings of the report, over all instants.
     pub findings: usize,
 }
 
-/// Reason why there is no report.
+/// Reason why a report cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// The log has no sample in the range.
+    /// Error for a log that has no sample in the report's range.
     #[error("the log has no sample in that time")]
     NoSample,
-    /// The log has no counter for a path.
+    /// Error for a counter path that selects no counter of the log.
     #[error("{path}: {error}")]
     Path {
-        /// Path as the caller requested it.
+        /// Counter path as the caller requested it.
         path: String,
-        /// Reason why it selects no counter.
+        /// Reason why the path selects no counter.
         error: BindError,
     },
-    /// The log cannot be read.
+    /// Error for a log that cannot be read.
     #[error("the log cannot be read: {0}")]
     Source(#[from] SourceError),
-    /// Reading the log takes longer than it may.
+    /// Error for a log that takes longer to read than permitted.
     #[error("reading the log takes too long: choose a shorter time")]
     TooLong,
-    /// The system returns no random numbers, which the content security policy needs.
+    /// Error of a system that returns no random numbers, which the content security policy needs.
     #[error("the system returned no random numbers: {0}")]
     NoRandom(String),
 }
@@ -142,8 +143,8 @@ pub fn report(logs: &Logs, window: Window, options: &ReportOptions) -> Result<Re
     Ok(Report { html, samples: axis.samples, charts, findings })
 }
 
-/// Returns `true` if each sample has all counters: of a single log of other programs. A recorder reads some countersets
-/// less often than others, and several logs can have different intervals.
+/// Returns `true` if each sample of a log has all counters, as in a single log of other programs. A recorder reads
+/// some countersets less often than others, and several logs can have different intervals.
 fn has_all_in_each_sample(logs: &Logs) -> bool {
     logs.recording().is_none() && logs.damages().len() == 1
 }
@@ -152,19 +153,20 @@ fn found_count(found: &FindingsReport) -> usize {
     found.found.len().saturating_add(found.more)
 }
 
-/// Charts and tables of a report.
+/// Charts and tables of a report with their values.
 struct ReportContent {
     charts: Vec<ChosenChart>,
-    /// Charts that the log could have, and that have no value in the range.
+    /// Charts that the report could have, and that have no value in the range.
     without: Vec<ChosenChart>,
     plan: ChartPlan,
     tables: Vec<tables::ReportTable>,
     data: DataJson,
-    /// Number of values whose series were not counted, because there are too many.
+    /// Number of values whose series were not counted, because the log has too many series.
     refused: u64,
 }
 
-/// Reads the log for charts and tables: first the totals of all series, then the rows of the chosen ones.
+/// Reads the log for the charts and tables of a report: first the totals of all series, then the rows of the chosen
+/// ones.
 fn content(
     logs: &Logs,
     window: Window,
@@ -191,7 +193,7 @@ fn content(
     Ok(ReportContent { charts, without, tables, data, refused: book.refused, plan })
 }
 
-/// Returns the marks of users in the range, with their texts.
+/// Returns the marks of users in the report's range, with their texts.
 fn marks(logs: &Logs, axis: &TimeAxis) -> Vec<(i64, String)> {
     let marks = logs.recording().map(Recording::annotations).unwrap_or_default();
     let (first, last) = axis.span;

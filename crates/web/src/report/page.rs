@@ -1,4 +1,4 @@
-//! HTML of a report: head, findings, charts, tables, commands.
+//! HTML page of a report: head, findings, charts, tables, commands.
 
 use std::fmt::Write as _;
 
@@ -20,24 +20,24 @@ use crate::answer::to_json;
 use crate::log::to_unix_ms;
 use crate::token::Token;
 
-/// Maximum number of listed places of damage, missed samples and marks.
+/// Maximum number of places of damage, missed samples and marks that a report lists.
 const LISTED_MOST: usize = 20;
 const MARKS_MOST: usize = 100;
 
-/// Everything that a report shows.
+/// Everything that the HTML page of a report shows.
 pub struct ReportPage<'a> {
     pub logs: &'a Logs,
     pub options: &'a ReportOptions,
     pub axis: &'a TimeAxis,
-    /// Options of commands that select the log.
+    /// Options that select the log in the report's commands.
     pub log: &'a LogOptions,
-    /// Times of the first and the last sample, if the report has a part of the log.
+    /// Times of the first and the last sample, if the report is about a part of the log.
     pub range: Option<(i64, i64)>,
     pub found: &'a FindingsReport,
     pub content: &'a ReportContent,
 }
 
-/// Symbols that the buttons show.
+/// SVG symbols that the buttons of a report show.
 const SYMBOLS: &str = r#"<svg class="symbols" aria-hidden="true">
 <symbol id="i-copy" viewBox="0 0 16 16"><path d="M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3"/></symbol>
 <symbol id="i-theme" viewBox="0 0 16 16"><circle cx="8" cy="8" r="5.5"/>
@@ -49,7 +49,7 @@ const SYMBOLS: &str = r#"<svg class="symbols" aria-hidden="true">
 </svg>
 "#;
 
-/// Dialog with a text that the browser did not copy.
+/// HTML dialog of a report with a text that the browser did not copy.
 const DIALOG: &str = r#"<dialog id="text" aria-labelledby="text-title">
 <form method="dialog"><button>Close</button></form>
 <h2 id="text-title">Copy this</h2>
@@ -59,7 +59,7 @@ const DIALOG: &str = r#"<dialog id="text" aria-labelledby="text-title">
 "#;
 
 impl ReportPage<'_> {
-    /// Returns the whole file.
+    /// Returns the whole text of the report's HTML file.
     ///
     /// # Errors
     /// If the system returns no random numbers.
@@ -106,7 +106,7 @@ impl ReportPage<'_> {
         }
     }
 
-    /// Writes what the report is about.
+    /// Appends the head of the report: machine, log, range and number of samples.
     fn head(&self, out: &mut String, title: &str) {
         let (first, last) = self.axis.span;
         let length = duration(seconds(last.saturating_sub(first)));
@@ -148,7 +148,7 @@ impl ReportPage<'_> {
         out.push_str("</section>\n");
     }
 
-    /// Writes how sound the log is.
+    /// Appends the lines of the report about damage and gaps of the log.
     fn faults(&self, out: &mut String) {
         let gaps = match self.axis.gap_count {
             0 => "none".to_owned(),
@@ -171,7 +171,7 @@ impl ReportPage<'_> {
         }
     }
 
-    /// Writes gaps, damage and marks one by one.
+    /// Appends the lists of the log's gaps, damaged places and marks to the report.
     fn lists(&self, out: &mut String) {
         let gaps: Vec<String> = (self.axis.gaps.iter())
             .map(|gap| {
@@ -216,7 +216,7 @@ impl ReportPage<'_> {
         }
     }
 
-    /// Writes the findings, the most urgent first.
+    /// Appends the findings to the report, the most urgent first.
     fn findings(&self, out: &mut String) {
         let FindingsReport { found, more, unchecked, unknown_rules, unchecked_rules, instants } = self.found;
         let state = match found.first().map(|finding| finding.severity) {
@@ -307,7 +307,7 @@ impl ReportPage<'_> {
         );
     }
 
-    /// Returns a picture of the range, with a bar at each instant at which a finding held.
+    /// Returns a picture of the report's range, with a bar at each instant at which a finding held.
     fn strip(&self, times: &[i64]) -> String {
         let (first, last) = self.axis.span;
         let length = seconds(last.saturating_sub(first)).max(1e-7);
@@ -325,7 +325,8 @@ impl ReportPage<'_> {
         )
     }
 
-    /// Writes the bar above the charts, and what they do not show. The script adds the charts.
+    /// Appends the bar above the charts of the report, and the values that the charts do not show. The script adds
+    /// the charts.
     fn charts(&self, out: &mut String) {
         let offset = self.logs.offset().checked_div(-600_000_000).unwrap_or(0);
         let own = match offset {
@@ -377,7 +378,7 @@ impl ReportPage<'_> {
         self.left_out(out);
     }
 
-    /// Writes which counters of the log have no chart, and how to get one.
+    /// Appends the counters of the log that have no chart in the report, and the way to get one.
     fn left_out(&self, out: &mut String) {
         let (plan, without) = (&self.content.plan, &self.content.without);
         if plan.left_out_count == 0 && without.is_empty() {
@@ -420,7 +421,7 @@ impl ReportPage<'_> {
         out.push_str("</div>\n</section>\n");
     }
 
-    /// Writes the commands that repeat the report, and lead on from it.
+    /// Appends the commands that repeat the report, and those that show more.
     fn commands(&self, out: &mut String) {
         let (log, range) = (self.log.text(), range_options(self.range));
         let requested: Vec<String> = self
@@ -499,18 +500,19 @@ fn write_table(out: &mut String, table: &ReportTable) {
     out.push_str("</div>\n");
 }
 
-/// Writes a term and what it is.
+/// Appends a term of the report's head and its description.
 fn term(out: &mut String, term: &str, html: &str, is_bad: bool) {
     let class = if is_bad { " class=\"bad\"" } else { "" };
     push(out, format_args!("<dt>{term}</dt><dd{class}>{html}</dd>\n"));
 }
 
-/// Writes a folded list of lines, of which there are `of`, and which is unfolded on paper; nothing if there is none.
+/// Appends a collapsed list of lines to the report, or nothing if there is none. The log has `of` of them; the list
+/// is open on paper.
 fn list(out: &mut String, head: &str, lines: &[String], of: usize) {
     folded(out, (head, ""), lines, of);
 }
 
-/// Writes a folded list with attributes.
+/// Appends a collapsed list with HTML attributes to the report.
 fn folded(out: &mut String, (head, attributes): (&str, &str), lines: &[String], of: usize) {
     if lines.is_empty() {
         return;

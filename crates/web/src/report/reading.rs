@@ -1,4 +1,4 @@
-//! Reading of a log for a report: all samples of its paths, one pass at a time, and what is known of each series.
+//! Reader of a log for a report: all samples of its counter paths, one pass at a time, and totals of each series.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -11,48 +11,49 @@ use perfset::{Guid, NextOutcome, NoValue, Window};
 
 use super::ReportError;
 
-/// Maximum number of series of which totals are kept, and of bytes of their names, because a log can have any number of
-/// instances.
+/// Maximum number of series of which a report keeps totals, because a log can have any number of instances. The next
+/// constant limits the bytes of their names.
 const SERIES_MOST: usize = 100_000;
 const NAMES_LEN_MOST: usize = 64 << 20;
 
-/// Time before the range that is read too, in 100 ns: rates need an earlier sample, and some are recorded rarely.
+/// Time before the report's range that is read too, in 100 ns: rates need an earlier sample, and some are recorded
+/// rarely.
 const BEFORE: i64 = 1_300_000_000;
 
-/// Factor of the usual distance between two samples above which there is a gap.
+/// Factor of the usual distance between two samples of a log above which there is a gap.
 const GAP: f64 = 3.0;
 
-/// Log with the paths that a report reads from it.
+/// Log with the counter paths that a report reads from it.
 pub struct LogReader<'a> {
     logs: &'a Logs,
     window: Window,
     paths: &'a [CounterPath],
-    /// Paths that are read together: indexes in `paths`.
+    /// Groups of counter paths that are read together: indexes in `paths`.
     groups: Vec<Vec<usize>>,
     due: Option<Instant>,
 }
 
-/// Sample of the paths of one group.
+/// Sample of the counter paths of one group.
 pub struct GroupSample<'a> {
-    /// Index of the group.
+    /// Index of the sample's group.
     pub group: usize,
-    /// Time of the sample, in 100 ns since 1601 UTC.
+    /// Time of the group's sample, in 100 ns since 1601 UTC.
     pub time: i64,
-    /// Seconds since the sample before; if there is a gap between both, as many as usual. 0 for the first sample of the
-    /// range.
+    /// Number of seconds since the group's previous sample; if there is a gap between both, as many as usual. 0 for
+    /// the first sample of the range.
     pub seconds: f64,
-    /// `true` if there is a gap before the sample.
+    /// `true` if there is a gap before the group's sample.
     pub is_after_gap: bool,
-    /// Query with the sample.
+    /// Query of the group's counter paths, with the sample.
     pub query: &'a PathQuery,
-    /// Values of the sample.
+    /// Values of the group's sample.
     pub values: &'a [PathValue<'a>],
     /// Index in the report's list of paths, by index of the path in the query.
     pub paths: &'a [usize],
 }
 
 impl<'a> LogReader<'a> {
-    /// Creates a reader of paths in a window of a log.
+    /// Creates a reader of counter paths in a window of a log.
     ///
     /// # Errors
     /// If the log has no counter for a path.
@@ -79,12 +80,13 @@ impl<'a> LogReader<'a> {
         Ok(Self { logs, window, paths, groups, due })
     }
 
-    /// Returns the number of groups.
+    /// Returns the number of groups of counter paths that are read together.
     pub fn groups(&self) -> usize {
         self.groups.len()
     }
 
-    /// Passes all samples in the window to `each`, group by group. Only the wanted paths are read: by their index.
+    /// Passes all samples in the report's window to `each`, group by group. Only the wanted paths are read: by their
+    /// index.
     ///
     /// # Errors
     /// If the log cannot be read, or reading takes too long.
@@ -125,7 +127,7 @@ impl<'a> LogReader<'a> {
     }
 }
 
-/// Returns an error if the report is due.
+/// Returns an error if the time for writing the report is over.
 pub fn in_time(due: Option<Instant>) -> Result<(), ReportError> {
     match due {
         Some(due) if Instant::now() >= due => Err(ReportError::TooLong),
@@ -133,12 +135,12 @@ pub fn in_time(due: Option<Instant>) -> Result<(), ReportError> {
     }
 }
 
-/// Distances between the samples of a group.
+/// Distances between the samples of a group of counter paths.
 #[derive(Debug, Default)]
 struct GroupSteps {
     count: u64,
     last: Option<i64>,
-    /// Usual number of seconds between two samples, and the last one.
+    /// Usual number of seconds between two samples of the group.
     usual: Option<f64>,
     before: f64,
 }
@@ -171,33 +173,33 @@ pub fn seconds(time_100ns: i64) -> f64 {
     time / 1e7
 }
 
-/// Totals of a series over the range.
+/// Totals of a series over the report's range.
 #[derive(Clone, Debug, Default)]
 pub struct SeriesTotals {
-    /// Sum of the values, each multiplied by the seconds that it covers.
+    /// Sum of the series' values, each multiplied by the seconds that it covers.
     pub sum: f64,
-    /// Number of seconds that the values cover.
+    /// Number of seconds that the series' values cover.
     pub seconds: f64,
-    /// Number of samples with a value.
+    /// Number of samples in which the series had a value.
     pub count: u64,
-    /// Sum of the values, each counted once.
+    /// Sum of the series' values, each counted once.
     pub plain: f64,
-    /// Least and greatest value.
+    /// Least and greatest value of the series.
     pub ends: Option<(f64, f64)>,
-    /// Last value of the samples.
+    /// Last value of the series in the range.
     pub last: Option<f64>,
     /// Times of the first and the last sample with the series, in 100 ns.
     pub span: (i64, i64),
-    /// Number of samples in which the value was missing.
+    /// Number of samples in which the series' value was missing.
     pub missing: u64,
-    /// Last reason for a missing value.
+    /// Last reason for a missing value of the series.
     pub reason: Option<NoValue>,
-    /// `true` if there was a gap, of which nothing is known.
+    /// `true` if there was a gap in the series, of which nothing is known.
     pub has_gap: bool,
 }
 
 impl SeriesTotals {
-    /// Adds the value of a sample, or the reason for none.
+    /// Adds the value of a sample to the series' totals, or the reason for a missing value.
     pub fn add(&mut self, sample: &GroupSample<'_>, value: Result<f64, &NoValue>) {
         if self.count == 0 && self.missing == 0 {
             self.span.0 = sample.time;
@@ -221,7 +223,7 @@ impl SeriesTotals {
         }
     }
 
-    /// Returns the mean over the time in which there are values.
+    /// Returns the mean of the series over the time in which there are values.
     pub fn mean(&self) -> Option<f64> {
         #[expect(clippy::as_conversions, reason = "no log has 2^53 samples")]
         let count = self.count as f64;
@@ -229,47 +231,47 @@ impl SeriesTotals {
         (self.count > 0 && mean.is_finite()).then_some(mean)
     }
 
-    /// Returns the size by which the lines of a chart are chosen: the sum over the whole time.
+    /// Returns the number by which the lines of a chart are chosen: the sum of the series over the whole time.
     pub fn size(&self) -> f64 {
         let size = if self.seconds > 0.0 { self.sum } else { self.plain };
         if size.is_finite() { size } else { f64::MAX }
     }
 }
 
-/// One counter of one instance of a path.
+/// Series of a report: one counter of one instance of a counter path.
 #[derive(Clone, Debug)]
 pub struct ReportSeries {
-    /// Index of the path in the report's list.
+    /// Index of the series' counter path in the report's list.
     pub asked: usize,
-    /// Identity of the instance.
+    /// Identity of the series' instance.
     pub row: Box<[u8]>,
-    /// Counter path with the names of the log.
+    /// Counter path of the series, with the names of the log.
     pub path: String,
     pub counterset: String,
     pub counter: String,
     pub instance: String,
     pub unit: String,
-    /// Keyword of the range of values.
+    /// Keyword of the range of the series' values.
     pub range: &'static str,
-    /// `true` if the instance is a sum of others, or idle time.
+    /// `true` if the series' instance is a sum of others, or idle time.
     pub is_total: bool,
     pub totals: SeriesTotals,
 }
 
-/// All series of a report.
+/// Series of a report by their identities, with their totals.
 #[derive(Debug, Default)]
 pub struct SeriesBook {
     of_key: HashMap<Box<[u8]>, usize>,
     pub series: Vec<ReportSeries>,
-    /// Number of values for whose series there was no room.
+    /// Number of values for whose series there was no space.
     pub refused: u64,
-    /// Last reason why a path had no instance, by the index of the path.
+    /// Last reason why a counter path had no instance, by the index of the path.
     pub nothing: HashMap<usize, NoValue>,
-    /// Number of seconds that the samples of a path cover, by the index of the path.
+    /// Number of seconds that the samples of a counter path cover, by the index of the path.
     pub seconds: HashMap<usize, f64>,
     /// Number of bytes of the names of all series.
     names_len: usize,
-    /// Series of the values of the last sample of each group.
+    /// Indexes of the series of the values in the last sample of each group.
     last: Vec<Vec<Option<usize>>>,
     key: Vec<u8>,
 }
@@ -288,7 +290,7 @@ impl SeriesBook {
         }
     }
 
-    /// Prepares for another pass over the log, with other paths.
+    /// Prepares the series for another pass over the log, with other counter paths.
     pub fn restart(&mut self) {
         self.last.clear();
     }
@@ -368,14 +370,14 @@ impl ReportSeries {
     }
 }
 
-/// Cuts a name to the length of the longest sensible one.
+/// Cuts the name of a series to the length of the longest sensible one.
 fn short(mut name: String) -> String {
     let len = cut(&name, NAME_MAX).len();
     name.truncate(len);
     name
 }
 
-/// Returns the number that a report shows, or the reason for none.
+/// Returns the number of a value that a report shows, or the reason for a missing one.
 pub fn number<'a>(v: &'a PathValue<'_>) -> Result<f64, &'a NoValue> {
     match &v.value.value {
         Ok(value) if value.nocap().is_finite() => Ok(value.nocap()),

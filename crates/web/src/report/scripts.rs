@@ -3,10 +3,10 @@
 use crate::assets;
 use crate::joined::joined;
 
-/// Module of the report, which imports modules of the page.
+/// JavaScript module of the report, which imports modules of the page.
 const REPORT: &str = include_str!("../../report/report.js");
 
-/// Library that draws lines, with its licence in its first line.
+/// JavaScript library that draws lines, with its licence in its first line.
 const UPLOT: &str = include_str!("../../assets/uplot.js");
 const UPLOT_LICENSE: &str = include_str!("../../assets/uplot-license.txt");
 
@@ -16,17 +16,17 @@ const STYLES: [&str; 3] = [
     include_str!("../../report/report.css"),
 ];
 
-/// Statement before the others, by which charts are drawn at least twice as finely as a plain screen shows them: they
-/// are printed as they are.
+/// JavaScript statement before the other scripts, by which charts are drawn at least twice as finely as on a plain
+/// screen.
 const FINER: &str =
     "if (devicePixelRatio < 2) Object.defineProperty(window, \"devicePixelRatio\", { get: () => 2 });\n";
 
-/// Returns the style sheets as one.
+/// Returns the style sheets of a report as one text.
 pub fn styles() -> String {
     STYLES.join("\n")
 }
 
-/// Returns all scripts as one.
+/// Returns all scripts of a report as one text.
 pub fn script() -> String {
     let mut text = format!("\"use strict\";\n{FINER}/*\n{}\n*/\n{UPLOT}\n", UPLOT_LICENSE.trim());
     text.push_str(&joined("report", &|name| {
@@ -39,7 +39,7 @@ pub fn script() -> String {
 mod tests {
     use super::*;
 
-    /// The script has no import or export, and nothing ends the element that it is in.
+    /// Checks that the script of a report has no import or export, and that nothing ends its HTML element.
     #[test]
     fn the_script_needs_no_module() {
         for line in script().lines() {

@@ -8,46 +8,46 @@ use perfset::path::{CounterPath, resolve};
 use super::charts::ChartPlan;
 use super::reading::{ReportSeries, SeriesBook};
 
-/// Maximum number of rows of a table.
+/// Maximum number of rows of a report's table.
 const ROWS_MOST: usize = 20;
 
-/// Calculation of a number of a table from the values of the range.
+/// Calculation of a table's number from the values of a report's range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CellCalculation {
-    /// Mean over the time in which there are values.
+    /// Mean of a counter over the time in which there are values.
     Mean,
-    /// Busy share, from the mean of an idle share in percent.
+    /// Share of busy time, from the mean of an idle share in percent.
     Busy,
     Greatest,
     Least,
     Last,
-    /// Sum over the time, of a counter per second.
+    /// Total over the range, for a counter per second.
     Total,
-    /// Seconds of processor time, from a share of one processor in percent.
+    /// Seconds of processor time, calculated from a share of one processor in percent.
     ProcessorTime,
 }
 
-/// Column of a table.
+/// Specification of a column in a report's table.
 #[derive(Clone, Copy, Debug)]
 struct ColumnSpec {
     head: &'static str,
-    /// Explanation of the head.
+    /// Explanation of the column's head.
     title: &'static str,
     counter: &'static str,
     calculation: CellCalculation,
 }
 
-/// Table of the instances of a counterset.
+/// Specification of a report's table with the instances of a counterset.
 #[derive(Clone, Copy, Debug)]
 struct TableSpec {
     title: &'static str,
     rows: &'static str,
-    /// Countersets with the same meaning; the first one that the log has is used.
+    /// Names of countersets with the same meaning; the first one that the log has is used.
     countersets: &'static [&'static str],
     columns: &'static [ColumnSpec],
-    /// `true` if the rows are sorted with the least value of the first column first.
+    /// `true` if the table's rows are sorted with the least value of the first column first.
     is_ascending: bool,
-    /// Numbers of the columns whose greatest rows are shown, with the number of these rows.
+    /// Columns whose greatest rows the table shows, with the number of these rows.
     shown: &'static [(usize, usize)],
 }
 
@@ -156,40 +156,40 @@ const TABLES: &[TableSpec] = &[
     },
 ];
 
-/// Table as it is planned before the log is read.
+/// Table of a report as it is planned before the log is read.
 #[derive(Clone, Debug)]
 pub struct PlannedTable {
     spec: &'static TableSpec,
-    /// Index of the path of each column in the report's list; `None` if the log has no such counter.
+    /// Index of the counter path of each table column in the report's list; `None` if the log has no such counter.
     paths: Vec<Option<usize>>,
 }
 
-/// Number of a table.
+/// Cell of a report's table: a number or the reason for a missing one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TableCell {
-    /// Number with its unit.
+    /// Number of a table cell with its unit.
     Number(f64, String),
-    /// Lower bound with its unit: some values of the range are missing.
+    /// Lower bound in a table cell with its unit: some values of the range are missing.
     AtLeast(f64, String),
-    /// Reason for no number.
+    /// Reason why a table cell has no number.
     Missing(String),
 }
 
-/// Table of a report.
+/// Table of a report with its numbers.
 #[derive(Clone, Debug)]
 pub struct ReportTable {
     pub title: &'static str,
-    /// Name of the first column.
+    /// Name of the table's first column, which has the names of instances.
     pub rows: &'static str,
-    /// Heads and explanations of the other columns.
+    /// Heads and explanations of the table's other columns.
     pub heads: Vec<(&'static str, &'static str)>,
-    /// Names of the rows, and their numbers.
+    /// Names of the table's rows, and their numbers.
     pub body: Vec<(String, Vec<TableCell>)>,
-    /// Number of all instances.
+    /// Number of all instances that the table could show.
     pub of: usize,
 }
 
-/// Plans the tables of a log, and adds their paths to the plan.
+/// Plans the tables of a report, and adds their counter paths to the plan.
 pub fn plan(logs: &Logs, plan: &mut ChartPlan) -> Vec<PlannedTable> {
     let mut tables = Vec::new();
     for spec in TABLES {
@@ -214,7 +214,7 @@ pub fn plan(logs: &Logs, plan: &mut ChartPlan) -> Vec<PlannedTable> {
 }
 
 impl PlannedTable {
-    /// Makes the table from the totals of all series; `None` if no instance has any value.
+    /// Returns the table with numbers from the totals of all series; `None` if no instance has any value.
     pub fn table(&self, book: &SeriesBook) -> Option<ReportTable> {
         let mut rows: Vec<(&str, Vec<Option<&ReportSeries>>)> = Vec::new();
         let mut of_row = HashMap::<&[u8], usize>::new();
@@ -257,7 +257,7 @@ impl PlannedTable {
         (!body.is_empty()).then_some(ReportTable { title, rows, heads, body, of })
     }
 
-    /// Returns the rows that a reader wants to see, sorted by the first column.
+    /// Returns the rows that the table shows, sorted by the first column.
     fn largest(&self, all: Vec<(String, Vec<TableCell>)>) -> Vec<(String, Vec<TableCell>)> {
         let order = |at: usize, (a, b): (&[TableCell], &[TableCell])| {
             let number = |cells: &[TableCell]| cells.get(at).and_then(TableCell::number);
@@ -287,7 +287,7 @@ impl PlannedTable {
 }
 
 impl TableCell {
-    /// Returns the number, also of a lower bound.
+    /// Returns the number of the table cell, also if it is a lower bound.
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Number(number, _) | Self::AtLeast(number, _) => Some(*number),
@@ -296,8 +296,8 @@ impl TableCell {
     }
 }
 
-/// Calculates a number of a table from the values of a series. A sum is a lower bound if there are not values of all
-/// `seconds` of the range: what an instance used before its first rate and after its last one is not known.
+/// Calculates the number of a table cell from the values of a series. A sum is a lower bound if there are not values
+/// of all `seconds` of the range: what an instance used before its first rate and after its last one is not known.
 fn cell(series: &ReportSeries, calculation: CellCalculation, seconds: f64) -> TableCell {
     let totals = &series.totals;
     // A sum of many parts is not exact to the last digit.

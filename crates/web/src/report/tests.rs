@@ -1,11 +1,11 @@
-//! Tests of whole reports.
+//! Tests of whole reports about a part of a log.
 
 use std::fmt::Write as _;
 
 use super::*;
 use serde_json::Value;
 
-/// Names that would be a script, an element or the end of one if they were not text.
+/// Names of instances that would be a script, an element or the end of one if they were not text.
 const HOSTILE: [&str; 4] = [
     "</script><script>owned=1</script>",
     "<!-- <img src=http://203.0.113.9/x onerror=owned=1>",
@@ -13,7 +13,7 @@ const HOSTILE: [&str; 4] = [
     "]]>{{x}}${owned}",
 ];
 
-/// CSV log of columns, with the value of each row and column; `None` is missing.
+/// Returns a CSV log of counter paths, with the value of each row and column; `None` is missing.
 fn log(
     names: &[String],
     times: impl Iterator<Item = i64>,
@@ -41,13 +41,13 @@ fn made(logs: &Logs, options: &ReportOptions) -> Report {
     report(logs, Window::default(), options).unwrap()
 }
 
-/// Data of the charts in a report.
+/// Returns the data of the charts in a report, parsed from its JSON.
 fn data(report: &Report) -> Value {
     let json = report.html.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
     serde_json::from_str(json).unwrap()
 }
 
-/// Everything in a report except its scripts, styles and data.
+/// Returns the HTML of a report except its scripts, styles and data.
 fn body(report: &Report) -> String {
     let mut rest = report.html.as_str();
     let mut body = String::new();

@@ -1,4 +1,5 @@
-//! Feeds: one request each, whose events are written once a sample for all clients with the same request.
+//! Feeds of streams: one stream request each, whose events are written once a sample for all clients with this
+//! request.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -18,31 +19,31 @@ use crate::request::PathRequest;
 use crate::stream::StreamSender;
 use crate::unread::UnreadBytes;
 
-/// Maximum number of history values that a client receives; the newest are sent.
+/// Maximum number of earlier values that a new client of a stream receives; the newest are sent.
 const HISTORY_LEN_MOST: usize = 400_000;
 
-/// Maximum length of the descriptions of series in one event. A series is described once for each path that selects
-/// it, so without a limit many paths for the same instances would need unlimited memory.
+/// Maximum length in bytes of the descriptions of series in one event of a stream. A series is described once for
+/// each path that selects it, so without a limit many paths for the same instances would need unlimited memory.
 const SERIES_LEN_MOST: usize = 8 << 20;
 
 /// Reason for ending or refusing a stream whose descriptions of series are longer than [`SERIES_LEN_MOST`].
 const TOO_MANY_SERIES: &str = "the descriptions of the series of these paths take more than 8 MiB";
 
-/// Path that is collected for one or more feeds.
+/// Counter path that is collected for one or more feeds.
 #[derive(Debug)]
 pub struct WatchedPath {
     pub path: CounterPath,
-    /// `true` if all values of the path are stored; otherwise each client receives the greatest values only.
+    /// `true` if all values of the counter path are stored; otherwise each client receives only the greatest values.
     pub is_kept: bool,
-    /// Index of the path in the query.
+    /// Index of the counter path in the query.
     pub position: Cell<usize>,
-    /// Series of the path, including those that have ended.
+    /// Series of the counter path, including those that have ended.
     pub members: RefCell<BTreeSet<SeriesId>>,
     /// `true` if a client requests the sums over the instances.
     pub has_sums: Cell<bool>,
-    /// Series of the sums over the instances.
+    /// Series of the sums over the instances of the counter path.
     pub sums: RefCell<BTreeSet<SeriesId>>,
-    /// Time since which no client requests the path; `None` while a client does.
+    /// Time since which no client requests the counter path; `None` while a client does.
     pub idle_since: Cell<Option<Instant>>,
 }
 
@@ -52,19 +53,19 @@ pub struct Point {
     id: SeriesId,
     value: Option<f64>,
     status: &'static str,
-    /// Keyword of the value's mark.
+    /// Keyword of the value's mark, such as `held`.
     mark: Option<&'static str>,
 }
 
-/// Values of a path in a sample.
+/// Values of a watched counter path in a sample.
 #[derive(Clone, Debug, Default)]
 pub struct PathPoints {
     points: Vec<Point>,
-    /// Sums over all instances, for the counters whose values can be added.
+    /// Sums over all instances of the counter path, for the counters whose values can be added.
     sums: Vec<Point>,
-    /// Numbers of instances without a value, by counter.
+    /// Numbers of instances of the counter path without a value, by counter.
     without: Vec<Without>,
-    /// Reason why the path has no value at all: a keyword and a sentence.
+    /// Reason why the counter path has no value at all: a keyword and a sentence.
     nothing: Option<(&'static str, String)>,
 }
 
@@ -77,18 +78,19 @@ struct Without {
     reasons: Vec<(&'static str, usize)>,
 }
 
-/// Summary of the instances of one counter of a path in a sample. Instances that are totals of others are not counted.
+/// Summary of the instances of one counter of a watched path in a sample. Instances that are totals of others are not
+/// counted.
 pub struct FeedColumn<'a> {
     pub set: &'a Counterset,
     pub counter: &'a Counter,
     instances: usize,
-    /// Sum of the values, `None` if no instance has one.
+    /// Sum of the counter's values in the sample; `None` if no instance has one.
     pub sum: Option<f64>,
     reasons: BTreeMap<&'static str, usize>,
 }
 
 impl<'a> FeedColumn<'a> {
-    /// Summarizes the counters of a path's values.
+    /// Summarizes the values of a counter path, one summary for each counter.
     pub fn all<'b: 'a>(values: impl Iterator<Item = &'a PathValue<'b>>) -> Vec<Self> {
         let mut columns: Vec<Self> = Vec::new();
         // A value without an instance id only carries the reason why the path has no instance.
@@ -112,7 +114,7 @@ impl<'a> FeedColumn<'a> {
         columns
     }
 
-    /// Returns `true` if the sum over the instances has a meaning.
+    /// Returns `true` if the sum of the counter over the instances has a meaning.
     pub fn adds_up(&self) -> bool {
         match self.counter.aggregate {
             Aggregate::Total => true,
@@ -121,7 +123,7 @@ impl<'a> FeedColumn<'a> {
         }
     }
 
-    /// Returns the reasons for missing values, the most frequent first.
+    /// Returns the reasons for missing values of the counter, the most frequent first.
     pub fn reasons(&self) -> Vec<(&'static str, usize)> {
         let mut reasons: Vec<_> = self.reasons.iter().map(|(reason, count)| (*reason, *count)).collect();
         reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -130,7 +132,7 @@ impl<'a> FeedColumn<'a> {
 }
 
 impl WatchedPath {
-    /// Begins to watch a path from the next sample on. Series already stored for another path are included.
+    /// Begins to watch a counter path from the next sample on. Series already stored for another path are included.
     pub fn new(
         path: &CounterPath,
         is_kept: bool,
@@ -166,12 +168,12 @@ impl WatchedPath {
         }
     }
 
-    /// Returns those values of a sample that are shown to clients.
+    /// Returns the values of a sample that are shown to clients.
     fn shown<'a, 'v>(&self, values: &'a [PathValue<'v>]) -> impl Iterator<Item = &'a PathValue<'v>> + Clone {
         values.iter().filter(|v| !is_hidden(&self.path, v))
     }
 
-    /// Stores the values of a sample while the series table has room, and returns them.
+    /// Stores the values of a watched path in a sample while the series table has space, and returns them.
     pub fn take(&self, values: &[PathValue<'_>], query: &PathQuery, table: &mut SeriesTable) -> PathPoints {
         let (mut sums, mut without) = (Vec::new(), Vec::new());
         if self.has_sums.get() {
@@ -198,7 +200,7 @@ impl WatchedPath {
         taken
     }
 
-    /// Returns the greatest values of a sample, at most `most`.
+    /// Returns the greatest values of a watched path in a sample, at most `most`.
     fn take_greatest(
         &self,
         most: u32,
@@ -222,7 +224,7 @@ impl WatchedPath {
 }
 
 impl Without {
-    /// Counts the missing values of a counter; returns `None` if every instance has a value.
+    /// Counts the missing values of a counter in a sample; returns `None` if every instance has a value.
     fn new(column: &FeedColumn<'_>) -> Option<Self> {
         let reasons = column.reasons();
         (!reasons.is_empty()).then(|| Self {
@@ -234,14 +236,14 @@ impl Without {
 }
 
 impl PathPoints {
-    /// Marks all values as those of an earlier collection.
+    /// Marks all values of the sample as those of an earlier collection.
     pub fn mark_stale(&mut self) {
         for point in self.points.iter_mut().chain(&mut self.sums).filter(|point| point.value.is_some()) {
             point.mark.get_or_insert("stale");
         }
     }
 
-    /// Stores the values again, for the current sample of the table.
+    /// Stores the values of a sample again, for the current sample of the series table.
     pub fn keep_again(&self, table: &mut SeriesTable) {
         self.points.iter().chain(&self.sums).for_each(|point| table.keep(point.id, point.value));
     }
@@ -286,29 +288,30 @@ pub fn number(v: &PathValue<'_>) -> Option<f64> {
     v.value.value.as_ref().ok().map(|value| value.nocap()).filter(|value| value.is_finite())
 }
 
-/// Request that has at least one viewer, with its viewers.
+/// Stream request that has at least one viewer, with its viewers.
 #[derive(Debug)]
 pub struct Feed {
-    /// Number of the feed; older feeds have lower numbers.
+    /// Number of the feed; feeds that are older have lower numbers.
     pub number: u64,
-    /// Requested selections, each with the path that it is taken from.
+    /// Requested selections of the stream, each with the watched path from which its values are taken.
     pub asks: Vec<(PathRequest, Rc<WatchedPath>)>,
     pub viewers: Vec<StreamSender>,
-    /// Series that the viewers know, each with the indexes of the asks that select it, as bits: there are 64 at most.
+    /// Series that the viewers know, each with the indexes of the requested paths that select it, as bits: there are
+    /// 64 at most.
     series: BTreeMap<SeriesId, u64>,
-    /// First events of the last new viewer, with their sample and start time.
+    /// First events that the last new viewer received, with their sample and start time.
     before: Option<((u64, i64), Bytes)>,
 }
 
-/// Sample of all paths.
+/// Sample of all watched counter paths, for the feeds.
 #[derive(Debug)]
 pub struct Sample<'a, 'v> {
     pub time: i64,
-    /// Stored values, by index of the path in the query.
+    /// Stored values of the sample, by index of the counter path in the query.
     pub points: &'a [PathPoints],
-    /// All values, by index of the path in the query.
+    /// Values of the sample, including those that are not stored, by index of the counter path in the query.
     pub values: &'a [&'a [PathValue<'v>]],
-    /// Query of each path's values.
+    /// Query of each counter path's values in the sample.
     pub queries: &'a [&'a PathQuery],
 }
 
@@ -317,7 +320,7 @@ impl Feed {
         Self { number, asks, viewers: Vec::new(), series: BTreeMap::new(), before: None }
     }
 
-    /// Sends a sample to all viewers, and removes viewers that are gone or too slow.
+    /// Sends a sample to all viewers of the feed, and removes viewers that are gone or too slow.
     pub fn send(&mut self, sample: &Sample<'_, '_>, table: &mut SeriesTable, unread: &UnreadBytes) {
         self.before = None;
         if unread.is_full() {
@@ -339,7 +342,8 @@ impl Feed {
         }
     }
 
-    /// Notes that viewers know a series by an ask. Returns `true` if this is new.
+    /// Records that the viewers know a series by a requested path, and returns `true` if this is new. Returns `true`
+    /// if this is new.
     fn learn(&mut self, id: SeriesId, ask: usize) -> bool {
         let bit = bit(ask);
         let asks = self.series.entry(id).or_default();
@@ -348,7 +352,7 @@ impl Feed {
         is_new
     }
 
-    /// Returns the events with the values of a sample; `None` if they are too long.
+    /// Returns the events with the values of a sample for the feed's viewers; `None` if they are too long.
     fn events(&mut self, sample: &Sample<'_, '_>, table: &mut SeriesTable) -> Option<Vec<u8>> {
         let (mut ids, mut values, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         let mut marks = Vec::new();
@@ -455,7 +459,7 @@ impl Feed {
         Some(out)
     }
 
-    /// Returns the first events for a new viewer: the series, and their values since a time.
+    /// Returns the first events for a new viewer of the feed: the series, and their values since a time.
     ///
     /// # Errors
     /// If too many bytes wait for clients already, or the series are too many.
@@ -515,7 +519,7 @@ impl Feed {
     }
 }
 
-/// Returns the bit of an ask, by its index in the request.
+/// Returns the bit of a requested path, by its index in the request.
 fn bit(ask: usize) -> u64 {
     u32::try_from(ask).ok().and_then(|ask| 1_u64.checked_shl(ask)).unwrap_or_default()
 }
@@ -545,7 +549,7 @@ fn push_history(out: &mut Vec<u8>, ids: &BTreeSet<SeriesId>, samples: &[(u64, i6
     out.extend_from_slice(b"]}\n\n");
 }
 
-/// Writes items with commas between them.
+/// Appends items to a JSON text with commas between them.
 fn list<T>(out: &mut Vec<u8>, things: impl Iterator<Item = T>, one: impl Fn(&mut Vec<u8>, T)) {
     for (at, thing) in things.enumerate() {
         if at > 0 {
@@ -555,7 +559,7 @@ fn list<T>(out: &mut Vec<u8>, things: impl Iterator<Item = T>, one: impl Fn(&mut
     }
 }
 
-/// Appends a comma, unless the text is empty.
+/// Appends a comma to a JSON text, unless it is empty.
 fn comma(out: &mut Vec<u8>) {
     if !out.is_empty() {
         out.push(b',');

@@ -1,4 +1,5 @@
-//! Findings: an overview of the machine, collected for all clients, while at least one of them asks for it.
+//! Collector of findings: an overview of the machine for all clients, collected while at least one of them requests
+//! it.
 
 use std::time::{Duration, Instant};
 
@@ -16,13 +17,14 @@ use super::processor_time::processor_time;
 use crate::answer::{ApiError, to_json};
 use crate::unread::UnreadBytes;
 
-/// Least time for which the overview is collected after the last request.
+/// Minimum time for which the overview is collected after the last request for findings.
 const LINGER: Duration = Duration::from_secs(10);
-/// Number of intervals for which the overview is collected after the last request, if they are longer than [`LINGER`].
+/// Number of intervals for which the overview is collected after the last request for findings, if they are longer
+/// than [`LINGER`].
 const LINGER_INTERVALS: u32 = 3;
 /// Maximum number of findings in a response; the most urgent are returned.
 const FINDINGS_MOST: usize = 100;
-/// Time between two collections, as a multiple of the processor time that a collection takes.
+/// Factor of the processor time that a collection of findings takes, after which the next one follows.
 pub(super) const COST_SHARE: u32 = 8;
 
 /// Collector of findings that all clients share. Without clients, it collects nothing.
@@ -34,32 +36,33 @@ pub struct FindingsCollector {
 #[derive(Debug)]
 struct CollectedOverview {
     overview: Overview,
-    /// Time of the last request.
+    /// Time of the last request for findings.
     asked: Instant,
-    /// Time of the last collection.
+    /// Time of the last collection of the overview.
     collected: Instant,
-    /// Time at which the second collection is due; `None` after it. There are no rates before it.
+    /// Time at which the second collection of the overview is due; `None` after it. There are no rates before it.
     second_due: Option<Instant>,
-    /// Processor time that the last collection took.
+    /// Processor time that the last collection of the overview took.
     cost: Duration,
-    /// Response after the last collection, one text that all clients share; `None` before the second one.
+    /// Response with the findings of the last collection, one text that all clients share; `None` before the second
+    /// one.
     answer: Option<Answer>,
-    /// Clients that wait for the second collection.
+    /// Clients that wait for the second collection of the overview.
     waiting: Vec<oneshot::Sender<Answer>>,
 }
 
 impl FindingsCollector {
-    /// Returns `true` if the findings are collected.
+    /// Returns `true` while the overview is collected for findings.
     pub fn is_collecting(&self) -> bool {
         self.current.is_some()
     }
 
-    /// Returns the processor time of the last collection; zero while there is none.
+    /// Returns the processor time that the last collection of findings took; zero while there is none.
     pub fn cost(&self) -> Duration {
         self.current.as_ref().map_or(Duration::ZERO, |current| current.cost)
     }
 
-    /// Returns the time of the second collection; `None` if it is done.
+    /// Returns the time at which the second collection of findings is due; `None` if it is done.
     pub fn due(&self) -> Option<Instant> {
         self.current.as_ref()?.second_due
     }
@@ -90,7 +93,8 @@ impl FindingsCollector {
         }
     }
 
-    /// Collects the findings together with a sample of the streams, or stops if no client has asked for long enough.
+    /// Collects the findings together with a sample of the streams, or stops if no client has requested them for long
+    /// enough.
     pub fn sample(&mut self, now: Instant, interval: Duration, unread: &UnreadBytes) {
         let Some(current) = &mut self.current else { return };
         let linger = LINGER.max(interval.saturating_mul(LINGER_INTERVALS));
@@ -106,7 +110,7 @@ impl FindingsCollector {
         }
     }
 
-    /// Makes the second collection if it is due.
+    /// Makes the second collection of findings if it is due.
     pub fn collect_due(&mut self, now: Instant, unread: &UnreadBytes) {
         if let Some(current) =
             self.current.as_mut().filter(|one| one.second_due.is_some_and(|due| due <= now))
@@ -154,7 +158,7 @@ fn collect(overview: &mut Overview) -> Result<(), ApiError> {
     }
 }
 
-/// Returns the findings of a recorded state as the JSON that clients receive.
+/// Returns the findings of a recorded machine state as the JSON that clients receive.
 pub fn past_json(state: &MachineState) -> String {
     to_json(&FindingsJson::new(state))
 }
@@ -162,15 +166,15 @@ pub fn past_json(state: &MachineState) -> String {
 /// JSON form of the findings for clients.
 #[derive(Serialize)]
 struct FindingsJson<'a> {
-    /// Time of the sample, in milliseconds since 1970; `None` if that is not a valid time.
+    /// Time of the findings' sample, in milliseconds since 1970; `None` if that is not a valid time.
     time: Option<i64>,
-    /// Seconds since the previous sample.
+    /// Number of seconds between the findings' sample and the previous one.
     interval_s: Option<f64>,
     summary: &'static str,
     findings: Vec<FindingJson<'a>>,
     /// Number of findings that are not in the response.
     more: usize,
-    /// Number of rules in the table.
+    /// Number of rules of findings in the table.
     rules: usize,
     unchecked: Vec<UncheckedJson<'a>>,
 }
@@ -185,7 +189,7 @@ struct FindingJson<'a> {
     next: &'a str,
 }
 
-/// Part of a sentence, with its kind as the name of the JSON field.
+/// JSON form of a part of a finding's sentence, with its kind as the name of the field.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 enum PartJson<'a> {
@@ -193,7 +197,7 @@ enum PartJson<'a> {
     Name(&'a str),
 }
 
-/// Returns the parts of a sentence, so that a page can show names apart from the words.
+/// Returns the parts of a finding's sentence, so that a page can show names apart from the words.
 fn parts(text: &Sentence) -> Vec<PartJson<'_>> {
     let parts = text.parts().iter().map(|part| match part {
         SentencePart::Words(words) => PartJson::Words(words),
@@ -253,10 +257,10 @@ mod tests {
     use perfset::catalogue;
     use perfset::testing::{FixedClock, Scripted};
 
-    /// Interval of the samples.
+    /// Interval of the samples in these tests of findings.
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Findings collector on a machine with a full file system.
+    /// Findings collector of a test on a machine with a full file system.
     struct Asked {
         machine: Machine,
         provider: Scripted,
@@ -288,7 +292,7 @@ mod tests {
             self.findings.sample(now, SECOND, &self.unread);
         }
 
-        /// Number of collections so far.
+        /// Returns the number of the collector's collections so far.
         fn collections(&self) -> usize {
             self.provider.with(|script| script.log.iter().filter(|line| line.starts_with("Collect")).count())
         }
@@ -335,7 +339,7 @@ mod tests {
         assert_eq!(asked.collections(), 4, "the next request begins anew");
     }
 
-    /// An invalid time becomes `null`, and not a time in 1970.
+    /// Checks that an invalid time of findings becomes `null`, and not a time in 1970.
     #[test]
     fn an_unknown_time_is_null() {
         let mut asked = Asked::new();

@@ -1,4 +1,5 @@
-//! Sampler: a thread that takes a sample of all requested paths once an interval, for all clients.
+//! Sampler of the server: a thread that takes a sample of all requested counter paths once an interval, for all
+//! clients.
 
 use std::collections::HashMap;
 use std::io;
@@ -47,40 +48,39 @@ use report::SavedReport;
 use series::SeriesTable;
 use table::{KeptTable, TableAsk};
 
-/// Time for which a path without viewers is still collected, so that a client that comes back misses nothing.
+/// Time for which a counter path without viewers is still collected, so that a returning client misses nothing.
 const LINGER: Duration = Duration::from_secs(300);
-/// Maximum number of paths that are collected without viewers.
+/// Maximum number of counter paths that are collected without viewers.
 const LINGERING_MOST: usize = 64;
 /// Maximum number of jobs that wait for the collecting thread.
 const JOBS_MOST: usize = 256;
-/// Maximum number of values in a single response.
+/// Maximum number of values in the response to a single request.
 const ANSWER_LEN_MOST: usize = 10_000;
-/// Minimum limit of the processor time of a sample, however short the interval is.
+/// Minimum limit of the processor time that a sample may take, however short the interval is.
 const LEAST_BUDGET: Duration = Duration::from_millis(100);
 /// Reason for ending the newest streams, if a sample of all streams would take longer than the interval.
 const TOO_MUCH: &str = "more is asked for than one interval is enough for: those that came last get no more";
-/// Minimum time between two returns of freed memory to the system: half of the usual interval, so that one follows each
-/// sample.
+/// Minimum time between two returns of freed memory to the system.
 const TIDY_PAUSE: Duration = Duration::from_millis(500);
-/// Maximum time for which nothing is sent on a stream.
+/// Maximum time for which the server sends nothing on an event stream.
 // The HTML standard recommends a comment about every 15 seconds, because some proxies end a connection that
 // is silent for too long.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// Function that the collecting thread runs.
+/// Job of the server's collecting thread: a function that it runs between samples.
 pub type Job = Box<dyn FnOnce(&mut Sampler) + Send>;
 
-/// Response to a single request: JSON.
+/// Response to a single request: JSON or an error.
 type Answer = Result<Bytes, ApiError>;
 
-/// Handle that sends jobs to the collecting thread.
+/// Handle that sends jobs to the server's collecting thread.
 #[derive(Clone, Debug)]
 pub struct Handle {
     jobs: SyncSender<Job>,
 }
 
 impl Handle {
-    /// Creates a handle, and the receiver of its jobs.
+    /// Creates a handle of the collecting thread, and the receiver of its jobs.
     pub fn new() -> (Self, Receiver<Job>) {
         let (jobs, receiver) = sync_channel(JOBS_MOST);
         (Self { jobs }, receiver)
@@ -100,7 +100,7 @@ impl Handle {
         answer.await.map_err(|_| ApiError::busy())
     }
 
-    /// Returns the values of paths as JSON: the current ones, or those of a time in a log.
+    /// Returns the values of counter paths as JSON: the current ones, or those of a time in a log.
     pub async fn values(&self, paths: Vec<CounterPath>, at: Option<String>) -> Answer {
         let (sender, answer) = oneshot::channel();
         self.send(move |sampler| match sender.is_closed() {
@@ -110,8 +110,8 @@ impl Handle {
         answer.await.map_err(|_| ApiError::busy())?
     }
 
-    /// Returns a table: the current one, or that of a time in a log. Command lines are left out unless the client may
-    /// see them.
+    /// Returns a table for a client: the current one, or that of a time in a log. Command lines are left out unless
+    /// the client may see them.
     pub async fn table(&self, request: TableRequest, with_command_lines: bool) -> Answer {
         let (sender, answer) = oneshot::channel();
         self.send(move |sampler| match sender.is_closed() {
@@ -121,12 +121,12 @@ impl Handle {
         answer.await.map_err(|_| ApiError::busy())?
     }
 
-    /// Returns the values of a range of a log.
+    /// Returns the values in a range of a log, as a response for a client.
     pub async fn range(&self, request: RangeRequest) -> Answer {
         self.ask(move |sampler| sampler.range(&request)).await?
     }
 
-    /// Returns a report about a range of a log.
+    /// Returns a report about a range of a log, as a file for a client.
     pub async fn report(&self, request: ReportRequest) -> Result<SavedReport, ApiError> {
         self.ask(move |sampler| sampler.report(&request)).await?
     }
@@ -141,12 +141,12 @@ impl Handle {
         answer.await.map_err(|_| ApiError::busy())?
     }
 
-    /// Queues a job for the collecting thread.
+    /// Queues a job for the server's collecting thread.
     pub fn send(&self, job: impl FnOnce(&mut Sampler) + Send + 'static) -> Result<(), ApiError> {
         self.jobs.try_send(Box::new(job)).map_err(|_| ApiError::busy())
     }
 
-    /// Ends the thread, and with it all streams, for a reason that clients receive.
+    /// Ends the collecting thread, and with it all streams, for a reason that clients receive.
     pub fn end(&self, reason: &'static str) {
         let end = move |sampler: &mut Sampler| {
             sampler.is_stopped = true;
@@ -156,22 +156,22 @@ impl Handle {
         let _ = self.jobs.try_send(Box::new(end));
     }
 
-    /// Ends the thread, and with it all streams.
+    /// Ends the collecting thread, and with it all streams.
     pub fn stop(&self) {
         // A thread with a full queue ends when the last handle is dropped.
         let _ = self.jobs.try_send(Box::new(|sampler| sampler.is_stopped = true));
     }
 }
 
-/// Streams of all clients, to which a sample is sent.
+/// Event streams of all clients, to which a sample is sent.
 struct Streams<'s> {
     watches: &'s [Rc<WatchedPath>],
     feeds: &'s mut HashMap<Vec<PathRequest>, Feed>,
     table: &'s mut SeriesTable,
     unread: &'s UnreadBytes,
-    /// Processor time at the start of the sample.
+    /// Processor time of the thread at the start of the sample.
     began: Duration,
-    /// Maximum processor time of the sample.
+    /// Maximum processor time that the sample may take.
     most: Duration,
 }
 
@@ -213,37 +213,37 @@ impl Output for Streams<'_> {
     }
 }
 
-/// Collected paths, and the clients that receive their values.
+/// Sampler of the server: the collected counter paths, and the clients that receive their values.
 pub struct Sampler {
     pub machine: Machine,
     query: PathQuery,
-    /// Watched paths, by their index in the query.
+    /// Watched counter paths, by their index in the query.
     watches: Vec<Rc<WatchedPath>>,
     feeds: HashMap<Vec<PathRequest>, Feed>,
-    /// Number of the next feed.
+    /// Number of the next feed of a stream request.
     next_feed: u64,
     table: SeriesTable,
     readings: Vec<PendingReading>,
-    /// Queries of tables that were read a short time ago.
+    /// Queries of tables that were collected a short time ago.
     tables: Vec<KeptTable>,
     findings: FindingsCollector,
     exporter: Exporter,
     unread: UnreadBytes,
     /// Unread bytes of scrapes, counted separately: scrapes continue while other clients do not read.
     unread_scrapes: UnreadBytes,
-    /// Time at which memory was last returned to the system.
+    /// Time at which freed memory was last returned to the system.
     tidied: Instant,
     interval: Duration,
     limits: Limits,
     samples: u64,
     /// Processor time that the last sample took.
     took: Duration,
-    /// Paths that are always collected.
+    /// Counter paths that are always collected.
     pinned: Vec<Rc<WatchedPath>>,
-    /// Time at which data was last sent to all clients.
+    /// Time at which the server last sent data to all clients.
     last_sent: Instant,
     is_stopped: bool,
-    /// Log that is shown instead of the machine.
+    /// Log that the server shows instead of the machine.
     past: Option<PastLog>,
 }
 
@@ -253,20 +253,20 @@ impl std::fmt::Debug for Sampler {
     }
 }
 
-/// Current state of the sampler.
+/// Numbers that describe the current state of the sampler.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct SamplerStats {
-    /// Number of known series.
+    /// Number of series that the sampler knows.
     pub series: usize,
-    /// Number of values of the last sample that found no room among the series.
+    /// Number of values of the last sample for whose series there was no space.
     pub series_refused: usize,
-    /// Number of paths that are collected.
+    /// Number of counter paths that are collected.
     pub paths: usize,
-    /// Number of different requests that have viewers.
+    /// Number of different stream requests that have viewers.
     pub requests: usize,
-    /// Number of viewers of all requests.
+    /// Number of viewers of all stream requests.
     pub viewers: usize,
-    /// Number of samples taken so far.
+    /// Number of samples that the sampler has taken so far.
     pub samples: u64,
 }
 
@@ -384,8 +384,8 @@ impl Sampler {
         }
     }
 
-    /// Adds a viewer of a request. The viewer first receives the values after its last event, or those of the last
-    /// `history_ms` milliseconds.
+    /// Adds a viewer to a stream request. The viewer first receives the values after its last event, or those of the
+    /// last `history_ms` milliseconds.
     pub fn join(
         &mut self,
         asks: &[PathRequest],
@@ -419,7 +419,7 @@ impl Sampler {
         Ok(events)
     }
 
-    /// Returns the current metrics of some collectors or countersets as text; all if `names` is empty.
+    /// Returns the current metrics of some collectors or countersets as Prometheus text; all if `names` is empty.
     pub fn scrape(&mut self, format: ExpositionFormat, names: &[String]) -> Result<Bytes, ApiError> {
         if self.past.is_some() {
             return Err(past::no_metrics());
@@ -437,7 +437,7 @@ impl Sampler {
         self.unread_scrapes.take(text)
     }
 
-    /// Returns the current state of the sampler.
+    /// Returns numbers that describe the current state of the sampler.
     pub fn state(&self) -> SamplerStats {
         if let Some(past) = &self.past {
             return past.state();
@@ -452,24 +452,24 @@ impl Sampler {
         }
     }
 
-    /// Returns the times of the first and the last sample in milliseconds since 1970, if a log is shown.
+    /// Returns the times of the log's first and last sample in milliseconds since 1970, if the server shows a log.
     pub fn log_limits_ms(&self) -> Option<[i64; 2]> {
         self.past.as_ref().map(PastLog::limits_ms).map(<[i64; 2]>::from)
     }
 
-    /// Returns sentences about data that is not shown: parts of countersets that do not fit the other parts, and other
-    /// users' published data beyond the limits.
+    /// Returns sentences about data of the machine that is not shown.
     pub fn not_shown(&self) -> Vec<String> {
         let parts = self.machine.left_out().into_iter().map(|(_, why)| why);
         parts.chain(self.machine.not_shown(None)).map(|text| text.to_string()).collect()
     }
 
-    /// Returns the number of bytes that wait to be read by clients, without those of scrapes.
+    /// Returns the number of bytes of responses and events that wait to be read by clients, without those of scrapes.
     pub fn unread(&self) -> usize {
         self.unread.waiting()
     }
 
-    /// Returns the watched path of a counter path. A new path is collected from the next sample on.
+    /// Returns the watched path of a counter path, which is the same for all requests. A new path is collected from
+    /// the next sample on.
     fn watch(&mut self, path: &CounterPath, is_kept: bool) -> Result<Rc<WatchedPath>, ApiError> {
         // A path whose greatest values are requested is collected separately, because its values are not
         // stored.
@@ -492,7 +492,8 @@ impl Sampler {
         Ok(watch)
     }
 
-    /// Returns an error if the last sample took more than half of the interval, so that no time is left for more paths.
+    /// Returns an error if the last sample took more than half of the interval, so that no time is left for more
+    /// counter paths.
     fn has_time(&self) -> Result<(), ApiError> {
         // Findings are collected so seldom that they take at most this share of the time.
         let findings =
@@ -505,7 +506,7 @@ impl Sampler {
         Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, text).hint("--interval gives it more time"))
     }
 
-    /// Opens the log again if it has grown, before a request is answered from it.
+    /// Opens the shown log again if it has grown, before a request is answered from it.
     fn refresh(&mut self) {
         let Some(past) = &mut self.past else { return };
         if past.refresh(Instant::now(), &self.limits) {
@@ -513,7 +514,7 @@ impl Sampler {
         }
     }
 
-    /// Takes a sample of all paths and sends it to the clients.
+    /// Takes a sample of all watched counter paths, and sends it to the clients.
     pub fn sample(&mut self, now: Instant) {
         if let Some(past) = &mut self.past {
             if past.look(now, &self.limits, &self.unread) {
@@ -574,7 +575,7 @@ impl Sampler {
         }
     }
 
-    /// Stops collecting paths that have had no viewer for long enough.
+    /// Stops collecting counter paths that have had no viewer for long enough.
     fn drop_idle(&mut self, now: Instant) {
         let mut idle: Vec<Instant> = Vec::new();
         for watch in &self.watches {
@@ -613,7 +614,7 @@ impl Sampler {
         }
     }
 
-    /// Sends an empty comment on all streams, so that clients know that their stream is alive.
+    /// Sends an empty comment on all event streams, so that clients know that their stream is alive.
     fn break_silence(&mut self) {
         for feed in self.feeds.values_mut() {
             feed.viewers.retain(|viewer| viewer.send(Bytes::from_static(b":\n\n")));
@@ -621,7 +622,7 @@ impl Sampler {
         self.last_sent = Instant::now();
     }
 
-    /// Responds with the findings of the machine, which are collected from now on, or with those of a log.
+    /// Responds with the findings of the machine, which are collected then, or with those of a time in the log.
     fn find(&mut self, at: Option<&str>, answer: oneshot::Sender<Answer>) {
         if let Some(past) = &mut self.past {
             return drop(answer.send(past.findings(at, &self.unread))); // who asked may be gone
@@ -637,7 +638,7 @@ impl Sampler {
         self.findings.ask(&mut self.machine, self.interval, &self.unread, answer);
     }
 
-    /// Returns the values of a range of the log.
+    /// Returns the values in a range of the shown log.
     fn range(&self, request: &RangeRequest) -> Answer {
         match &self.past {
             Some(past) => past.range(request, &self.limits, &self.unread),
@@ -645,7 +646,7 @@ impl Sampler {
         }
     }
 
-    /// Returns a report about a range of the log.
+    /// Returns a report about a range of the shown log.
     fn report(&self, request: &ReportRequest) -> Result<SavedReport, ApiError> {
         match &self.past {
             Some(past) => past.report(request, &self.unread),
@@ -654,7 +655,7 @@ impl Sampler {
     }
 }
 
-/// Returns an error if a path names another machine.
+/// Returns an error if a counter path names another machine.
 fn on_this_machine(path: &CounterPath) -> Result<(), ApiError> {
     let refused = |error: perfset::SourceError| ApiError::new(StatusCode::BAD_REQUEST, error.to_string());
     perfset::is_local(path.machine.as_deref()).map_err(refused)

@@ -1,4 +1,5 @@
-//! Log behind a server: each request reads its own time, and followers of a growing log receive its new samples.
+//! Log that a server shows: each request reads the time that it names, and followers of a growing log receive its new
+//! samples.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -26,59 +27,59 @@ use crate::request::{PathRequest, TimeRange};
 use crate::stream::{StreamBody, StreamSender, queue};
 use crate::unread::UnreadBytes;
 
-/// Maximum time for reading the log for one request, during which others wait.
+/// Maximum time for which the server reads the log for one request, during which other requests wait.
 pub(super) const READ_MOST: Duration = Duration::from_secs(20);
-/// Maximum number of different requests whose clients receive new samples of the log.
+/// Maximum number of different stream requests whose clients receive new samples of the log.
 const FOLLOWED_MOST: usize = 32;
-/// Maximum number of new samples that are sent at once to a request; the newest are sent.
+/// Maximum number of new samples of the log that are sent at once to a stream; the newest are sent.
 const NEW_MOST: usize = 8;
-/// Time between two checks for new samples, as a multiple of the time that the last check took.
+/// Factor of the time that a check for new samples took, after which the next check follows.
 const COST_SHARE: u32 = 8;
-/// Parts of the log before an instant that are read for its values, shortest first: number of samples, and time in 100
-/// ns. A rate needs two collections of its counterset, which may have been recorded only once a minute. A recorder that
-/// keeps a CPU budget records some only every 300 s.
+/// Parts of the log before an instant that are read for its values, shortest first: number of samples, and time in
+/// 100 ns. A rate needs two collections of its counterset, which may have been recorded only once a minute. A
+/// recorder that keeps a CPU budget records some only every 300 s.
 const BEFORE: [(usize, i64); 4] = [(1, 0), (25, 700_000_000), (25, 1_300_000_000), (25, HELD_MOST)];
 /// Maximum time, in 100 ns, for which a value stands for samples in which its counterset was not due.
 pub(super) const HELD_MOST: i64 = 6_200_000_000;
-/// Reason for ending a stream whose requested range has an end.
+/// Reason for ending a stream of a log's samples whose requested range has an end.
 const RANGE_ENDS: &str = "the range ends here";
 
-/// Log, and the clients that receive its samples.
+/// Log that the server shows, and the clients that receive its samples.
 #[derive(Debug)]
 pub struct PastLog {
     pub(super) served: ServedLog,
     pub(super) span: LogSpan,
-    /// Size and modification time of each file when the log was last opened.
+    /// Size and modification time of each file of the log when it was last opened.
     stamp: Vec<(u64, Option<SystemTime>)>,
-    /// Time of the last check for new samples, and its duration.
+    /// Time of the last check for new samples of the log, and its duration.
     looked: Instant,
     cost: Duration,
     followed: Vec<FollowedRequest>,
-    /// Number of the next series, which is unique among all streams.
+    /// Number of the next series, which is unique among all streams of the log.
     next_id: Rc<Cell<SeriesId>>,
-    /// Streams that receive nothing more, and stay open.
+    /// Streams of the log that receive nothing more, and stay open.
     ended: Vec<StreamSender>,
-    /// Instances of countersets of which one was looked up, as long as the log does not grow.
+    /// Instances of countersets in the log, as they were found until the log grows.
     pub(super) instances: RefCell<HashMap<Guid, Rc<[Instance]>>>,
-    /// Last response with findings, and the time of the sample that it is about.
+    /// Last response with findings, and the time of the log's sample that it is about.
     findings: Option<(i64, Answer)>,
     last_sent: Instant,
 }
 
-/// Request whose clients receive new samples.
+/// Stream request whose clients receive new samples of the log.
 #[derive(Debug)]
 struct FollowedRequest {
     asks: Vec<PathRequest>,
     feed: Feed,
     table: SeriesTable,
-    /// Time of the last sample that was sent.
+    /// Time of the last sample that was sent for the request.
     sent: i64,
 }
 
-/// Query of the paths of one counterset: ticks that lack it do not interrupt its rates.
+/// Query of the counter paths of one counterset in a log: ticks that lack the counterset do not interrupt its rates.
 pub(super) struct SetQuery {
     pub query: PathQuery,
-    /// Indexes of the paths in the request, in the order of the query.
+    /// Indexes of the counter paths in the request, in the order of the query.
     pub paths: Vec<usize>,
 }
 
@@ -101,12 +102,12 @@ impl PastLog {
         }
     }
 
-    /// Returns the countersets of the log.
+    /// Returns the machine with the countersets of the log.
     pub fn machine(&self) -> &Machine {
         self.served.logs.machine()
     }
 
-    /// Returns the state of the streams. Its samples are those of the log.
+    /// Returns the state of the streams of the log. Its samples are those of the log.
     pub fn state(&self) -> SamplerStats {
         let followers = self.followed.iter().map(|one| one.feed.viewers.len());
         SamplerStats {
@@ -119,13 +120,13 @@ impl PastLog {
         }
     }
 
-    /// Returns the times of the first and the last sample, in milliseconds since 1970.
+    /// Returns the times of the log's first and last sample, in milliseconds since 1970.
     pub fn limits_ms(&self) -> (i64, i64) {
         let at = |time: Option<&i64>| time.map_or(0, |time| to_unix_ms(*time));
         (at(self.span.times.first()), at(self.span.times.last()))
     }
 
-    /// Parses a time of a request: milliseconds since 1970, or whatever the server's parser knows.
+    /// Parses a time of a request: milliseconds since 1970, or a text for the server's parser.
     pub(super) fn parse(&self, name: &str, text: &str) -> Result<i64, ApiError> {
         // Not what begins with a sign, which is relative.
         if text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -141,7 +142,7 @@ impl PastLog {
         parsed.map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, format!("{name}: {error}")))
     }
 
-    /// Returns the time of the last sample that is not later than a time.
+    /// Returns the time of the log's last sample that is not later than a time.
     fn sample_at(&self, time: i64) -> Result<i64, ApiError> {
         let after = self.span.times.partition_point(|sample| *sample <= time);
         let found = after.checked_sub(1).and_then(|at| self.span.times.get(at)).copied();
@@ -155,8 +156,8 @@ impl PastLog {
         ApiError::new(StatusCode::NOT_FOUND, text)
     }
 
-    /// Returns the first and the last time of a range. Without an end it ends with the newest sample, and without a
-    /// beginning it is as long as the history of the page.
+    /// Returns the first and the last time of a requested range of the log. Without an end it ends with the newest
+    /// sample, and without a beginning it is as long as the history of the page.
     pub(super) fn limits(&self, range: &TimeRange) -> Result<(i64, i64), ApiError> {
         let newest = self.instant(None)?;
         let parse =
@@ -171,7 +172,7 @@ impl PastLog {
         Ok((from, to))
     }
 
-    /// Returns the time of the sample that a request means: the last one of the log if it has no time.
+    /// Returns the time of the log's sample that a request names: the last one if the request has no time.
     pub(super) fn instant(&self, at: Option<&str>) -> Result<i64, ApiError> {
         match at {
             Some(text) => self.sample_at(self.parse("at", text)?),
@@ -179,15 +180,14 @@ impl PastLog {
         }
     }
 
-    /// Returns the time at which reading begins for an instant: a number of samples before it, and at least a time in
-    /// 100 ns before it.
+    /// Returns the time at which reading of the log begins for an instant.
     pub(super) fn before(&self, time: i64, (samples, span): (usize, i64)) -> i64 {
         let at = self.span.times.partition_point(|sample| *sample < time);
         let counted = self.span.times.get(at.saturating_sub(samples)).copied();
         counted.unwrap_or(time).min(time.saturating_sub(span))
     }
 
-    /// Returns the indexes of the paths of a request, grouped by counterset.
+    /// Returns the indexes of the counter paths of a request, grouped by counterset.
     fn by_set(&self, paths: &[CounterPath]) -> Result<Vec<Vec<usize>>, ApiError> {
         let mut machine = self.machine().clone();
         let (mut sets, mut of_guid) = (Vec::<Vec<usize>>::new(), HashMap::<Guid, usize>::new());
@@ -202,7 +202,7 @@ impl PastLog {
         Ok(sets)
     }
 
-    /// Opens a query of some paths of a request over a part of the log.
+    /// Opens a query of some counter paths of a request over a part of the log.
     pub(super) fn open(
         &self,
         window: Window,
@@ -219,7 +219,7 @@ impl PastLog {
         Ok(SetQuery { query, paths: of.to_vec() })
     }
 
-    /// Reads the values of paths at a time: those of the last collection of each counterset up to that time.
+    /// Reads the values of counter paths at a time of the log.
     pub(super) fn read_at(
         &self,
         paths: &[CounterPath],
@@ -247,7 +247,7 @@ impl PastLog {
         Ok(queries)
     }
 
-    /// Returns the values of paths at an instant as JSON.
+    /// Returns the values of counter paths at an instant of the log as JSON.
     pub fn values(&self, paths: &[CounterPath], at: Option<&str>, unread: &UnreadBytes) -> Answer {
         #[derive(Serialize)]
         struct ValuesJson<'a> {
@@ -280,7 +280,7 @@ impl PastLog {
         unread.take(to_json(&ValuesJson { values: shown.into_iter().map(|(_, record)| record).collect() }))
     }
 
-    /// Returns the findings of an instant as JSON.
+    /// Returns the findings of an instant of the log as JSON.
     pub fn findings(&mut self, at: Option<&str>, unread: &UnreadBytes) -> Answer {
         let time = self.instant(at)?;
         if let Some((_, known)) = self.findings.as_ref().filter(|(of, _)| *of == time) {
@@ -300,7 +300,8 @@ impl PastLog {
         Ok(answer)
     }
 
-    /// Begins a stream: the samples of a range, and those that are written later if the range has no end.
+    /// Begins a stream of the log's samples: those of a range, and those that are written later if the range has no
+    /// end.
     pub fn join(
         &mut self,
         asks: &[PathRequest],
@@ -358,7 +359,8 @@ impl PastLog {
         Ok(events)
     }
 
-    /// Reads all samples of a range except the last one into a table. Values of paths with `top` are not stored.
+    /// Reads all samples of a range of the log into a table of series, except the last one. Values of paths with
+    /// `top` are not stored.
     fn history(
         &self,
         asks: &[PathRequest],
@@ -400,7 +402,7 @@ impl PastLog {
         Ok((Feed::new(0, asks), table))
     }
 
-    /// Sends the sample of a time to the clients of a request.
+    /// Sends the log's sample of a time to the clients of a stream request.
     fn send_sample(
         &self,
         asks: &[PathRequest],
@@ -444,8 +446,8 @@ impl PastLog {
         Ok(())
     }
 
-    /// Checks for new samples and sends them to the clients that follow the log. Returns `true` if the log was opened
-    /// again.
+    /// Checks for new samples of the log, and sends them to the clients that follow it. Returns `true` if the log was
+    /// opened again.
     pub fn look(&mut self, now: Instant, limits: &Limits, unread: &UnreadBytes) -> bool {
         self.ended.retain(|viewer| !viewer.is_gone());
         for one in &mut self.followed {
@@ -471,7 +473,7 @@ impl PastLog {
         true
     }
 
-    /// Opens the log again if it has grown, unless that was done just before. Returns `true` if it was opened.
+    /// Opens the log again if it has grown, unless it was opened just before. Returns `true` if it was opened.
     pub fn refresh(&mut self, now: Instant, limits: &Limits) -> bool {
         let pause = self.cost.saturating_mul(COST_SHARE);
         if self.served.window.end.is_some() || now.saturating_duration_since(self.looked) < pause {
@@ -502,13 +504,13 @@ impl PastLog {
         true
     }
 
-    /// Ends all streams with a reason.
+    /// Ends all streams of the log with a reason.
     pub fn end(&self, reason: &'static str) {
         let followers = self.followed.iter().flat_map(|one| &one.feed.viewers);
         followers.chain(&self.ended).for_each(|viewer| viewer.end(reason));
     }
 
-    /// Sends the samples that are newer than the last one sent for a request.
+    /// Sends the samples of the log that are newer than the last one sent for a stream request.
     fn send_new(&mut self, one: &mut FollowedRequest, unread: &UnreadBytes) {
         let new = self.span.times.partition_point(|time| *time < one.sent);
         let mut new = thinned(self.span.times.get(new..).unwrap_or_default(), in_100ns(self.span.interval));
@@ -523,7 +525,7 @@ impl PastLog {
     }
 }
 
-/// Reads the samples of one counterset into the table, and repeats values while the counterset was not due.
+/// Reads the samples of one counterset of the log into a table of series, and repeats values while it was not due.
 fn read_set(
     mut set: SetQuery,
     axis: &[i64],
@@ -557,7 +559,7 @@ fn read_set(
     Ok(())
 }
 
-/// Stores the values of a sample again for the samples before the next collection, for [`HELD_MOST`] at most.
+/// Stores the values of a log's sample again for the samples before the counterset's next collection.
 fn hold(before: Option<(usize, Vec<PathPoints>)>, until: usize, axis: &[i64], table: &mut SeriesTable) {
     let Some((from, points)) = before else { return };
     let begin = axis.get(from).copied().unwrap_or(0);
@@ -570,7 +572,7 @@ fn hold(before: Option<(usize, Vec<PathPoints>)>, until: usize, axis: &[i64], ta
     }
 }
 
-/// Returns the first of some times, and then one time per interval, as [`Pick::Every`] does.
+/// Returns the first of some sample times, and then one time per interval, as [`Pick::Every`] does.
 fn thinned(times: &[i64], spacing: i64) -> Vec<i64> {
     let (mut all, mut due) = (Vec::new(), Option::<i64>::None);
     for time in times.iter().copied() {
@@ -589,7 +591,7 @@ fn thinned(times: &[i64], spacing: i64) -> Vec<i64> {
     all
 }
 
-/// Returns the error for a scrape of a log. A scraper would store recorded values as current ones.
+/// Returns the error for a scrape of metrics from a log. A scraper would store recorded values as current ones.
 pub fn no_metrics() -> ApiError {
     let text = "this server shows a log, and metrics are values of now";
     ApiError::new(StatusCode::NOT_FOUND, text).hint("perfset serve without --log has them")
@@ -606,19 +608,19 @@ pub fn has_no_past<T>(time: Option<T>) -> Result<(), ApiError> {
     }
 }
 
-/// Returns the error for a range of a server that has no log.
+/// Returns the error for a request for a range, at a server that has no log.
 pub fn no_recording() -> ApiError {
     ApiError::new(StatusCode::NOT_FOUND, "this server shows no recording: it has values of now only")
         .hint("perfset serve --log shows one")
 }
 
-/// Returns the time until which reading for a request must end.
+/// Returns the time until which reading the log for a request must end.
 pub(super) fn due() -> Instant {
     let now = Instant::now();
     now.checked_add(READ_MOST).unwrap_or(now)
 }
 
-/// Returns an error if reading for a request has taken longer than [`READ_MOST`].
+/// Returns an error if reading the log for a request has taken longer than [`READ_MOST`].
 pub(super) fn in_time(due: Instant) -> Result<(), ApiError> {
     if Instant::now() < due {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Ranges of a log: the values of paths between two times, read for one request.
+//! Ranges of a log: the values of counter paths between two times, read for one request.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -28,20 +28,20 @@ use crate::range::{
 use crate::request::{PathRequest, RangeAsk, RangeFormat, RangeRequest};
 use crate::unread::UnreadBytes;
 
-/// Parts of the log around the range that are read for its first and last values, shortest first: number of samples
-/// before it, and time in 100 ns on both sides. The longer one is read if the shorter one has few collections of the
-/// counterset: a recorder that keeps a CPU budget reads some only every 300 s.
+/// Parts of the log around a requested range that are read for its first and last values, shortest first. The longer
+/// one is read if the shorter one has few collections of the counterset: a recorder that keeps a CPU budget reads
+/// some only every 300 s.
 const AROUND: [(usize, i64); 2] = [(25, 1_300_000_000), (25, HELD_MOST)];
-/// Number of collections that are enough to know the usual distance between them.
+/// Number of collections of a counterset that are enough to know the usual distance between them.
 const ENOUGH: usize = 3;
-/// Maximum number of instances among which the greatest are chosen.
+/// Maximum number of instances in a range among which the greatest are chosen.
 const RANKED_MOST: usize = 200_000;
-/// Maximum number of gaps and marks in a response, the first of the range.
+/// Maximum number of gaps and marks in a response for a range, the first of the range.
 const MARKS_MOST: usize = 1_000;
 
-/// Path of a request that is bound to the log.
+/// Counter path of a range request that is bound to the log.
 struct BoundAsk<'r> {
-    /// Index in the request.
+    /// Index of the counter path in the request.
     index: usize,
     ask: &'r PathRequest,
     set: Guid,
@@ -49,11 +49,11 @@ struct BoundAsk<'r> {
     counters: usize,
 }
 
-/// Totals of the instances that a path selects, by the index of the path and the series.
+/// Totals over a range of the instances that a counter path selects, by the index of the path and the series.
 type Totals = HashMap<(usize, SeriesKey), f64>;
 
 impl PastLog {
-    /// Returns the values of a range.
+    /// Returns the values in a range of the log as JSON or CSV.
     pub fn range(&self, request: &RangeRequest, limits: &Limits, unread: &UnreadBytes) -> Answer {
         let due = due();
         let steps = self.steps(request)?;
@@ -83,8 +83,8 @@ impl PastLog {
         })
     }
 
-    /// Reads the series of the paths that are bound: counterset by counterset. Returns `None` if they are more than
-    /// `most`.
+    /// Reads the series of the bound counter paths in a range, counterset by counterset. Returns `None` if they are
+    /// more than `most`.
     fn series(
         &self,
         bound: &[BoundAsk<'_>],
@@ -137,7 +137,7 @@ impl PastLog {
         Ok(Some(series))
     }
 
-    /// Returns the steps of a request.
+    /// Returns the steps into which a request divides its range.
     fn steps(&self, request: &RangeRequest) -> Result<RangeSteps, ApiError> {
         let (from, to) = self.limits(&request.range)?;
         // The rest of the log is not shown here, too.
@@ -159,7 +159,7 @@ impl PastLog {
         Ok(steps)
     }
 
-    /// Binds the paths of a request; those that have an error are returned with it.
+    /// Binds the counter paths of a range request to the log; those that have an error are returned with it.
     fn bind<'r>(&self, asks: &'r [RangeAsk]) -> (Vec<BoundAsk<'r>>, Vec<RefusedPath>) {
         let mut machine = self.machine().clone();
         let (mut bound, mut refused) = (Vec::new(), Vec::new());
@@ -183,14 +183,13 @@ impl PastLog {
         (bound, refused)
     }
 
-    /// Returns the part of the log that is read for a range: from just before it, for the first values, until the first
-    /// sample after it, whose value can be of the end of the range.
+    /// Returns the part of the log that is read for a range.
     fn around(&self, steps: &RangeSteps, around: (usize, i64)) -> Window {
         let end = steps.to.saturating_add(around.1);
         Window { begin: Some(self.before(steps.from, around)), end: Some(end) }.both(self.served.window)
     }
 
-    /// Reads the samples of a range, and those next to it, for paths of one counterset, until `take` returns `false`.
+    /// Reads the samples in and next to a range, for counter paths of one counterset, until `take` returns `false`.
     /// Returns their number.
     fn read_range(
         &self,
@@ -225,7 +224,7 @@ impl PastLog {
         Ok(all)
     }
 
-    /// Reads the series of a path that means one counter of one instance of the log; returns `None` for another path.
+    /// Reads the series of a counter path that selects one counter of one instance; returns `None` for another path.
     fn single(
         &self,
         ask: &BoundAsk<'_>,
@@ -291,7 +290,8 @@ impl PastLog {
         Ok(None)
     }
 
-    /// Returns the instances with the greatest totals over the range, for the paths of which only some are requested.
+    /// Returns the instances with the greatest totals over the range, for counter paths of which only some are
+    /// requested.
     fn greatest(
         &self,
         of: &[&BoundAsk<'_>],
@@ -325,8 +325,7 @@ impl PastLog {
         Ok(chosen)
     }
 
-    /// Returns the totals of the instances over the range, those over the time next to it, and the number of
-    /// collections that were read.
+    /// Returns the totals of instances over the range, those over the time next to it, and the number of collections.
     fn totals(
         &self,
         of: &[&BoundAsk<'_>],
@@ -375,7 +374,7 @@ impl PastLog {
         Ok((in_range, near, collections))
     }
 
-    /// Returns the parts of a range in which nothing was recorded.
+    /// Returns the gaps of a range, in which nothing was recorded.
     fn gaps(&self, steps: &RangeSteps) -> Vec<[i64; 2]> {
         let times = &self.span.times;
         let first = times.partition_point(|time| *time < steps.from).saturating_sub(UsualDistance::LEN);
@@ -392,7 +391,7 @@ impl PastLog {
         gaps
     }
 
-    /// Returns the marks of a range.
+    /// Returns the marks of the log in a range.
     fn marks(&self, steps: &RangeSteps) -> Vec<RangeMark> {
         let all = self.served.logs.recording().map(Recording::annotations).unwrap_or_default();
         let of_range = all.iter().filter(|mark| (steps.from..=steps.to).contains(&mark.time));
@@ -405,16 +404,16 @@ impl PastLog {
     }
 }
 
-/// Summaries of the paths of one counterset, to which one sample after the other is added.
+/// Reader of a range for the counter paths of one counterset, which adds each sample to the summaries of its series.
 struct SetReader<'r> {
     steps: RangeSteps,
     asks: Vec<(usize, &'r PathRequest)>,
-    /// Instances that are requested; `None` for all.
+    /// Instances that the range request selects; `None` for all.
     chosen: Option<HashSet<(usize, SeriesKey)>>,
     series: Vec<RangeSeries>,
     by_key: HashMap<(usize, SeriesKey), usize>,
     times: CollectionTimes,
-    /// Number of series for which there is room.
+    /// Number of further series for which the response has space.
     room: usize,
     has_too_many: bool,
 }
@@ -502,7 +501,7 @@ impl<'r> SetReader<'r> {
         }
     }
 
-    /// Adds a sample to its series, which begins with its first sample in the range.
+    /// Adds a sample to the summaries of its series.
     fn add<'v>(
         &mut self,
         key: (usize, SeriesKey),
@@ -529,11 +528,11 @@ impl<'r> SetReader<'r> {
     }
 }
 
-/// Summaries of one counter of one instance, with a series for each birth of the instance.
+/// Reader of a range for one counter of one instance, with a series for each birth of the instance.
 struct SeriesReader<'r> {
     steps: RangeSteps,
     ask: usize,
-    /// Facts about each series.
+    /// Facts about the instance's series for clients.
     about: SeriesAbout<'r>,
     covers_time: bool,
     values: SeriesValues<'r>,
@@ -576,17 +575,18 @@ impl SeriesReader<'_> {
     }
 }
 
-/// Times of the collections of a counterset, one after the other.
+/// Times of the collections of a counterset in a range, one after the other.
 #[derive(Default)]
 struct CollectionTimes {
     usual: UsualDistance,
     last: Option<i64>,
-    /// Distance to the collection before, unless there is a gap between both.
+    /// Distance between the last two collections, unless there is a gap between them.
     distance: Option<i64>,
 }
 
 impl CollectionTimes {
-    /// Returns the time of the collection before one; `None` for the first one, and after a gap.
+    /// Adds the time of a collection, and returns that of the previous one; `None` for the first one, and after a
+    /// gap.
     fn next(&mut self, time: i64) -> Option<i64> {
         let last = self.last.replace(time)?;
         let distance = time.saturating_sub(last);
@@ -595,20 +595,19 @@ impl CollectionTimes {
         (!is_gap).then_some(last)
     }
 
-    /// Returns the time that a rate of the last collection counts for: that since the collection before, and after a
-    /// gap the usual one.
+    /// Returns the length of time that a rate of the last collection covers.
     fn length(&self) -> i64 {
         self.distance.or_else(|| self.usual.usual()).unwrap_or(1).max(1)
     }
 }
 
-/// Returns `true` if the values of a counter are of the time since the previous sample, and not of an instant.
+/// Returns `true` if a counter's values cover the time since the previous sample, and are not of an instant.
 fn covers_time(counter: &Counter) -> bool {
     counter.counter_type.needs_two_samples()
 }
 
-/// Returns the error for a request with more series than fit. Its hint has few instances of each path, and steps that
-/// are long enough for these.
+/// Returns the error for a range request with more series than a response has space for. Its hint has few instances
+/// of each path, and steps that are long enough for these.
 fn too_many(request: &RangeRequest, bound: &[BoundAsk<'_>], steps: &RangeSteps, most: usize) -> ApiError {
     const TOP: usize = 20;
     let text = format!(
@@ -623,7 +622,7 @@ fn too_many(request: &RangeRequest, bound: &[BoundAsk<'_>], steps: &RangeSteps, 
     ApiError::new(StatusCode::BAD_REQUEST, text).hint(fitting(request, steps, fits, Some(TOP)))
 }
 
-/// Returns a hint with a request that fits: with longer steps, and with a few instances of each path.
+/// Returns a hint with a range request that fits: with longer steps, and with a few instances of each path.
 fn fitting(request: &RangeRequest, steps: &RangeSteps, most: usize, top: Option<usize>) -> String {
     let most = i64::try_from(most.max(1)).unwrap_or(i64::MAX);
     let span = steps.to.saturating_sub(steps.from);

@@ -1,4 +1,4 @@
-//! Values for single requests: those of the last sample, or of a separate reading.
+//! Readings of values for single requests: those of the last sample, or of a separate collection.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ use crate::unread::UnreadBytes;
 /// Maximum number of separate readings for single requests that are in progress.
 const READINGS_MOST: usize = 32;
 
-/// Reading of values for waiting clients that needs a second sample.
+/// Reading of counter values for waiting clients that needs a second sample.
 pub(super) struct PendingReading {
     paths: Vec<CounterPath>,
     query: PathQuery,
@@ -27,16 +27,16 @@ pub(super) struct PendingReading {
     asked_by: Vec<WaitingClient>,
 }
 
-/// Client that waits for a reading, and the form in which it receives the values.
+/// Client that waits for a reading of counter values, and the form in which it receives them.
 pub(super) enum WaitingClient {
-    /// All values of the paths.
+    /// Client that receives all values of its counter paths.
     Values(oneshot::Sender<Answer>),
-    /// Table of the values.
+    /// Client that receives a table of the values.
     Table(Box<(BoundTable, TableAsk)>, oneshot::Sender<Answer>),
 }
 
 impl Sampler {
-    /// Responds with the values of paths: from a log, from the last sample if it has all of them, or from a separate
+    /// Responds with the values of counter paths: from a log, from the last sample if it has all of them, or from a
     /// reading.
     pub(super) fn read(
         &mut self,
@@ -57,8 +57,8 @@ impl Sampler {
         self.begin_or_join(paths, None, WaitingClient::Values(answer));
     }
 
-    /// Takes the first reading of paths for a client, or lets it wait for one that has begun. Without `needs_two`, the
-    /// values of the first reading show if a second one is needed.
+    /// Begins a reading of counter paths for a client, or lets it wait for one that has begun. Without `needs_two`,
+    /// the values of the first reading show if a second one is needed.
     pub(super) fn begin_or_join(
         &mut self,
         paths: Vec<CounterPath>,
@@ -82,7 +82,7 @@ impl Sampler {
         }
     }
 
-    /// Takes the first reading of paths. Returns it, and `true` if a second one is needed.
+    /// Takes the first sample of a reading of counter paths. Returns it, and `true` if a second one is needed.
     fn begin_reading(
         &mut self,
         paths: Vec<CounterPath>,
@@ -106,7 +106,7 @@ impl Sampler {
         Ok((PendingReading { paths, query, due, asked_by: Vec::new() }, needs_two))
     }
 
-    /// Returns the time between the two readings for a request.
+    /// Returns the time between the two samples of a reading for a request.
     pub(super) fn pause(&self) -> Duration {
         Duration::from_secs(1).min(self.interval)
     }
@@ -128,7 +128,7 @@ impl Sampler {
         }
     }
 
-    /// Responds to the clients of a reading. Equal requests get the same bytes.
+    /// Completes a reading, and responds to its waiting clients. Equal requests get the same bytes.
     fn finish(&mut self, reading: PendingReading) {
         let PendingReading { paths, query, asked_by, .. } = reading;
         let mut values: Option<Answer> = None;
@@ -154,8 +154,8 @@ impl Sampler {
         }
     }
 
-    /// Returns the values of these paths in the last sample; `None` if a path is not in it, or has had only one
-    /// reading.
+    /// Returns the values of counter paths in the last sample; `None` if a path is not in it, or has had only one
+    /// collection.
     fn shared_values(&self, paths: &[CounterPath]) -> Option<Answer> {
         let mut positions = Vec::new();
         for path in paths {
@@ -181,21 +181,21 @@ impl Sampler {
 }
 
 impl WaitingClient {
-    /// Sends the response to the client.
+    /// Sends the response to the waiting client.
     fn send(self, text: Answer) {
         let (Self::Values(client) | Self::Table(_, client)) = self;
         let _ = client.send(text); // who asked may be gone
     }
 }
 
-/// Returns the shown values of a query as JSON.
+/// Returns the shown values of a reading's query as JSON.
 fn records(query: &PathQuery, paths: &[CounterPath], unread: &UnreadBytes) -> Answer {
     let values = query.values();
     let shown = values.iter().filter(|v| paths.get(v.path).is_some_and(|path| !is_hidden(path, v)));
     answer_of(query, &shown.collect::<Vec<_>>(), unread)
 }
 
-/// Returns values of the last sample as JSON.
+/// Returns values of the last sample as the JSON of a response.
 fn answer_of(query: &PathQuery, values: &[&PathValue<'_>], unread: &UnreadBytes) -> Answer {
     #[derive(Serialize)]
     struct ValuesJson<'a> {

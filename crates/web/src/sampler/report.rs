@@ -14,19 +14,20 @@ use crate::report::{ReportError, ReportOptions, report};
 use crate::request::ReportRequest;
 use crate::unread::UnreadBytes;
 
-/// Maximum length of the name of a machine in the name of a file.
+/// Maximum length of a machine's name in the file name of a report, in characters.
 const NAME_MOST: usize = 60;
 
-/// Report for a client that saves it.
+/// Report about a part of a log for a client that saves it as a file.
 #[derive(Debug)]
 pub struct SavedReport {
     pub html: Bytes,
-    /// Name of the file: ASCII letters, digits, hyphens, underscores and points.
+    /// Name of the report's file: ASCII letters, digits, hyphens, underscores and points.
     pub file_name: String,
 }
 
 impl PastLog {
-    /// Returns a report about a range. Counters that the log does not have are named in it, with the reason.
+    /// Returns a report about a range of the log. Counters that the log does not have are named in it, with the
+    /// reason.
     pub fn report(&self, request: &ReportRequest, unread: &UnreadBytes) -> Result<SavedReport, ApiError> {
         if unread.is_too_much() {
             return Err(ApiError::busy());
@@ -72,7 +73,7 @@ impl PastLog {
         })
     }
 
-    /// Returns the response for a report that cannot be written.
+    /// Returns the error response for a report that cannot be written.
     fn refused(&self, error: ReportError) -> ApiError {
         match error {
             ReportError::NoSample => self.nothing(),
@@ -90,7 +91,7 @@ impl PastLog {
     }
 }
 
-/// Returns the name of the file of a report, whatever the name of the machine contains.
+/// Returns the name of a report's file, whatever the name of the machine contains.
 fn file_name(machine: &str, end: i64) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let machine = machine.chars().take(NAME_MOST).map(|c| if is_plain(c) { c } else { '_' });

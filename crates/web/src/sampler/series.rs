@@ -1,4 +1,4 @@
-//! Series: one counter of one instance, its number for clients, and its stored values.
+//! Series of a server: one counter of one instance, with its number for clients and its stored values.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -16,7 +16,7 @@ use crate::answer::to_json;
 /// Number that identifies a series while the server runs.
 pub type SeriesId = u64;
 
-/// Identity of a series, by which later values are assigned to it.
+/// Identity of a series, by which the values of later samples are assigned to it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SeriesKey {
     counterset: Guid,
@@ -24,12 +24,12 @@ pub struct SeriesKey {
     instance: Box<[u8]>,
     instance_id: Option<InstanceId>,
     birth: Birth,
-    /// `true` for the sum over the instances of a pattern; `instance` is then that pattern.
+    /// `true` for the series of the sum over the instances of a pattern; `instance` is then that pattern.
     is_sum: bool,
 }
 
 impl SeriesKey {
-    /// Returns the key of the series of a value, whose instance has this birth.
+    /// Returns the identity of the series of a value, whose instance has this birth.
     pub fn new(v: &PathValue<'_>, birth: Birth) -> Self {
         Self {
             counterset: v.value.counterset.guid,
@@ -41,12 +41,12 @@ impl SeriesKey {
         }
     }
 
-    /// Returns the counter of the series.
+    /// Returns the id of the series' counter.
     pub fn counter(&self) -> CounterId {
         self.counter
     }
 
-    /// Returns the key of the sum over the instances of a path.
+    /// Returns the identity of the series with the sum over the instances of a counter path.
     pub fn for_sum(path: &CounterPath, counterset: Guid, counter: CounterId) -> Self {
         // Patterns ignore case: another spelling must not become another series.
         let pattern = path.instance.as_deref().unwrap_or_default().to_lowercase();
@@ -61,7 +61,7 @@ impl SeriesKey {
     }
 }
 
-/// Description of a series for clients.
+/// JSON form of the description of a series for clients.
 #[derive(Serialize)]
 struct SeriesJson<'a> {
     id: SeriesId,
@@ -103,18 +103,18 @@ impl<'a> SeriesAbout<'a> {
         }
     }
 
-    /// Returns the path of the series.
+    /// Returns the counter path of the series.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Describes the series of a value.
+    /// Returns the description of the series to which a value belongs.
     pub fn of_value(v: &PathValue<'a>) -> Self {
         let about = Self::new(&v.own_path(None), v.value.counterset, v.value.counter);
         Self { instance: v.value.instance.to_string(), total: v.sums_up(), ..about }
     }
 
-    /// Describes the series of an instance.
+    /// Returns the description of the series of an instance's counter.
     pub fn of_instance(name: Name<'_>, id: InstanceId, set: &'a Counterset, counter: &'a Counter) -> Self {
         let instance = name.to_string();
         let path = CounterPath {
@@ -126,12 +126,12 @@ impl<'a> SeriesAbout<'a> {
         Self { total: sums_up(name, Some(id)), ..Self::new(&path, set, counter) }
     }
 
-    /// Returns the name of the instance.
+    /// Returns the name of the series' instance.
     pub fn instance(&self) -> &str {
         &self.instance
     }
 
-    /// Describes the sum over the instances of a path.
+    /// Returns the description of the series with the sum over the instances of a counter path.
     pub fn of_sum(path: &CounterPath, set: &'a Counterset, counter: &'a Counter) -> Self {
         let own = CounterPath {
             machine: None,
@@ -146,44 +146,45 @@ impl<'a> SeriesAbout<'a> {
 #[derive(Debug)]
 struct Series {
     key: SeriesKey,
-    /// Description for clients: a JSON object without its closing brace.
+    /// Description of the series for clients: a JSON object without its closing brace.
     about: Box<str>,
     /// Number of the last sample that contains the series.
     last: u64,
-    /// Number of the sample that the oldest stored value belongs to.
+    /// Number of the sample to which the series' oldest stored value belongs.
     first: u64,
-    /// Values of each sample since `first`, NaN for a missing one. Four bytes for each value are enough for a chart.
+    /// Values of the series in each sample since `first`, NaN for a missing one. Four bytes for each value are enough
+    /// for a chart.
     values: VecDeque<f32>,
 }
 
-/// All series, up to a maximum number.
+/// Table of all series of a server with their stored values, up to a maximum number.
 #[derive(Debug)]
 pub struct SeriesTable {
     by_key: HashMap<SeriesKey, SeriesId>,
     by_id: HashMap<SeriesId, Series>,
     /// Number of the next series, which is unique among all tables of the server.
     next: Rc<Cell<SeriesId>>,
-    /// Maximum number of series.
+    /// Maximum number of series in the table.
     most: usize,
-    /// Number of samples for which values are stored.
+    /// Number of samples for which the table stores values.
     depth: usize,
-    /// Number of the last sample.
+    /// Number of the last sample in the table.
     sample: u64,
-    /// Times of the samples, in milliseconds since 1970, ascending; the last one is that of `sample`.
+    /// Times of the table's samples, in milliseconds since 1970, ascending; the last one is that of `sample`.
     times: VecDeque<i64>,
-    /// Milliseconds added to the times because the wall clock was stepped.
+    /// Number of milliseconds added to the times of samples because the wall clock was stepped.
     step: i64,
-    /// Number of values of the last sample for which the table had no room.
+    /// Number of values of the last sample for whose series the table had no space.
     refused: usize,
 }
 
 impl SeriesTable {
-    /// Creates a table for a server that has only one.
+    /// Creates a table of series for a server that has only one table.
     pub fn new(most: usize, depth: usize) -> Self {
         Self::numbered_from(&Rc::new(Cell::new(1)), most, depth)
     }
 
-    /// Creates a table for a server that has several; all their series have different numbers.
+    /// Creates a table of series for a server that has several tables; all their series have different numbers.
     pub fn numbered_from(next: &Rc<Cell<SeriesId>>, most: usize, depth: usize) -> Self {
         Self {
             by_key: HashMap::new(),
@@ -202,7 +203,7 @@ impl SeriesTable {
         self.by_id.len()
     }
 
-    /// Returns the number of values of the last sample for which the table had no room.
+    /// Returns the number of values of the last sample for whose series the table had no space.
     pub fn refused(&self) -> usize {
         self.refused
     }
@@ -211,15 +212,15 @@ impl SeriesTable {
         self.by_id.contains_key(&id)
     }
 
-    /// Returns the time of the last sample.
+    /// Returns the time of the table's last sample.
     pub fn last_time(&self) -> Option<i64> {
         self.times.back().copied()
     }
 
-    /// Begins the next sample. If the wall clock was stepped since the last one, all earlier times are moved by the
-    /// same amount, so that the samples keep their age.
+    /// Begins the next sample of the table. If the wall clock was stepped since the last one, all earlier times are
+    /// moved by the same amount, so that the samples keep their age.
     pub fn begin(&mut self, clocks: &ClockReading) {
-        /// Number of samples between two searches for ended series.
+        /// Number of samples between two searches of the table for ended series.
         const SWEEP_EVERY: u64 = 64;
         self.sample = self.sample.saturating_add(1);
         self.refused = 0;
@@ -241,20 +242,20 @@ impl SeriesTable {
         }
     }
 
-    /// Makes another sample the current one, by its number from 1 on. Values of one series are stored in the order of
-    /// samples, and several series one after the other.
+    /// Makes another sample of the table the current one, by its number from 1 on. Values of one series are stored in
+    /// the order of samples, and several series one after the other.
     pub fn go_to(&mut self, sample: usize) {
         self.sample = u64::try_from(sample).unwrap_or(u64::MAX);
     }
 
-    /// Returns the series of a value of the current sample; `None` if the table has no room for another series.
+    /// Returns the series of a value of the current sample; `None` if the table has no space for another series.
     pub fn series(&mut self, v: &PathValue<'_>, birth: Birth) -> Option<SeriesId> {
         self.numbered(SeriesKey::new(v, birth), |id| {
             to_json(&SeriesJson { id, about: SeriesAbout::of_value(v) })
         })
     }
 
-    /// Returns the series of the sum over the instances of a path.
+    /// Returns the series of the sum over the instances of a counter path in the current sample.
     pub fn sum_series(
         &mut self,
         path: &CounterPath,
@@ -266,8 +267,8 @@ impl SeriesTable {
         })
     }
 
-    /// Returns the number of the series with a key, and notes that the series is in the current sample. A new series is
-    /// added; `None` if there is no room for it.
+    /// Returns the number of the series with this identity, and records that the series is in the current sample. A
+    /// new series is added; `None` if there is no room for it.
     fn numbered(&mut self, key: SeriesKey, about: impl FnOnce(SeriesId) -> String) -> Option<SeriesId> {
         if let Some(id) = self.by_key.get(&key) {
             if let Some(series) = self.by_id.get_mut(id) {
@@ -297,7 +298,7 @@ impl SeriesTable {
         Some(id)
     }
 
-    /// Returns the stored series of these counters for all instances with matching names, including ended ones.
+    /// Returns the stored series of some counters for all instances with matching names, including ended ones.
     pub fn stored(
         &self,
         counterset: Guid,
@@ -313,7 +314,7 @@ impl SeriesTable {
         self.by_key.iter().filter(|(key, _)| is_meant(key)).map(|(_, id)| *id).collect()
     }
 
-    /// Returns the stored sums of these counters over the instances of a path.
+    /// Returns the stored series of sums of some counters over the instances of a counter path.
     pub fn stored_sums(
         &self,
         path: &CounterPath,
@@ -325,7 +326,7 @@ impl SeriesTable {
         counters.iter().filter_map(of_sum).collect()
     }
 
-    /// Stores a value of a series for the current sample.
+    /// Stores a value of a series for the table's current sample.
     pub fn keep(&mut self, id: SeriesId, value: Option<f64>) {
         let Some(series) = self.by_id.get_mut(&id) else { return };
         let depth = u64::try_from(self.depth).unwrap_or(u64::MAX);
@@ -349,7 +350,7 @@ impl SeriesTable {
         }
     }
 
-    /// Appends the description of a series, with the index of the ask by which clients requested it.
+    /// Appends the description of a series for clients, with the index of the requested path that selects it.
     pub fn tell(&self, id: SeriesId, ask: usize, out: &mut Vec<u8>) {
         if let Some(series) = self.by_id.get(&id) {
             out.extend_from_slice(series.about.as_bytes());
@@ -357,7 +358,7 @@ impl SeriesTable {
         }
     }
 
-    /// Returns the numbers and times of the newest samples after a time, at most `most`.
+    /// Returns the numbers and times of the table's newest samples after a time, at most `most`.
     pub fn samples_after(&self, time: i64, most: usize) -> Vec<(u64, i64)> {
         let mut samples: Vec<_> = self
             .times
@@ -372,14 +373,14 @@ impl SeriesTable {
         samples
     }
 
-    /// Returns the value of a series in a sample.
+    /// Returns the stored value of a series in a sample.
     pub fn value(&self, id: SeriesId, sample: u64) -> Option<f32> {
         let series = self.by_id.get(&id)?;
         let at = usize::try_from(sample.checked_sub(series.first)?).ok()?;
         series.values.get(at).copied().filter(|value| value.is_finite())
     }
 
-    /// Removes some of the ended series, the oldest first. Returns `false` if there is none.
+    /// Removes some of the ended series from the table, the oldest first. Returns `false` if there is none.
     fn make_room(&mut self) -> bool {
         let now = self.sample;
         let mut over: Vec<_> = self.by_id.values().map(|s| s.last).filter(|last| *last < now).collect();

@@ -1,4 +1,4 @@
-//! Series and what is kept of them.
+//! Tests of series and their stored values.
 
 use perfset::clock::{ClockReading, SystemTime};
 use perfset::path::PathQuery;
@@ -7,7 +7,7 @@ use perfset::{Clock as _, Counter, CounterId, CounterType, Counterset, Guid, Ins
 
 use super::series::{SeriesId, SeriesTable};
 
-/// Samples of one counter of the instances that a script has, into a table.
+/// Scripted machine with one counter, whose samples are stored in a table of series.
 struct Samples {
     provider: Scripted,
     query: PathQuery,
@@ -31,7 +31,8 @@ impl Samples {
         Self { provider, query, table: SeriesTable::new(most, depth), clock }
     }
 
-    /// A sample of what the script says then: the numbers of its series, 0 for those that found no place.
+    /// Takes a sample of the scripted machine, and returns the numbers of its series, 0 for those that found no
+    /// space.
     fn take(&mut self, change: impl FnOnce(&mut Script)) -> Vec<SeriesId> {
         self.provider.with(change);
         self.query.collect().unwrap();
@@ -46,7 +47,7 @@ impl Samples {
         ids
     }
 
-    /// What is kept of a series since a time.
+    /// Returns the stored values of a series since a time.
     fn kept(&self, id: SeriesId, since: i64) -> Vec<Option<f32>> {
         self.table
             .samples_after(since, 99)

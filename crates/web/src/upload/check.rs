@@ -1,4 +1,4 @@
-//! Check of a sent log in a process of its own, which limits its memory and its processor time.
+//! Check of an uploaded log in a process of its own, which limits its memory and its processor time.
 //!
 //! Readers of logs are written for untrusted input: damage is left out, and no count of the input allocates memory. A
 //! defect or a log that expands a thousandfold could all the same take the memory or the time of the server, which
@@ -27,34 +27,34 @@ use crate::answer::{ApiError, to_json};
 use crate::limits::Limits;
 use crate::log::{ServedLog, in_100ns};
 
-/// Maximum memory of the process, in addition to what it has when it starts.
+/// Maximum memory of the checking process, in addition to what it has when it starts.
 pub const MEMORY_MOST: u64 = 512 << 20;
-/// Maximum processor time of the process.
+/// Maximum processor time of the process that checks an uploaded log.
 const PROCESSOR_MOST: Duration = Duration::from_secs(20);
-/// Maximum time until the process has ended, whatever it waits for.
+/// Maximum time until the checking process has ended, whatever it waits for.
 const TIME_MOST: Duration = Duration::from_secs(60);
-/// Pause between two looks at the process.
+/// Pause between two looks at the state of the checking process.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Maximum length of the report of the process.
+/// Maximum length of the report that the checking process writes, in bytes.
 const REPORT_MOST: u64 = 4 << 10;
-/// Number of samples whose values are read; the others are only passed over.
+/// Number of samples of a checked log whose values are read; the others are only passed over.
 const SAMPLES_READ: u32 = 100;
-/// Path of the log in the process, which has it as its standard input.
+/// Path of the checked log in the checking process, which has it as its standard input.
 const INPUT: &str = "/proc/self/fd/0";
 
-/// Environment variable of the process with the machine of the log that is to be shown.
+/// Environment variable of the checking process with the name of the machine in the log that is shown.
 const MACHINE: &str = "PERFSET_CHECK_MACHINE";
 
-/// Report of the process about a log.
+/// Report of the checking process about an uploaded log.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckReport {
-    /// Reason why the log cannot be read; `None` if it can.
+    /// Reason why the uploaded log cannot be read; `None` if it can.
     pub error: Option<String>,
-    /// Memory that reading the log took at most, in bytes.
+    /// Maximum memory that reading the uploaded log took, in bytes.
     pub memory: u64,
 }
 
-/// Runs the check of a log in a process with limits. `stop` ends it early.
+/// Runs the check of an uploaded log in a process with limits. `stop` ends it early.
 ///
 /// # Errors
 /// If the log cannot be read, or not within the limits, or no process can be started.
@@ -98,12 +98,12 @@ pub fn run(
     }
 }
 
-/// Returns the error for an upload that is removed while it is opened.
+/// Returns the error for an uploaded log that is removed while it is opened.
 pub fn removed() -> ApiError {
     ApiError::new(StatusCode::NOT_FOUND, "the log was removed while it was opened")
 }
 
-/// Returns the error for bytes that are no log that can be shown.
+/// Returns the error for uploaded bytes that are no log that can be shown.
 pub fn unreadable(error: &str) -> ApiError {
     ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, format!("the log cannot be shown: {error}"))
         .hint("perfset log info FILE says more about it")
@@ -129,7 +129,7 @@ fn too_late() -> ApiError {
         .hint("try again when the machine is less busy; perfset serve --compare FILE shows it, too")
 }
 
-/// Returns the error for a process that did not end by itself.
+/// Returns the error for a checking process that did not end by itself.
 fn unfinished(status: std::process::ExitStatus) -> ApiError {
     #[cfg(unix)]
     {
@@ -145,8 +145,8 @@ fn unfinished(status: std::process::ExitStatus) -> ApiError {
         .hint("perfset serve --compare FILE shows it without that limit")
 }
 
-/// Checks the log on standard input, with limits for this process, and writes the report to standard output. It is the
-/// whole work of a process that a server starts for a sent log.
+/// Checks the log on standard input, with limits for this process, and writes the report to standard output. It is
+/// the whole work of a process that a server starts for a sent log.
 #[must_use]
 pub fn check_log() -> ExitCode {
     if let Err(error) = limit() {
@@ -166,7 +166,7 @@ pub fn check_log() -> ExitCode {
     }
 }
 
-/// Limits the memory, the processor time and the files of this process.
+/// Limits the memory, the processor time and the files of the current process.
 #[cfg(target_os = "linux")]
 fn limit() -> io::Result<()> {
     use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
@@ -181,20 +181,20 @@ fn limit() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns an error: no process can be limited on this system.
+/// Returns an error, because no process can be limited on this system.
 #[cfg(not(target_os = "linux"))]
 fn limit() -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Returns a size of the memory of this process, in bytes.
+/// Returns a size of the memory of the current process, in bytes, by its name in `/proc/self/status`.
 fn memory(name: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let text = status.lines().find_map(|line| line.strip_prefix(name))?;
     text.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Reads the log in every way in which requests do.
+/// Reads the uploaded log in every way in which requests do.
 fn read_all() -> Result<(), String> {
     let logs =
         Logs::open(&[PathBuf::from(INPUT)]).map_err(|error| SourceError::from(error.error).to_string())?;
@@ -213,7 +213,7 @@ fn read_all() -> Result<(), String> {
     reads.map_err(|error| error.to_string())
 }
 
-/// Returns the logs with the counters of a machine; without a name, of the first one that they name.
+/// Returns the logs with the counters of a machine; without a name, of the first machine that they name.
 pub fn of_machine(logs: Logs, name: Option<&str>) -> Result<Logs, String> {
     let Some(name) = name.map(|name| name.trim_start_matches('\\')) else { return Ok(logs) };
     if logs.machines().iter().any(|known| known.eq_ignore_ascii_case(name)) {
@@ -250,7 +250,7 @@ fn read_values(served: &ServedLog, times: &[i64]) -> Result<(), SourceError> {
 mod tests {
     use super::*;
 
-    /// Takes more memory than a check may: another test starts it.
+    /// Takes more memory than the check of a log may, in a process that another test starts.
     #[test]
     #[ignore = "runs as a child of a_process_that_takes_too_much_memory_ends, which expects it to be stopped"]
     fn hog() {

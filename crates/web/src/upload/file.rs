@@ -1,10 +1,10 @@
-//! File of an upload: one that has no name, so that nobody else can open it, and that ends with the process.
+//! File of an uploaded log: it has no name, so that no other user can open it, and ends with the process.
 
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
-/// Creates a file without a name that only this process can open.
+/// Creates a file without a name for an upload, which only this process can open.
 #[cfg(target_os = "linux")]
 pub fn create() -> io::Result<File> {
     create_in(&folder())
@@ -16,20 +16,20 @@ pub fn create() -> io::Result<File> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Returns the path under which this process, and a reader of logs in it, can open the file as long as it is open.
+/// Returns the path under which this process can open the file of an upload as long as it is open.
 #[cfg(target_os = "linux")]
 pub fn path_of(file: &File) -> PathBuf {
     use std::os::fd::AsRawFd;
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
-/// Returns an empty path: no file is created on this system.
+/// Returns an empty path, because no file of an upload is created on this system.
 #[cfg(not(target_os = "linux"))]
 pub fn path_of(_: &File) -> PathBuf {
     PathBuf::new()
 }
 
-/// Returns the directory of the files: that of TMPDIR, else `/var/tmp`, which is on a disk, while `/tmp` often takes
+/// Returns the directory for files of uploads: TMPDIR, else `/var/tmp`, which is on a disk, while `/tmp` often takes
 /// memory.
 #[cfg(target_os = "linux")]
 fn folder() -> PathBuf {
@@ -51,7 +51,7 @@ fn create_in(folder: &std::path::Path) -> io::Result<File> {
     }
 }
 
-/// Creates a file with a random name for its owner alone, and removes the name.
+/// Creates a file of an upload with a random name for its owner alone, and removes the name.
 #[cfg(target_os = "linux")]
 fn create_unlinked(folder: &std::path::Path) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags};

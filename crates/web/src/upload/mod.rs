@@ -1,4 +1,4 @@
-//! Logs that clients send: they arrive in pieces, are checked, and are then shown like other logs.
+//! Logs that clients upload: they arrive in pieces, are checked, and are then shown like other logs.
 //!
 //! A log belongs to the login that has sent it. Nobody else can list, read or remove it, and it ends with the login,
 //! after a time without use, or with the server. Its bytes are in a file without a name.
@@ -34,35 +34,35 @@ mod pieces;
 
 use pieces::{Piece, unwritten};
 
-/// Maximum number of uploads of all clients, and of one login.
+/// Maximum number of uploaded logs of all clients; the next constant is that of one login.
 const UPLOADS_MOST: usize = 16;
 const UPLOADS_OF_ONE: usize = 8;
-/// Maximum memory that reading the opened uploads took in their checks, together.
+/// Maximum memory of all uploaded logs together, as their checks have measured it.
 const MEMORY_MOST: u64 = check::MEMORY_MOST;
 /// Time after which an upload that receives no piece is removed.
 const ABANDONED: Duration = Duration::from_secs(600);
 /// First bytes of a SQLite file.
 const SQLITE: &[u8] = b"SQLite format 3\0";
-/// Reason for ending the streams of a log that was removed.
+/// Reason for ending the streams of an uploaded log that was removed.
 const REMOVED: &str = "the log was removed";
 
-/// Options of a server that takes logs from its clients.
+/// Options of a server for logs that clients upload.
 #[derive(Clone)]
 pub struct UploadOptions {
-    /// Maximum number of bytes of one log, and of all together.
+    /// Maximum number of bytes of one uploaded log, and of all together.
     pub most: u64,
-    /// Program with its arguments that calls [`check_log`](crate::check_log).
+    /// Program and arguments of the process that calls [`check_log`](crate::check_log) for an uploaded log.
     pub checker: Vec<OsString>,
-    /// Parser for times in requests that are not a number of milliseconds.
+    /// Parser for times in requests that are texts, and no number of milliseconds.
     pub parse_instant: InstantParser,
-    /// Time without use after which a log is removed.
+    /// Time without use after which an uploaded log is removed.
     pub idle: Duration,
-    /// Maximum time for a piece to arrive.
+    /// Maximum time for a piece of an upload to arrive.
     pub piece_time: Duration,
 }
 
 impl UploadOptions {
-    /// Creates the options with the usual times.
+    /// Creates the options for uploads with the usual times.
     #[must_use]
     pub fn new(most: u64, checker: Vec<OsString>, parse_instant: InstantParser) -> Self {
         let (idle, piece_time) = (Duration::from_secs(3_600), Duration::from_secs(60));
@@ -76,19 +76,19 @@ impl fmt::Debug for UploadOptions {
     }
 }
 
-/// Logs that clients have sent.
+/// Logs that clients have uploaded to the server, or are uploading.
 #[derive(Debug)]
 pub struct Uploads {
     options: UploadOptions,
     all: Mutex<Vec<Arc<Upload>>>,
-    /// Permit to check a log: one at a time, so that checks take one processor at most.
+    /// Permit to check an uploaded log: one at a time, so that checks take one processor at most.
     checks: Semaphore,
     look: Duration,
     limits: Limits,
     unread: UnreadBytes,
 }
 
-/// Log that a client sends, or has sent.
+/// Log that a client uploads, or has uploaded.
 #[derive(Debug)]
 struct Upload {
     id: String,
@@ -102,35 +102,35 @@ struct Upload {
 #[derive(Debug)]
 struct UploadState {
     file: Arc<File>,
-    /// Number of bytes that have arrived, and of those of the piece that is arriving.
+    /// Number of bytes of the upload that have arrived; the next field has those of the piece that is arriving.
     stored: u64,
     arriving: u64,
-    /// Time of the last request.
+    /// Time of the last request for the uploaded log.
     used: Instant,
     step: UploadStep,
-    /// Memory that its check took.
+    /// Memory that the check of the uploaded log took, in bytes.
     memory: u64,
 }
 
 #[derive(Debug)]
 enum UploadStep {
-    /// Pieces arrive.
+    /// State of an upload whose pieces arrive.
     Receiving,
     Opening,
     Open(Arc<NamedLog>),
 }
 
-/// Limits for sent logs.
+/// Limits for uploaded logs, as JSON for clients.
 #[derive(Debug, Serialize)]
 pub struct UploadJson {
-    /// Maximum number of bytes of all logs together, and the number that is used.
+    /// Maximum number of bytes of all uploaded logs together; the next field is the number that is used.
     most: u64,
     used: u64,
-    /// Maximum number of bytes of a piece.
+    /// Maximum number of bytes in one piece of an upload.
     piece: u64,
 }
 
-/// Mark that a piece arrives, or that a log is opened; it is taken back when the request ends.
+/// Guard that marks an upload as busy while a piece arrives or the log is opened; dropping it removes the mark.
 struct Underway<'u> {
     upload: &'u Upload,
 }
@@ -150,7 +150,7 @@ impl Upload {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the description of the upload for its client.
+    /// Returns the description of the uploaded log for its client.
     async fn describe(&self) -> LogJson {
         let (stored, open, state) = {
             let state = self.state();
@@ -166,7 +166,7 @@ impl Upload {
         self.unopened(state, stored)
     }
 
-    /// Returns the description of an upload that is not open.
+    /// Returns the description of an uploaded log that is not open.
     fn unopened(&self, state: &'static str, stored: u64) -> LogJson {
         LogJson {
             id: self.id.clone(),
@@ -184,7 +184,7 @@ impl Upload {
         }
     }
 
-    /// Ends everything that uses the upload.
+    /// Ends all streams, pieces and checks of the uploaded log.
     fn end(&self) {
         self.is_removed.store(true, Relaxed);
         if let UploadStep::Open(log) = &self.state().step {
@@ -194,7 +194,7 @@ impl Upload {
 }
 
 impl Uploads {
-    /// Creates the uploads of a server, of which there are none yet.
+    /// Creates the empty list of uploaded logs of a server.
     pub fn new(options: UploadOptions, look: Duration, limits: Limits, unread: UnreadBytes) -> Self {
         Self { options, all: Mutex::default(), checks: Semaphore::new(1), look, limits, unread }
     }
@@ -203,12 +203,12 @@ impl Uploads {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the limits for sent logs.
+    /// Returns the limits for uploaded logs, for clients.
     pub fn to_json(&self) -> UploadJson {
         UploadJson { most: self.options.most, used: self.used(), piece: PIECE_MOST }
     }
 
-    /// Returns the number of bytes of all uploads.
+    /// Returns the number of bytes of all uploaded logs.
     fn used(&self) -> u64 {
         let bytes = |upload: &Arc<Upload>| {
             let state = upload.state();
@@ -217,7 +217,7 @@ impl Uploads {
         self.all().iter().map(bytes).fold(0, u64::saturating_add)
     }
 
-    /// Returns an upload of this client.
+    /// Finds an uploaded log of this client by its id.
     fn find(&self, id: &str, owner: LogOwner) -> Result<Arc<Upload>, ApiError> {
         let all = self.all();
         let found =
@@ -227,7 +227,7 @@ impl Uploads {
         Ok(upload)
     }
 
-    /// Returns an upload of this client that was opened.
+    /// Finds an uploaded log of this client that was opened, by its id.
     pub fn opened(&self, id: &str, owner: LogOwner) -> Result<Arc<NamedLog>, ApiError> {
         let upload = self.find(id, owner)?;
         match &upload.state().step {
@@ -237,7 +237,7 @@ impl Uploads {
         }
     }
 
-    /// Returns the uploads of this client.
+    /// Returns the descriptions of the uploaded logs of this client.
     pub async fn list(&self, owner: LogOwner) -> Vec<LogJson> {
         let own = |upload: &&Arc<Upload>| upload.owner == owner && owner != LogOwner::Nobody;
         let own: Vec<_> = self.all().iter().filter(own).cloned().collect();
@@ -248,12 +248,12 @@ impl Uploads {
         described
     }
 
-    /// Returns the description of an upload of this client.
+    /// Returns the description of an uploaded log of this client.
     pub async fn describe(&self, id: &str, owner: LogOwner) -> Result<LogJson, ApiError> {
         Ok(self.find(id, owner)?.describe().await)
     }
 
-    /// Begins an upload.
+    /// Begins the upload of a log, and returns its description.
     pub fn begin(&self, name: Option<String>, owner: LogOwner) -> Result<LogJson, ApiError> {
         let bad = |text: String| ApiError::new(StatusCode::BAD_REQUEST, text);
         let name = name.ok_or_else(|| bad("a log needs a name: name=FILE".to_owned()))?;
@@ -285,7 +285,7 @@ impl Uploads {
         Ok(begun)
     }
 
-    /// Takes a piece of an upload from the body of a request.
+    /// Stores a piece of an uploaded log from the body of a request.
     pub async fn take_piece(
         &self,
         (id, owner): (&str, LogOwner),
@@ -321,7 +321,7 @@ impl Uploads {
         Ok(upload.describe().await)
     }
 
-    /// Begins a piece, if there is room for it and no other piece of the log arrives.
+    /// Begins a piece of an upload, if there is space for it and no other piece of the log arrives.
     fn begin_piece(&self, upload: &Upload, offset: u64, len: u64) -> Result<Piece, ApiError> {
         let most = self.options.most;
         let used = self.used();
@@ -348,8 +348,8 @@ impl Uploads {
         Ok(piece)
     }
 
-    /// Opens an upload: checks it in a process of its own, and starts the thread that answers about it. A log that
-    /// cannot be opened is removed.
+    /// Opens an uploaded log: checks it in a process of its own, and starts the thread that handles its requests. A
+    /// log that cannot be opened is removed.
     pub async fn open(
         &self,
         id: &str,
@@ -411,7 +411,8 @@ impl Uploads {
         work.await.map_err(|_| check::unreadable("reading it failed"))?
     }
 
-    /// Keeps a log that was opened, unless it was removed meanwhile or takes too much memory beside others.
+    /// Stores an uploaded log that was opened, unless it was removed meanwhile or takes too much memory beside
+    /// others.
     fn keep(&self, upload: &Arc<Upload>, log: NamedLog, memory: u64) -> Result<(), ApiError> {
         if upload.is_removed.load(Relaxed) {
             return Err(check::removed());
@@ -428,7 +429,7 @@ impl Uploads {
         Ok(())
     }
 
-    /// Removes an upload of this client.
+    /// Removes an uploaded log of this client.
     pub async fn remove(&self, id: &str, owner: LogOwner) -> Result<LogJson, ApiError> {
         let upload = self.find(id, owner)?;
         let described = upload.describe().await;
@@ -436,12 +437,12 @@ impl Uploads {
         Ok(described)
     }
 
-    /// Removes the uploads of a login that has ended.
+    /// Removes the uploaded logs of a login that has ended.
     pub fn forget(&self, owner: LogOwner) {
         self.take_out(|one| one.owner == owner);
     }
 
-    /// Removes the uploads that nobody has used for too long.
+    /// Removes the uploaded logs that no client has used for too long.
     pub fn expire(&self, now: Instant) {
         self.take_out(|upload| {
             let mut state = upload.state();
@@ -471,7 +472,7 @@ impl Uploads {
     }
 }
 
-/// Returns an error for a SQLite file: SQLite opens files by their names only.
+/// Returns an error for an uploaded SQLite file: SQLite opens files by their names only.
 fn refuse_sqlite(file: &File) -> Result<(), ApiError> {
     use std::io::{Read, Seek};
     let (mut file, mut first) = (file, Vec::new());
@@ -489,7 +490,7 @@ fn refuse_sqlite(file: &File) -> Result<(), ApiError> {
     }
 }
 
-/// Opens the log in a file, which stays open as long as the log.
+/// Opens the log in the file of an upload, which stays open as long as the log.
 fn served(file: Arc<File>, parse: InstantParser, machine: Option<&str>) -> Result<ServedLog, ApiError> {
     let path = file::path_of(&file);
     let unreadable = |error: perfset::log::OpenError| {

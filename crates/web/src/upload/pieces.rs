@@ -1,4 +1,4 @@
-//! Pieces of an upload: they come in order, and one that comes again changes nothing.
+//! Pieces of an uploaded log: they come in order, and a repeated piece changes nothing.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -9,19 +9,19 @@ use axum::http::StatusCode;
 use crate::answer::ApiError;
 use crate::limits::PIECE_MOST;
 
-/// Piece that is being received. Its bytes count only when all of them have arrived.
+/// Piece of an uploaded log that is being received. Its bytes count only when all of them have arrived.
 #[derive(Debug)]
 pub struct Piece {
     file: Arc<File>,
-    /// Offset of the next byte, and of the first one behind the piece.
+    /// Offset of the piece's next byte in the file; the next field is the end of the piece.
     at: u64,
     end: u64,
-    /// `true` if its bytes are stored already, and are compared.
+    /// `true` if the piece's bytes are stored already, and are compared.
     is_known: bool,
 }
 
 impl Piece {
-    /// Begins a piece of a file that has `stored` bytes so far.
+    /// Begins a piece of an uploaded log, whose file has `stored` bytes so far.
     ///
     /// # Errors
     /// If the piece is empty or too long, begins behind the end, or reaches from stored bytes beyond them.
@@ -39,7 +39,7 @@ impl Piece {
         Ok(Self { file, at: offset, end, is_known: end <= stored })
     }
 
-    /// Takes the next bytes of the piece.
+    /// Stores the next bytes of the piece.
     pub fn take(&mut self, bytes: &[u8]) -> Result<(), ApiError> {
         let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         let next = self.at.checked_add(len).filter(|next| *next <= self.end);
@@ -54,7 +54,7 @@ impl Piece {
         Ok(())
     }
 
-    /// Ends the piece. Returns the offset behind it.
+    /// Ends the piece, and returns the offset behind it. Returns the offset behind it.
     pub fn finish(self) -> Result<u64, ApiError> {
         if self.at == self.end {
             return Ok(self.end);
@@ -85,7 +85,7 @@ impl Piece {
     }
 }
 
-/// Returns the error for bytes that cannot be stored.
+/// Returns the error for bytes of an upload that cannot be stored.
 pub fn unwritten(error: &io::Error) -> ApiError {
     let text = format!("the server cannot store the log: {error}");
     ApiError::new(StatusCode::INSUFFICIENT_STORAGE, text)
@@ -97,7 +97,8 @@ mod tests {
     use super::*;
     use crate::upload::file;
 
-    /// Stores a piece in parts of `part` bytes. Returns the status of the refusal.
+    /// Stores a piece of an upload in parts of `part` bytes, and returns the status of the refusal if it fails.
+    /// Returns the status of the refusal.
     fn store(file: &Arc<File>, stored: &mut u64, offset: u64, bytes: &[u8], part: usize) -> Result<(), u16> {
         let status = |error: ApiError| error.status.as_u16();
         let mut piece =

@@ -1,4 +1,4 @@
-//! A server with a shop's counters, and a reader that takes HTTP as it comes.
+//! Server of a test with a shop's counters, and a client that reads HTTP responses as they arrive.
 
 #![allow(dead_code, reason = "each file of tests takes what it needs")]
 
@@ -15,7 +15,7 @@ pub mod recorder;
 
 pub const SECRET: &str = "a-secret-of-enough-letters";
 
-/// A machine with one counterset: tea and milk.
+/// Returns a machine with one counterset of a shop, whose instances are tea and milk.
 pub fn shop() -> (Machine, Scripted) {
     let counter = |id, name: &'static str, counter_type, source: &'static str| {
         Counter::new(CounterId(id), counter_type).name(name).help("What the shop counts.").source(source)
@@ -37,7 +37,7 @@ pub fn shop() -> (Machine, Scripted) {
     (machine, provider)
 }
 
-/// A server that runs until it is dropped.
+/// Server of a test that runs until this value is dropped.
 #[derive(Debug)]
 pub struct Running {
     pub address: SocketAddr,
@@ -62,7 +62,7 @@ impl Running {
         Self::run(Server::open(machine, options).unwrap(), provider)
     }
 
-    /// A server that shows a log.
+    /// Starts a test's server that shows a log.
     pub fn of_log(log: ServedLog, change: impl FnOnce(&mut ServerOptions)) -> Self {
         let listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
         let mut options =
@@ -82,7 +82,7 @@ impl Running {
         self.thread.take().map_or(Ok(()), |thread| thread.join().unwrap())
     }
 
-    /// How often the provider was asked for values.
+    /// Returns the number of times that the server has collected values from the provider.
     pub fn collections(&self) -> u64 {
         let count = self.provider.with(|s| s.log.iter().filter(|line| line.starts_with("Collect")).count());
         u64::try_from(count).unwrap()
@@ -98,7 +98,7 @@ impl Running {
         stream
     }
 
-    /// Sends something, and goes away without an answer.
+    /// Sends bytes to the server, and closes the connection without waiting for the response.
     pub fn send_and_leave(&self, bytes: &[u8]) -> std::io::Result<()> {
         let mut stream = self.connect();
         stream.write_all(bytes)?;
@@ -119,7 +119,7 @@ impl Drop for Running {
     }
 }
 
-/// Waits for what must happen.
+/// Waits until a condition of a test is met.
 pub fn until(what: &str, mut has_happened: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !has_happened() {
@@ -131,10 +131,10 @@ fn lines(headers: &[(&str, &str)]) -> String {
     headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect()
 }
 
-/// A parsed response.
+/// Parsed HTTP response of a test's server.
 #[derive(Debug)]
 pub struct Answer {
-    /// 0 if the connection was closed without one.
+    /// HTTP status of the response; 0 if the connection was closed without one.
     pub status: u16,
     pub text: String,
     pub body: String,
@@ -164,7 +164,7 @@ pub fn get(server: &Running, target: &str, headers: &[(&str, &str)]) -> Answer {
     )
 }
 
-/// Sends something and reads what comes, until the connection is closed or the answer is whole.
+/// Sends bytes to the server, and reads the response until it is complete or the connection is closed.
 pub fn request(server: &Running, bytes: &[u8]) -> Answer {
     let mut stream = server.connect();
     // Who refuses may close before all is sent.
@@ -191,7 +191,7 @@ pub fn request(server: &Running, bytes: &[u8]) -> Answer {
     Answer { status, text, body }
 }
 
-/// A stream that is read.
+/// Event stream of a test's server that is read.
 #[derive(Debug)]
 pub struct Stream {
     socket: TcpStream,
@@ -201,7 +201,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The next event of that name: what it says.
+    /// Returns the data of the stream's next event with this name.
     pub fn event(&mut self, name: &str) -> serde_json::Value {
         let begin = format!("event: {name}\n");
         loop {
@@ -225,13 +225,13 @@ impl Stream {
         self.read = 0;
     }
 
-    /// Whether nothing more comes.
+    /// Returns `true` if the stream has ended.
     pub fn is_over(&mut self) -> bool {
         while self.more() {}
         true
     }
 
-    /// Reads on, a chunk at a time; false at the end.
+    /// Reads the next chunk of the stream; returns `false` at its end.
     fn more(&mut self) -> bool {
         let mut bytes = Vec::new();
         let is_head = self.head.is_empty();

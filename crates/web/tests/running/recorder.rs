@@ -1,4 +1,4 @@
-//! A recorder of the shop, whose recording a server shows.
+//! Recorder of the shop's counters, whose recording a test's server shows.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Recorder {
     query: Query,
     providers: [Scripted; 2],
     second: u64,
-    /// Seconds between two readings of the weather.
+    /// Number of seconds between two readings of the weather.
     every: u64,
 }
 
@@ -36,7 +36,7 @@ impl Recorder {
         Self::with(name, seconds, 5, 0)
     }
 
-    /// Records with other seconds between two readings of the weather, and a clock that is so much later, in 100 ns.
+    /// Records the shop with other intervals of the weather, and with a clock that is later by a time in 100 ns.
     pub fn with(name: &str, seconds: u64, every: u64, later: i64) -> Self {
         let folder = std::env::temp_dir().join(format!("perfset-web-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
@@ -92,7 +92,8 @@ impl Recorder {
     }
 }
 
-/// Log of a directory, whose requests may name times as `+N`: N seconds after its first sample.
+/// Returns the log of a directory for a server, whose requests may name times as `+N`: N seconds after its first
+/// sample.
 pub fn served(folder: &Path, window: Window) -> ServedLog {
     let parse = |logs: &Logs, text: &str| {
         let seconds = text.strip_prefix('+').and_then(|text| text.parse::<i64>().ok());

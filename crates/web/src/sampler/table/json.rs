@@ -1,4 +1,4 @@
-//! Tables as JSON.
+//! Tables of countersets as JSON for clients.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,10 +15,10 @@ use crate::answer::{ApiError, to_json};
 use crate::request::TableTree;
 use crate::sampler::feed::{number, status};
 
-/// Maximum number of characters of a fact; the end of a longer one is left out.
+/// Maximum number of characters of a fact in a table's JSON; the end of a longer one is left out.
 const FACT_LEN: usize = 400;
 
-/// Column of a request that does not exist.
+/// Column of a table request that does not exist in the counterset.
 #[derive(Clone, Debug, Serialize)]
 pub struct RefusedColumn {
     column: String,
@@ -44,22 +44,22 @@ impl RefusedColumn {
 #[derive(Serialize)]
 struct TableJson<'a> {
     counterset: &'a str,
-    /// Time of the sample in milliseconds since 1970.
+    /// Time of the table's sample in milliseconds since 1970.
     time: i64,
     columns: Vec<ColumnJson<'a>>,
-    /// Column by which the rows are sorted, or `name`.
+    /// Column by which the table's rows are sorted, or `name`.
     sort: Cow<'a, str>,
     order: &'static str,
     rows: Vec<RowJson>,
-    /// Number of rows that match the filter.
+    /// Number of rows of the table that match the filter.
     count: usize,
-    /// Number of those that are not returned.
+    /// Number of matching rows that are not returned.
     more: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     groups: Option<Vec<GroupJson>>,
     without: Vec<WithoutJson<'a>>,
     errors: &'a [RefusedColumn],
-    /// Reason for having no rows: a keyword and a sentence.
+    /// Reason why the table has no rows: a keyword and a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     nothing: Option<NothingJson>,
 }
@@ -77,23 +77,23 @@ struct ColumnJson<'a> {
 struct RowJson {
     name: String,
     id: Option<u32>,
-    /// Counter path of the first column in this row.
+    /// Counter path of the first column in this row of the table.
     path: String,
     values: Vec<Option<f64>>,
-    /// Reasons for missing values, by the index of the column or the kind of the fact.
+    /// Reasons for missing values of the row, by the index of the column or the kind of the fact.
     missing: BTreeMap<String, &'static str>,
-    /// Marks of values, by the index of the column.
+    /// Marks of the row's values, by the index of the column.
     marks: BTreeMap<usize, &'static str>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     total: bool,
-    /// Id of the parent's row.
+    /// Id of the instance in the parent's row.
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     depth: Option<usize>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     ancestor: bool,
-    /// Index of the row's group.
+    /// Index of the control group to which the row belongs.
     #[serde(skip_serializing_if = "Option::is_none")]
     group: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,12 +102,12 @@ struct RowJson {
 
 #[derive(Serialize)]
 struct GroupJson {
-    /// Path of the control group; null for rows without one.
+    /// Path of the control group; null for the rows without one.
     path: Option<String>,
     rows: usize,
 }
 
-/// Number of instances without a value of a column, for one reason.
+/// Number of instances without a value in a table column, for one reason.
 #[derive(Serialize)]
 struct WithoutJson<'a> {
     counter: Cow<'a, str>,
@@ -122,7 +122,7 @@ struct NothingJson {
     reason: String,
 }
 
-/// Returns a table as JSON.
+/// Returns a table of a counterset as JSON.
 pub fn answer(
     plan: &BoundTable,
     query: &PathQuery,
@@ -165,7 +165,7 @@ pub fn answer(
     })
 }
 
-/// Returns a table without rows as JSON.
+/// Returns the JSON of a table without rows, with the reason.
 pub fn nothing(plan: &BoundTable, time: i64, reason: &str) -> String {
     let nothing = NothingJson { status: NoValue::NoInstance.keyword(), reason: reason.to_owned() };
     to_json(&TableJson { nothing: Some(nothing), ..empty(plan, time) })
@@ -222,7 +222,7 @@ fn row_of(plan: &BoundTable, rows: &ServedRows<'_>, shown: &ShownRow) -> RowJson
     }
 }
 
-/// Adds the values of all columns to the returned rows. Returns how many of all instances have no value.
+/// Adds the values of all columns to the table's returned rows. Returns how many of all instances have no value.
 fn add_values<'p>(
     plan: &'p BoundTable,
     query: &PathQuery,
@@ -273,8 +273,9 @@ fn add_values<'p>(
     without
 }
 
-/// Adds facts to a row: all, or only the control group. Command lines contain secrets: without `with_command_lines`
-/// they are left out. The paths of executables, which a process of another user may not read either, always are.
+/// Adds facts about the instance to a table's row: all facts, or only the control group. Command lines contain
+/// secrets: without `with_command_lines` they are left out. The paths of executables, which a process of another user
+/// may not read either, always are.
 fn add_facts(row: &mut RowJson, facts: Vec<Fact>, has_all: bool, with_command_lines: bool) {
     let mut known = BTreeMap::new();
     for Fact { kind, text } in facts {
@@ -293,8 +294,8 @@ fn add_facts(row: &mut RowJson, facts: Vec<Fact>, has_all: bool, with_command_li
     row.facts = Some(known);
 }
 
-/// Brings the rows of each control group together, in the order of their first rows; totals are in none, and come
-/// first. Returns the groups.
+/// Sorts the rows of a table so that those of each control group are together, and returns the groups. Returns the
+/// groups.
 fn grouped(rows: &mut [RowJson]) -> Vec<GroupJson> {
     let mut groups: Vec<GroupJson> = Vec::new();
     let mut by_path: BTreeMap<Option<String>, usize> = BTreeMap::new();

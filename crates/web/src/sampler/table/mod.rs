@@ -1,4 +1,4 @@
-//! Tables: the instances of a counterset as rows, and some of its counters as columns, at one time.
+//! Tables for clients: the instances of a counterset as rows, and some of its counters as columns, at one time.
 
 use std::sync::Arc;
 
@@ -18,36 +18,36 @@ mod rows;
 use json::RefusedColumn;
 pub(super) use read::{KeptTable, TableAsk, table_of};
 
-/// Maximum number of columns.
+/// Maximum number of columns of a requested table.
 const COLUMNS_MOST: usize = 32;
-/// Maximum number of rows, without the ancestors of the others.
+/// Maximum number of rows of a requested table, without the ancestors of other rows.
 const ROWS_MOST: usize = 1_000;
-/// Number of columns of a counterset for which no columns are usual.
+/// Number of columns of a table whose counterset has no preset and whose request names no columns.
 const COLUMNS: usize = 8;
-/// Word for sorting by the names of the instances.
+/// Keyword of a table request for sorting by the names of the instances.
 const BY_NAME: &str = "name";
 
 /// Function that reads the facts about an instance.
 pub(super) type FactReader<'a> = &'a dyn Fn(&Identity<'_>) -> Vec<Fact>;
 
-/// Request for a table, bound to a counterset.
+/// Request for a table, bound to the counterset of a machine.
 #[derive(Debug)]
 pub(super) struct BoundTable {
     request: TableRequest,
     set: Arc<Counterset>,
-    /// Counters of the columns.
+    /// Ids of the counters in the table's columns.
     columns: Vec<CounterId>,
-    /// Column by which the rows are sorted; `None` for their names.
+    /// Column by which the table's rows are sorted; `None` for the names of the instances.
     sort: Option<usize>,
     is_ascending: bool,
-    /// Relation of the counterset, if each row is to be below its parent.
+    /// Relation of the counterset, if each row of the table is below its parent.
     tree: Option<TreeKind>,
     errors: Vec<RefusedColumn>,
 }
 
 impl BoundTable {
-    /// Binds a request to the countersets of a machine. A column that does not exist is an error of that column alone,
-    /// unless there is no other.
+    /// Binds a table request to the countersets of a machine. A column that does not exist is an error of that column
+    /// alone, unless there is no other.
     pub fn new(machine: &Machine, request: &TableRequest) -> Result<Self, ApiError> {
         check(request, request.columns.len())?;
         let set = named(machine, &request.counterset)?;
@@ -117,26 +117,26 @@ impl BoundTable {
         Ok(Self { request: request.clone(), set, columns, sort, is_ascending, tree, errors })
     }
 
-    /// Returns the paths to read: those of the columns, and those on which the tree depends.
+    /// Returns the counter paths that the table needs: those of the columns, and those on which the tree depends.
     pub fn paths(&self) -> Vec<CounterPath> {
         let of_tree = self.tree.map(TreeKind::counters).unwrap_or_default();
         let all = self.columns.iter().copied().chain(of_tree);
         all.map(|id| path_of(&self.set, format!("#{}", id.0))).collect()
     }
 
-    /// Returns `true` if a column has values only after a second reading.
+    /// Returns `true` if a column of the table has values only after a second collection.
     pub fn needs_two_samples(&self) -> bool {
         self.counters().any(|counter| counter.counter_type.needs_two_samples())
     }
 
-    /// Returns the table as JSON. The first paths of the query are those of [`paths`](Self::paths). Command lines are
-    /// left out unless `with_command_lines` is `true`.
+    /// Returns the table with the values of a query as JSON. The first paths of the query are those of
+    /// [`paths`](Self::paths). Command lines are left out unless `with_command_lines` is `true`.
     pub fn answer(&self, query: &PathQuery, facts: FactReader<'_>, with_command_lines: bool) -> String {
         let rows = rows::ServedRows::read(self, query);
         json::answer(self, query, &rows, facts, with_command_lines)
     }
 
-    /// Returns the table as JSON at a time of which nothing was recorded.
+    /// Returns the table without rows as JSON, for a time at which nothing was recorded.
     pub fn nothing(&self, time: i64, reason: &str) -> String {
         json::nothing(self, time, reason)
     }
@@ -146,7 +146,7 @@ impl BoundTable {
     }
 }
 
-/// Returns the path of a counter for all instances.
+/// Returns the counter path of a counter of all instances of a counterset.
 fn path_of(set: &Counterset, counter: String) -> CounterPath {
     CounterPath {
         machine: None,
@@ -156,7 +156,7 @@ fn path_of(set: &Counterset, counter: String) -> CounterPath {
     }
 }
 
-/// Returns the counters that people look at first; without a preset, the first ones that have a value on this system.
+/// Returns the counters that a table of a counterset has if the request names none.
 fn usual(set: &Counterset) -> Vec<CounterId> {
     let shown = shown_counters(set, false);
     let named = |name: &str| shown.iter().find(|counter| counter.shown_name() == name).map(|one| one.id);
@@ -165,7 +165,7 @@ fn usual(set: &Counterset) -> Vec<CounterId> {
     if columns.is_empty() { shown.iter().take(COLUMNS).map(|counter| counter.id).collect() } else { columns }
 }
 
-/// Returns an error with a request that fits, if a request is over a limit.
+/// Returns an error with a smaller request, if a table request is over a limit.
 fn check(request: &TableRequest, columns: usize) -> Result<(), ApiError> {
     let over = |text: String, fitting: TableRequest| {
         Err(ApiError::new(StatusCode::BAD_REQUEST, text).hint(format!("this fits: {}", fitting.address())))

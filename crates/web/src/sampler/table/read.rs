@@ -14,29 +14,30 @@ use crate::sampler::readings::WaitingClient;
 use crate::sampler::{Answer, Sampler};
 use crate::unread::UnreadBytes;
 
-/// Time for which a query of a table is kept: a client that looks again in this time waits for no second reading.
+/// Time for which the query of a table is kept: a client that requests the table again waits for no second
+/// collection.
 const KEPT: Duration = Duration::from_secs(10);
-/// Maximum number of queries that are kept.
+/// Maximum number of queries of tables that are kept.
 const KEPT_MOST: usize = 4;
 
-/// Request of a client for a table.
+/// Table request of a client, with its permissions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableAsk {
     pub request: TableRequest,
-    /// `true` if the client may see the command lines of processes.
+    /// `true` if the client may read the command lines of processes.
     pub with_command_lines: bool,
 }
 
-/// Query of a table that was read, and is read again for the next request.
+/// Query of a table that was collected, and is collected again for the next request.
 pub struct KeptTable {
     paths: Vec<CounterPath>,
     query: PathQuery,
-    /// Time of the last reading.
+    /// Time of the query's last collection.
     taken: Instant,
 }
 
 impl Sampler {
-    /// Responds with a table: from a log, from the last reading of the same columns, or from another reading.
+    /// Responds with a table: from a log, from the last collection of the same columns, or from another collection.
     pub(in crate::sampler) fn read_table(&mut self, ask: TableAsk, answer: oneshot::Sender<Answer>) {
         if let Some(past) = &self.past {
             return drop(answer.send(past.table(&ask, &self.unread))); // who asked may be gone
@@ -55,7 +56,8 @@ impl Sampler {
         self.begin_or_join(paths, Some(needs_two), WaitingClient::Table(Box::new((plan, ask)), answer));
     }
 
-    /// Returns the table from a query that is kept. It is read again, unless that was done within an interval.
+    /// Returns the table from a query that is kept; `None` if there is no such query. It is read again, unless that
+    /// was done within an interval.
     fn kept_table(&mut self, paths: &[CounterPath], plan: &BoundTable, ask: &TableAsk) -> Option<Answer> {
         self.tables.retain(|kept| kept.taken.elapsed() < KEPT);
         let pause = self.pause();
@@ -69,7 +71,7 @@ impl Sampler {
         Some(table_of(plan, &kept.query, &self.machine, ask, &self.unread))
     }
 
-    /// Keeps the query of a table that was read.
+    /// Keeps the query of a table that was collected, for the next request.
     pub(in crate::sampler) fn keep_table(&mut self, paths: Vec<CounterPath>, query: PathQuery) {
         if self.tables.len() >= KEPT_MOST {
             let oldest = self.tables.iter().enumerate().min_by_key(|(_, kept)| kept.taken).map(|(at, _)| at);
@@ -78,13 +80,13 @@ impl Sampler {
         self.tables.push(KeptTable { paths, query, taken: Instant::now() });
     }
 
-    /// Forgets queries of tables for which no client has asked lately.
+    /// Drops the kept queries of tables that no client has requested lately.
     pub(in crate::sampler) fn drop_old_tables(&mut self) {
         self.tables.retain(|kept| kept.taken.elapsed() < KEPT);
     }
 }
 
-/// Returns a table of the last reading of a query of a machine.
+/// Returns a table with the values of the last collection of a machine's query.
 pub fn table_of(
     plan: &BoundTable,
     query: &PathQuery,
@@ -100,7 +102,7 @@ pub fn table_of(
 }
 
 impl PastLog {
-    /// Returns a table at a time of the log.
+    /// Returns a table at the requested time of the log.
     pub fn table(&self, ask: &TableAsk, unread: &UnreadBytes) -> Answer {
         let plan = BoundTable::new(self.machine(), &ask.request)?;
         let time = self.instant(ask.request.at.as_deref())?;

@@ -1,4 +1,4 @@
-//! Rows of a table: which ones are returned, and in which order.
+//! Rows of a table for clients: selection, order and tree.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -10,59 +10,59 @@ use perfset::{Birth, Name, NoValue};
 use super::BoundTable;
 use crate::sampler::feed::number;
 
-/// Maximum number of returned rows with the ancestors that are kept for the tree.
+/// Maximum number of rows in a table's response with the ancestors that are kept for the tree.
 const WITH_ANCESTORS_MOST: usize = 4_000;
 
-/// Rows of a table.
+/// Rows of a table for a client: all rows, and those that are returned.
 #[derive(Debug, Default)]
 pub struct ServedRows<'q> {
-    /// All rows of the counterset.
+    /// Rows of all instances of the counterset.
     all: Vec<ServedRow<'q>>,
-    /// Returned rows, in order.
+    /// Returned rows of the table, in order.
     pub shown: Vec<ShownRow>,
-    /// Number of rows that match the filter.
+    /// Number of rows of the table that match the filter.
     pub matched: usize,
-    /// Number of returned rows that match the filter, and are no mere ancestors.
+    /// Number of returned rows of the table that match the filter, and are not there only as ancestors.
     pub returned: usize,
-    /// Reason for having no rows.
+    /// Reason why the table has no rows.
     pub nothing: Option<NoValue>,
-    /// Index of each row by its position in the result of the query.
+    /// Index of each table row by its position in the result of the query.
     places: Vec<usize>,
     entry: Option<usize>,
 }
 
-/// Row of a table, without its values.
+/// Row of a table for a client, without its values.
 #[derive(Debug)]
 pub struct ServedRow<'q> {
     pub name: Name<'q>,
     pub id: Option<u32>,
-    /// Index among the instances of the same name.
+    /// Index of the row's instance among those of the same name.
     pub occurrence: usize,
     pub birth: Birth,
-    /// `true` for a sum over other rows, and for idle time.
+    /// `true` for a row with a sum over other rows, or with idle time.
     pub is_total: bool,
-    /// Name in small letters.
+    /// Name of the row's instance in small letters, for the filter.
     folded: String,
-    /// Value of the column that sorts.
+    /// Value of the row in the column by which the rows are sorted.
     key: Option<f64>,
     tree: NumberedRow,
 }
 
-/// Returned row with its place in the tree.
+/// Returned row of a table, with its position in the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShownRow {
-    /// Index of the row.
+    /// Index of the returned row among all rows of the table.
     pub at: usize,
-    /// Index of the parent's row.
+    /// Index of the parent's row among all rows of the table.
     pub parent: Option<usize>,
-    /// Number of ancestors among the returned rows.
+    /// Number of the row's ancestors among the returned rows.
     pub depth: usize,
-    /// `true` if the row is there only because another one is below it.
+    /// `true` if the row is returned only because another one is below it.
     pub is_ancestor: bool,
 }
 
 impl<'q> ServedRows<'q> {
-    /// Reads the rows of a query's last sample, and chooses those that are returned.
+    /// Reads the rows of a table from a query's last sample, and chooses those that are returned.
     pub fn read(plan: &BoundTable, query: &'q PathQuery) -> Self {
         let mut rows = Self::default();
         let of_tree = match plan.tree {
@@ -95,8 +95,8 @@ impl<'q> ServedRows<'q> {
         rows
     }
 
-    /// Returns the row of a value; adds a new row if no earlier column had it. A value without an instance id is only
-    /// the reason for having no rows.
+    /// Returns the index of the table row to which a value belongs; adds a new row if no earlier column had it. A
+    /// value without an instance id is only the reason for having no rows.
     fn place(&mut self, query: &PathQuery, cell: &PathValue<'q>) -> Option<usize> {
         let Some(id) = cell.value.instance_id else {
             self.nothing = cell.value.value.as_ref().err().cloned();
@@ -130,7 +130,7 @@ impl<'q> ServedRows<'q> {
         Some(at)
     }
 
-    /// Returns the index of a value's row.
+    /// Returns the index of the table row to which a value belongs.
     pub fn at(&self, cell: &PathValue<'_>) -> Option<usize> {
         if self.entry != Some(cell.value.entry) {
             return None;
@@ -138,12 +138,12 @@ impl<'q> ServedRows<'q> {
         self.places.get(cell.row()).copied().filter(|at| *at < self.all.len())
     }
 
-    /// Returns a row by its index.
+    /// Returns a row of the table by its index.
     pub fn row(&self, at: usize) -> Option<&ServedRow<'q>> {
         self.all.get(at)
     }
 
-    /// Chooses the returned rows: the first ones that match, and with a tree their ancestors.
+    /// Chooses the returned rows of the table: the first ones that match, and with a tree their ancestors.
     fn choose(&mut self, plan: &BoundTable) {
         let filter = plan.request.filter.as_deref().map(|text| text.trim().to_lowercase());
         let matches = |row: &ServedRow<'_>| {
@@ -179,7 +179,8 @@ impl<'q> ServedRows<'q> {
         self.shown = arranged(&kept, &parents, &is_ancestor);
     }
 
-    /// Compares two rows: totals come first, rows without a value last, and others as the request sorts them.
+    /// Compares two rows of the table: totals come first, rows without a value last, and others as the request sorts
+    /// them.
     fn compare(&self, plan: &BoundTable, a: usize, b: usize) -> Ordering {
         let (Some(first), Some(second)) = (self.row(a), self.row(b)) else { return a.cmp(&b) };
         let directed = |order: Ordering| if plan.is_ascending { order } else { order.reverse() };
@@ -204,7 +205,7 @@ impl<'q> ServedRows<'q> {
     }
 }
 
-/// Arranges rows as a tree: each row below its parent, and rows with the same parent in the given order.
+/// Arranges table rows as a tree: each row below its parent, and rows with the same parent in the given order.
 fn arranged(order: &[usize], parents: &[Option<usize>], is_ancestor: &HashMap<usize, bool>) -> Vec<ShownRow> {
     let parent_of = |at: usize| parents.get(at).copied().flatten();
     let shown_parent = |at: usize| parent_of(at).filter(|parent| is_ancestor.contains_key(parent));
@@ -236,7 +237,7 @@ fn arranged(order: &[usize], parents: &[Option<usize>], is_ancestor: &HashMap<us
 mod tests {
     use super::*;
 
-    /// Returns the rows of a tree: a blank for each ancestor before each index.
+    /// Returns the rows of a tree as texts: a blank for each ancestor before the index of each row.
     fn drawn(order: &[usize], parents: &[Option<usize>]) -> Vec<String> {
         let is_ancestor = order.iter().map(|at| (*at, false)).collect();
         let rows = arranged(order, parents, &is_ancestor);
