@@ -316,8 +316,8 @@ impl TableRequest {
 }
 
 impl RangeRequest {
-    /// Returns the address of the same range request with another step in milliseconds, and with `top` for paths that
-    /// lack a selection.
+    /// Returns the address of the same range request with another step in milliseconds. Each path that can have
+    /// several instances and no selection gets `top`.
     pub fn address(&self, step_ms: i64, top: Option<usize>) -> String {
         let mut parts = Vec::new();
         for RangeAsk { text, request, alias } in &self.asks {
@@ -412,7 +412,8 @@ pub fn values(query: &str) -> Result<(Vec<CounterPath>, Option<String>), BadRequ
     some(asks).map(|asks| (asks.into_iter().map(|ask| ask.path).collect(), at))
 }
 
-/// Stores the value of a request's time parameter.
+/// Stores the value of a request's time parameter. Returns an error if the request has the parameter twice, or the
+/// value is too long.
 fn set(time: &mut Option<String>, name: &str, value: String) -> Result<(), BadRequest> {
     match time.is_none() && value.len() <= WORDS_LEN_MOST {
         true => *time = Some(value),

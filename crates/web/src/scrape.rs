@@ -22,7 +22,8 @@ type WaitingClients = HashMap<(ExpositionFormat, Vec<String>), Vec<oneshot::Send
 pub struct Scrapes(Waiting);
 
 impl Scrapes {
-    /// Returns the metrics of some collectors as text, or of all if `names` is empty.
+    /// Returns the metrics of some collectors as text, or of all if `names` is empty. Joins the scrape of this format
+    /// and these collectors that is in progress, or begins a new one.
     pub async fn text(&self, format: ExpositionFormat, names: Vec<String>, sampler: &Handle) -> Answer {
         let (sender, receiver) = oneshot::channel();
         let is_under_way = {

@@ -436,7 +436,8 @@ async fn connection(
         }
     };
     let is_refused = async {
-        /// Time in which a connection that lost its slot may still send its token.
+        /// Time in which a connection that lost its slot may still send its token: its program may not have run since
+        /// it connected.
         const GRACE: Duration = Duration::from_millis(100);
         let has_gone = |standing: &Standing| matches!(standing, Standing::Refused | Standing::Over);
         let is_settled = |standing: &Standing| matches!(standing, Standing::Trusted | Standing::Over);

@@ -203,6 +203,7 @@ mod tests {
     }
 
     /// Checks that a FIFO as token file is refused at once, without a writer and with one that writes nothing.
+    /// Another thread runs the test, because a defect would wait forever.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_fifo_is_refused_at_once() {

@@ -21,8 +21,8 @@ mod running;
 use running::recorder::Recorder;
 use running::{Running, get};
 
-/// Routes of the documentation's examples, with the requests of a server with the shop's counters that stand for
-/// them.
+/// Documented routes, each with the request of the shop's server that stands for the route's example. The counters of
+/// the shop are always there.
 const ASKED: [(&str, &str); 12] = [
     ("/api/v1/query?path=/Memory/Availabl+Bytes", "/api/v1/query?path=/Shop(tea)/Stok"),
     ("/api/v1/about", "/api/v1/about"),

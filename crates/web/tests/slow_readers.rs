@@ -112,7 +112,8 @@ fn many_paths_for_the_same_instances_end_with_a_reason() {
     assert_eq!(sampler.unread(), 0);
 }
 
-/// Checks that a sample ends in bounded time, however many expensive requests come before it.
+/// Checks that a sample ends in bounded time, however many expensive requests come before it. Streams that were there
+/// before go on.
 #[test]
 fn a_sample_ends_however_much_is_asked() {
     const MANY: u32 = 200;

@@ -229,7 +229,8 @@ fn columns_are_usual_or_named_and_fail_alone() {
     assert!(got["nothing"]["reason"].as_str().unwrap().contains("on fire"), "{got}");
 }
 
-/// Checks that command lines, which contain secrets, are returned only with the token.
+/// Checks that command lines, which contain secrets, are returned only with the token. Without a token, everybody on
+/// this machine can read responses.
 #[test]
 fn command_lines_are_for_those_with_the_token() {
     for (token, has_them) in [(None, false), (Some(SECRET), true)] {

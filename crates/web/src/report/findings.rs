@@ -10,7 +10,8 @@ use perfset::{NextOutcome, Window};
 use super::ReportError;
 use super::reading::in_time;
 
-/// Maximum number of evenly spread instants of a report at which rules are evaluated.
+/// Maximum number of evenly spread instants of a report at which rules are evaluated. The next constant is that of
+/// the log's marks in addition.
 const INSTANTS_MOST: usize = 60;
 const MARKS_MOST: usize = 20;
 

@@ -16,8 +16,8 @@ const STYLES: [&str; 3] = [
     include_str!("../../report/report.css"),
 ];
 
-/// JavaScript statement before the other scripts, by which charts are drawn at least twice as finely as on a plain
-/// screen.
+/// JavaScript statement before the other scripts, by which charts are drawn at least twice as finely as a plain
+/// screen shows them. Readers print the charts as they are.
 const FINER: &str =
     "if (devicePixelRatio < 2) Object.defineProperty(window, \"devicePixelRatio\", { get: () => 2 });\n";
 

@@ -60,7 +60,8 @@ const ANSWER_LEN_MOST: usize = 10_000;
 const LEAST_BUDGET: Duration = Duration::from_millis(100);
 /// Reason for ending the newest streams, if a sample of all streams would take longer than the interval.
 const TOO_MUCH: &str = "more is asked for than one interval is enough for: those that came last get no more";
-/// Minimum time between two returns of freed memory to the system.
+/// Minimum time between two returns of freed memory to the system: half of the usual interval, so that one follows
+/// each sample.
 const TIDY_PAUSE: Duration = Duration::from_millis(500);
 /// Maximum time for which the server sends nothing on an event stream.
 // The HTML standard recommends a comment about every 15 seconds, because some proxies end a connection that
@@ -457,7 +458,8 @@ impl Sampler {
         self.past.as_ref().map(PastLog::limits_ms).map(<[i64; 2]>::from)
     }
 
-    /// Returns sentences about data of the machine that is not shown.
+    /// Returns sentences about data of the machine that is not shown: parts of countersets that do not fit the other
+    /// parts, and other users' published data beyond the limits.
     pub fn not_shown(&self) -> Vec<String> {
         let parts = self.machine.left_out().into_iter().map(|(_, why)| why);
         parts.chain(self.machine.not_shown(None)).map(|text| text.to_string()).collect()

@@ -33,7 +33,7 @@ pub(super) const READ_MOST: Duration = Duration::from_secs(20);
 const FOLLOWED_MOST: usize = 32;
 /// Maximum number of new samples of the log that are sent at once to a stream; the newest are sent.
 const NEW_MOST: usize = 8;
-/// Factor of the time that a check for new samples took, after which the next check follows.
+/// Time between two checks for new samples of the log, as a multiple of the time that the last check took.
 const COST_SHARE: u32 = 8;
 /// Parts of the log before an instant that are read for its values, shortest first: number of samples, and time in
 /// 100 ns. A rate needs two collections of its counterset, which may have been recorded only once a minute. A
@@ -59,7 +59,7 @@ pub struct PastLog {
     next_id: Rc<Cell<SeriesId>>,
     /// Streams of the log that receive nothing more, and stay open.
     ended: Vec<StreamSender>,
-    /// Instances of countersets in the log, as they were found until the log grows.
+    /// Instances of countersets that requests have looked up in the log, as long as the log does not grow.
     pub(super) instances: RefCell<HashMap<Guid, Rc<[Instance]>>>,
     /// Last response with findings, and the time of the log's sample that it is about.
     findings: Option<(i64, Answer)>,
@@ -180,7 +180,8 @@ impl PastLog {
         }
     }
 
-    /// Returns the time at which reading of the log begins for an instant.
+    /// Returns the time at which reading of the log begins for an instant: a number of samples before it, and at
+    /// least a time in 100 ns before it.
     pub(super) fn before(&self, time: i64, (samples, span): (usize, i64)) -> i64 {
         let at = self.span.times.partition_point(|sample| *sample < time);
         let counted = self.span.times.get(at.saturating_sub(samples)).copied();
@@ -219,7 +220,8 @@ impl PastLog {
         Ok(SetQuery { query, paths: of.to_vec() })
     }
 
-    /// Reads the values of counter paths at a time of the log.
+    /// Reads the values of counter paths at a time of the log: those of the last collection of each counterset up to
+    /// that time.
     pub(super) fn read_at(
         &self,
         paths: &[CounterPath],

@@ -9,7 +9,7 @@ pub fn processor_time() -> Duration {
     Duration::try_from(time).unwrap_or_default()
 }
 
-/// Returns the elapsed time, on systems that do not report the processor time of a thread.
+/// Returns the elapsed time, on systems other than Unix: there a busy machine turns clients away earlier.
 #[cfg(not(unix))]
 pub fn processor_time() -> Duration {
     static FIRST: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();

@@ -28,9 +28,9 @@ use crate::range::{
 use crate::request::{PathRequest, RangeAsk, RangeFormat, RangeRequest};
 use crate::unread::UnreadBytes;
 
-/// Parts of the log around a requested range that are read for its first and last values, shortest first. The longer
-/// one is read if the shorter one has few collections of the counterset: a recorder that keeps a CPU budget reads
-/// some only every 300 s.
+/// Parts of the log around a requested range that are read for its first and last values, shortest first. Each has
+/// the number of samples before the range, and the time in 100 ns on both sides. The longer one is read if the
+/// shorter one has few collections of the counterset: a recorder that keeps a CPU budget reads some only every 300 s.
 const AROUND: [(usize, i64); 2] = [(25, 1_300_000_000), (25, HELD_MOST)];
 /// Number of collections of a counterset that are enough to know the usual distance between them.
 const ENOUGH: usize = 3;
@@ -183,7 +183,8 @@ impl PastLog {
         (bound, refused)
     }
 
-    /// Returns the part of the log that is read for a range.
+    /// Returns the part of the log that is read for a range. It begins just before the range, for the first values,
+    /// and ends with the first sample after it, whose value can be of the end of the range.
     fn around(&self, steps: &RangeSteps, around: (usize, i64)) -> Window {
         let end = steps.to.saturating_add(around.1);
         Window { begin: Some(self.before(steps.from, around)), end: Some(end) }.both(self.served.window)
@@ -595,7 +596,8 @@ impl CollectionTimes {
         (!is_gap).then_some(last)
     }
 
-    /// Returns the length of time that a rate of the last collection covers.
+    /// Returns the length of time that a rate of the last collection covers: that since the previous collection, and
+    /// after a gap the usual one.
     fn length(&self) -> i64 {
         self.distance.or_else(|| self.usual.usual()).unwrap_or(1).max(1)
     }

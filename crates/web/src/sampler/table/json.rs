@@ -294,8 +294,8 @@ fn add_facts(row: &mut RowJson, facts: Vec<Fact>, has_all: bool, with_command_li
     row.facts = Some(known);
 }
 
-/// Sorts the rows of a table so that those of each control group are together, and returns the groups. Returns the
-/// groups.
+/// Sorts the rows of a table so that those of each control group are together, and returns the groups. The groups are
+/// in the order of their first rows; totals are in none, and come first.
 fn grouped(rows: &mut [RowJson]) -> Vec<GroupJson> {
     let mut groups: Vec<GroupJson> = Vec::new();
     let mut by_path: BTreeMap<Option<String>, usize> = BTreeMap::new();

@@ -156,7 +156,8 @@ fn path_of(set: &Counterset, counter: String) -> CounterPath {
     }
 }
 
-/// Returns the counters that a table of a counterset has if the request names none.
+/// Returns the counters that a table of a counterset has if the request names none: those of the preset, else the
+/// first ones with a value on this system.
 fn usual(set: &Counterset) -> Vec<CounterId> {
     let shown = shown_counters(set, false);
     let named = |name: &str| shown.iter().find(|counter| counter.shown_name() == name).map(|one| one.id);
