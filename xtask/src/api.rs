@@ -15,7 +15,7 @@ use crate::repository::{Package, root};
 
 /// Directory of the files that list the public items of each library.
 const DIRECTORY: &str = "docs/api";
-/// Beginning of the changelog line with the checksum.
+/// Beginning of the changelog line with the checksum of the lists of public items.
 const LINE: &str = "<!-- Checksum of docs/api: ";
 
 /// Write the public items of each published library into docs/api
@@ -65,7 +65,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// FNV-1a checksum of the texts.
+/// FNV-1a checksum of the lists of public items.
 struct Checksum(u64);
 
 impl Default for Checksum {
@@ -82,11 +82,11 @@ impl Checksum {
     }
 }
 
-/// A declaration that is `pub`.
+/// Public declaration of an item in a library.
 #[derive(Debug)]
 struct Declaration {
     text: String,
-    /// Names that decide if users can reach the item: its own, that of its type, or the words of a `use`.
+    /// Names that decide if users can reach the item: its own name, that of its type, or the words of a `use`.
     names: Vec<String>,
     is_use: bool,
     is_member: bool,
@@ -94,7 +94,7 @@ struct Declaration {
     is_open: bool,
 }
 
-/// Returns the text of the declarations that users of the crate can name.
+/// Returns the text of the public declarations that users of the crate can name.
 fn visible(found: Vec<Declaration>) -> String {
     let used: BTreeSet<&String> =
         found.iter().filter(|found| found.is_use).flat_map(|found| &found.names).collect();
@@ -163,7 +163,7 @@ fn items(
     Ok(())
 }
 
-/// Removes the blanks between tokens that programmers do not write.
+/// Returns the source text of tokens without the blanks between them that programmers do not write.
 fn plain(tokens: &str) -> String {
     let written = [
         (" :: ", "::"),
@@ -284,7 +284,7 @@ fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| attribute.to_token_stream().to_string() == "# [cfg (test)]")
 }
 
-/// Removes the attributes that callers do not depend on.
+/// Removes the attributes of an item on which its callers do not depend.
 fn keep_contract(attributes: &mut Vec<Attribute>) {
     attributes.retain(|attribute| {
         ["derive", "non_exhaustive", "repr"].iter().any(|name| attribute.path().is_ident(name))

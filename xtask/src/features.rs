@@ -46,8 +46,8 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns Cargo's options for each check: each crate without features, then in a full check with each of its features
-/// alone. Each of these checks many crates again.
+/// Returns the options of Cargo for each check of features: each crate without features, then in a full check with
+/// each of its features alone. Each of these checks many crates again.
 fn sets(packages: &[Package], is_full: bool) -> Vec<Vec<String>> {
     let mut sets = Vec::new();
     for package in packages {

@@ -9,7 +9,7 @@ use anyhow::Result;
 use crate::progress::{Progress, quiet_in_logs};
 use crate::repository::{root, run as run_program, target};
 
-/// Builds that are timed: their name, their options, and the goal in seconds on two cores.
+/// Builds of the command that are timed: their name, their options, and the goal in seconds on two cores.
 const BUILDS: [(&str, &[&str], u64); 2] =
     [("the command", &[], 100), ("the command without default features", &["--no-default-features"], 45)];
 
@@ -17,8 +17,8 @@ const BUILDS: [(&str, &[&str], u64); 2] =
 #[derive(clap::Args)]
 pub struct Args {}
 
-/// Times the first builds of the command. Downloads are not timed. A missed goal is printed and fails nothing: a busy
-/// machine misses it too.
+/// Times the first builds of the command, each into an empty directory. Downloads are not timed. A missed goal is
+/// printed and fails nothing: a busy machine misses it too.
 pub fn run(_: &Args) -> Result<()> {
     let directory = target().join("first-build");
     let mut progress = Progress::new(BUILDS.len() + 1);

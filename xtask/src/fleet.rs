@@ -1,4 +1,4 @@
-//! `cargo xtask fleet`: makes hosts, and measures what they cost.
+//! `cargo xtask fleet`: generates recordings of a fleet of hosts, exports them, and measures the cost.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -39,7 +39,7 @@ pub struct Args {
     queries: bool,
 }
 
-/// Makes and exports the hosts.
+/// Generates the recordings of the hosts, and exports them.
 pub fn run(args: &Args) -> Result<()> {
     fleet::build()?;
     let mut make = Command::new(fleet::generator());

@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask CHORE`. One module a chore.
+//! Chores of the project: `cargo xtask CHORE`, one module a chore. One module a chore.
 
 use clap::{Parser, Subcommand};
 
@@ -7,11 +7,11 @@ mod api;
 mod bench;
 mod catalog;
 mod dist;
-/// Counter types, from the source of core, because core cannot be built while the generated files are outdated.
+/// Module of counter types, from the source of core, because core cannot be built while generated files are outdated.
 #[path = "../../crates/core/src/counter_type.rs"]
 #[allow(dead_code, reason = "shared with core, which uses all of it")]
 mod counter_type;
-/// Functions that make names of constants, as manifests and the catalogue use them.
+/// Module of functions that make names of constants, as manifests and the catalogue use them.
 #[path = "../../crates/manifest/src/symbol.rs"]
 mod symbol;
 mod features;

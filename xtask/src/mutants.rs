@@ -17,7 +17,7 @@ pub struct Args {
     machines: u64,
 }
 
-/// Fault to put into the code: a text of a file, and its replacement.
+/// Fault that is put into the code: a text of a file, and its replacement.
 struct Mutant {
     name: &'static str,
     file: &'static str,
@@ -25,7 +25,8 @@ struct Mutant {
     to: &'static str,
 }
 
-/// Table of the faults. Each text occurs once in its file; if that code changes, this table must change too.
+/// Faults that are put into the code, one at a time. Each text occurs once in its file; if that code changes, this
+/// table must change too.
 const MUTANTS: [Mutant; 9] = [
     Mutant {
         name: "values are stored by position",
@@ -84,7 +85,7 @@ const MUTANTS: [Mutant; 9] = [
     },
 ];
 
-/// Runs the tests on the code with each fault.
+/// Runs the tests on a copy of the code with each fault.
 ///
 /// Faults are written into a copy below Cargo's target directory, never into the tree itself. The copy is made anew by
 /// each run, so a run that was interrupted leaves nothing for the next one.
@@ -121,13 +122,13 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns an error unless a text occurs exactly once in a file.
+/// Returns an error unless the text that a fault replaces occurs exactly once in its file.
 fn ensure_once(name: &str, text: &str, from: &str) -> Result<()> {
     ensure!(text.matches(from).count() == 1, "{name}: its file does not contain this text once:\n{from}");
     Ok(())
 }
 
-/// Copies all files that git tracks or does not ignore.
+/// Copies all files of the repository that git tracks or does not ignore.
 fn copy_files(root: &Path, copy: &Path) -> Result<()> {
     let mut git = Command::new("git");
     git.args(["-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
@@ -141,12 +142,12 @@ fn copy_files(root: &Path, copy: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Runs the test in a copy. An error contains the output of the test.
+/// Runs the test of all outputs in a copy of the repository. An error contains the output of the test.
 fn test(copy: &Path, machines: u64) -> Result<()> {
     cargo_test(copy, machines, &[])
 }
 
-/// Runs `cargo test` of the package in a copy, with further options.
+/// Runs `cargo test` of the package in a copy of the repository, with further options.
 fn cargo_test(copy: &Path, machines: u64, more: &[&str]) -> Result<()> {
     let mut cargo = Command::new("cargo");
     cargo.args(["test", "--locked", "--quiet", "--package", "outputs-test"]).args(more).current_dir(copy);
@@ -163,8 +164,8 @@ fn cargo_test(copy: &Path, machines: u64, more: &[&str]) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// The texts to replace must occur in the code: the mutants themselves run only with `--full`, so a changed line
-    /// would be noticed late.
+    /// Checks that the texts which faults replace occur in the code. The faults themselves run only with `--full`, so
+    /// a changed line would be noticed late.
     #[test]
     fn mutants_fit_the_code() {
         for Mutant { name, file, from, .. } in &MUTANTS {

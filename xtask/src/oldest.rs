@@ -38,13 +38,13 @@ pub fn run(_: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Directory of the unpacked oldest compiler.
+/// Directory of the unpacked Rust compiler that is the oldest supported one.
 struct OldestCompiler {
     directory: PathBuf,
 }
 
 impl OldestCompiler {
-    /// Downloads and unpacks the compiler, unless that was done before.
+    /// Downloads and unpacks the oldest supported compiler, unless that was done before.
     fn set_up() -> Result<Self> {
         let version = promised()?;
         let compiler = Self { directory: target().join("oldest") };
@@ -71,7 +71,7 @@ impl OldestCompiler {
         Ok(compiler)
     }
 
-    /// Returns a command of Cargo that compiles in this repository with this compiler.
+    /// Returns a command of Cargo that compiles in this repository with the oldest supported compiler.
     fn cargo(&self, word: &str) -> Command {
         let mut command = Command::new("cargo");
         command.args([word, "--quiet", "--locked"]).current_dir(root());
@@ -91,7 +91,7 @@ impl OldestCompiler {
     }
 }
 
-/// Returns the version that the workspace promises.
+/// Returns the version of the oldest compiler that the workspace's manifest promises.
 fn promised() -> Result<String> {
     let manifest: toml::Table = fs::read_to_string(root().join("Cargo.toml"))?.parse()?;
     let package = manifest.get("workspace").and_then(|workspace| workspace.get("package"));

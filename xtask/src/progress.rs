@@ -4,21 +4,21 @@ use std::io::{self, IsTerminal, Write};
 use std::process::Command;
 use std::time::Instant;
 
-/// Progress of a chore that has a number of steps.
+/// Progress of a chore that has a known number of steps.
 pub struct Progress {
     steps: usize,
-    /// Number of the step that runs; 0 before the first one.
+    /// Number of the chore's current step; 0 before the first one.
     step: usize,
     began: Instant,
 }
 
 impl Progress {
-    /// Starts a chore with this number of steps.
+    /// Starts the progress of a chore with this number of steps.
     pub fn new(steps: usize) -> Self {
         Self { steps, step: 0, began: Instant::now() }
     }
 
-    /// Prints the step that begins now.
+    /// Prints the line of the chore's step that begins now.
     pub fn step(&mut self, what: &str) {
         self.step += 1;
         // Progress is optional, so a failure of standard error is ignored.
@@ -27,7 +27,7 @@ impl Progress {
     }
 }
 
-/// Returns the line of a step.
+/// Returns the line that names a chore's step, with the time so far.
 fn line(step: usize, steps: usize, seconds: u64, what: &str) -> String {
     format!("[{step}/{steps}] {}:{:02}  {what}", seconds / 60, seconds % 60)
 }

@@ -1,4 +1,4 @@
-//! Where things are, and how other programs are started.
+//! Paths of the repository, and functions that run other programs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a program to its end and returns what it printed.
+/// Runs a program to its end and returns its standard output.
 pub fn output_of(command: &mut Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("cannot start {name}"))?;
@@ -41,27 +41,27 @@ pub fn output_of(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("{name} did not print text"))
 }
 
-/// A crate of the workspace.
+/// Crate of the workspace, as `cargo metadata` describes it.
 #[derive(Deserialize)]
 pub struct Package {
-    /// Name in the manifest.
+    /// Name of the crate in its manifest.
     pub name: String,
-    /// Path of the manifest.
+    /// Path of the crate's manifest.
     pub manifest_path: PathBuf,
-    /// Features, with the features that each turns on.
+    /// Features of the crate, each with the features that it turns on.
     pub features: BTreeMap<String, Vec<String>>,
-    /// Oldest compiler that the manifest promises.
+    /// Oldest compiler that the crate's manifest promises.
     #[serde(default)]
     pub rust_version: Option<String>,
 }
 
 impl Package {
-    /// Returns the directory of the crate.
+    /// Returns the directory of the crate's manifest.
     pub fn directory(&self) -> &Path {
         self.manifest_path.parent().unwrap_or(&self.manifest_path)
     }
 
-    /// Returns the crates that are published.
+    /// Returns the crates of the workspace that are published.
     pub fn published() -> Result<Vec<Self>> {
         let mut metadata = Command::new("cargo");
         metadata.args(["metadata", "--no-deps", "--format-version", "1", "--locked"]).current_dir(root());
@@ -69,7 +69,7 @@ impl Package {
     }
 }
 
-/// Returns the published crates of a description by `cargo metadata`.
+/// Parses a description by `cargo metadata`, and returns the published crates.
 fn published(metadata: &str) -> Result<Vec<Package>> {
     const UNEXPECTED: &str = "cargo metadata does not list packages";
     let metadata: serde_json::Value = serde_json::from_str(metadata).context(UNEXPECTED)?;

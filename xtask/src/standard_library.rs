@@ -21,15 +21,15 @@ const INSTALL: &str = "apt-get install --no-install-recommends rustc-web cargo-w
 /// Purpose of a standard library, which decides how much of it is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// Checks: metadata only, so no program can be linked.
+    /// Purpose of checking code: the library has metadata only, so no program can be linked.
     Check,
-    /// Tests: the library is hardly optimized.
+    /// Purpose of tests: the library is hardly optimized.
     Test,
-    /// Measurements: the library is optimized like in shipped programs.
+    /// Purpose of measurements: the library is optimized like in shipped programs.
     Release,
 }
 
-/// A standard library for one target, as a sysroot.
+/// Standard library of Rust for one target, as a sysroot.
 #[derive(Clone, Debug)]
 pub struct StandardLibrary {
     target: &'static str,
@@ -37,7 +37,7 @@ pub struct StandardLibrary {
 }
 
 impl StandardLibrary {
-    /// Builds a standard library, unless this compiler has built it before.
+    /// Builds a standard library for a target, unless this compiler has built it before.
     pub fn set_up(target: &'static str, purpose: Use) -> Result<Self> {
         for needed in [&format!("{BIN}/rustc"), &format!("{BIN}/cargo"), SOURCE] {
             ensure!(Path::new(needed).exists(), "{needed} is missing; install it with: {INSTALL}");
@@ -56,7 +56,7 @@ impl StandardLibrary {
         Ok(Self { target, sysroot })
     }
 
-    /// Returns a command of Cargo for the target, in this repository.
+    /// Returns a command of Cargo for the library's target, in this repository.
     pub fn cargo(&self, word: &str) -> Command {
         let mut command = debian("cargo");
         command.args([word, "--locked", "--quiet"]).current_dir(root());
@@ -67,18 +67,18 @@ impl StandardLibrary {
         command
     }
 
-    /// Adds the target to a command of Cargo.
+    /// Adds the library's target and sysroot to a command of Cargo.
     pub fn add_to(&self, command: &mut Command) {
         command.args(["--target", self.target]);
         command.env(self.variable("RUSTFLAGS"), format!("--sysroot={}", self.sysroot.display()));
     }
 
-    /// Returns the name of a variable that configures Cargo for the target, such as `LINKER`.
+    /// Returns the name of an environment variable that configures Cargo for the target, such as that of `LINKER`.
     pub fn variable(&self, name: &str) -> String {
         format!("CARGO_TARGET_{}_{name}", self.target.to_uppercase().replace('-', "_"))
     }
 
-    /// Returns the directory in which Cargo builds programs for the target.
+    /// Returns the directory in which Cargo builds programs for the library's target.
     pub fn built(&self) -> PathBuf {
         build_directory().join(self.target)
     }
@@ -121,7 +121,8 @@ fn directory() -> PathBuf {
     target().join("debian")
 }
 
-/// Returns Cargo's target directory. All targets share it, so that build scripts and macros are built once.
+/// Returns the target directory of Cargo that all library targets share, so that build scripts and macros are built
+/// once. All targets share it, so that build scripts and macros are built once.
 fn build_directory() -> PathBuf {
     directory().join("build")
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask static`: the command as one file that runs on any Linux of its processor.
+//! `cargo xtask static`: builds the command as one file that runs on any Linux of its processor.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -64,14 +64,14 @@ fn check(program: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Needs of a program on the machine that it starts on.
+/// Interpreter and libraries that a program needs on the machine on which it starts.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Needs {
     interpreter: bool,
     libraries: bool,
 }
 
-/// Reads the program headers. Source: `elf(5)`.
+/// Reads the needs of a program from the program headers of its ELF file. Source: `elf(5)`.
 fn needs(elf: &[u8]) -> Option<Needs> {
     const PT_DYNAMIC: u64 = 2;
     const PT_INTERP: u64 = 3;

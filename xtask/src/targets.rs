@@ -25,7 +25,7 @@ pub struct Args {
     full: bool,
 }
 
-/// Target, with the programs that link and run its tests.
+/// Target on another processor, with the programs that link and run its tests.
 struct Target {
     triple: &'static str,
     linker: &'static str,
@@ -45,10 +45,10 @@ const TARGETS: [Target; 2] = [
     },
 ];
 
-/// Crates that are checked; their dependency engine is checked with them.
+/// Crates that are checked for other processors; their dependency engine is checked with them.
 const CHECKED: [&str; 2] = ["perfset-core", "perfset-log"];
 
-/// Target of the check for Windows.
+/// Name of the compiler's target for Windows.
 const WINDOWS: &str = "x86_64-pc-windows-gnu";
 
 /// Checks the command and the C library for Windows, and with `--full` other crates for other processors.
@@ -88,7 +88,7 @@ fn other_processors(progress: &mut Progress) -> Result<()> {
     Ok(())
 }
 
-/// Returns `true` if any line of the checked crates is compiled for one byte order alone.
+/// Returns `true` if any line of the checked crates is compiled for only one byte order.
 fn has_byte_order() -> Result<bool> {
     let mut search = Command::new("git");
     search.args(["grep", "--quiet", "target_endian", "--", "crates/core", "crates/engine", "crates/log"]);
@@ -97,7 +97,7 @@ fn has_byte_order() -> Result<bool> {
     Ok(status.success())
 }
 
-/// Builds the libraries of all targets, at the same time: much of each is compiled on one processor only.
+/// Builds the standard libraries of all targets at the same time: much of each is compiled on one processor only.
 fn libraries(targets: &'static [Target], purpose: Use) -> Result<Vec<StandardLibrary>> {
     thread::scope(|scope| {
         let build = |target: &'static Target| move || StandardLibrary::set_up(target.triple, purpose);

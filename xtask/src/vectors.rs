@@ -1,4 +1,4 @@
-//! `cargo xtask vectors`: the formulas against a table of vectors.
+//! `cargo xtask vectors`: checks the formulas against a table of test vectors.
 
 use std::path::PathBuf;
 use std::process::{Command, exit};

@@ -1,25 +1,25 @@
-//! Costs of two commits, row by row, over several runs.
+//! Comparison of the costs of two commits in a bench, row by row, over several runs.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 
 use crate::bench::tables::{BenchTable, paired};
 
-/// Costs of the rows of one bench, in another commit and in the working tree.
+/// Costs of the rows of a bench's tables, in another commit and in the working tree.
 pub struct CommitComparison<'a> {
-    /// Name of the other commit.
+    /// Name of the commit with which the working tree is compared.
     commit: &'a str,
-    /// Titles of the working tree's tables in its first run.
+    /// Titles of the bench's tables in the first run of the working tree.
     titles: Vec<String>,
-    /// Costs by the indexes of table and row in the runs of the working tree.
+    /// Costs of rows by the indexes of table and row in the runs of the working tree.
     rows: BTreeMap<(usize, usize), PairedRow>,
-    /// Tables and rows that only the other commit has, in its first run.
+    /// Names of tables and rows that only the other commit has, in its first run.
     only_before: Vec<String>,
-    /// Tables and rows that only the working tree has, in its first run.
+    /// Names of tables and rows that only the working tree has, in its first run.
     only_after: Vec<String>,
 }
 
-/// Costs of a row that both the commit and the working tree have.
+/// Costs of a table row that both the commit and the working tree have.
 #[derive(Default)]
 struct PairedRow {
     name: String,
@@ -30,7 +30,7 @@ struct PairedRow {
 }
 
 impl<'a> CommitComparison<'a> {
-    /// Creates a comparison without runs.
+    /// Creates a comparison of two commits without runs.
     pub fn new(commit: &'a str) -> Self {
         Self {
             commit,
@@ -41,7 +41,7 @@ impl<'a> CommitComparison<'a> {
         }
     }
 
-    /// Adds a run of the other commit and one of the working tree.
+    /// Adds a run of the bench in the other commit and one in the working tree.
     pub fn add(&mut self, before: &[BenchTable], after: &[BenchTable]) {
         let is_first = self.titles.is_empty();
         if is_first {
@@ -131,7 +131,8 @@ mod tests {
     use super::*;
     use crate::bench::tables::parse_tables;
 
-    /// Compares two commits, each with a table and a row that the other lacks, and with different numbers of processes.
+    /// Checks the comparison of two commits, each with a table and a row that the other lacks, and with other
+    /// numbers.
     #[test]
     fn rows_are_compared_by_table_and_name() {
         let before = parse_tables(include_str!("testdata/before.txt"));

@@ -31,10 +31,10 @@ pub struct Args {
     rounds: u32,
 }
 
-/// Benches that start `target/release/perfset`.
+/// Names of benches that start `target/release/perfset`.
 const OF_COMMAND: [&str; 4] = ["overview", "record", "start", "stream"];
 
-/// Runs the benches of both trees and prints the ratios.
+/// Runs the benches of the working tree and of another commit, and prints the ratios of their costs.
 ///
 /// What is built of the other commit stays below `target`, so that the next comparison compiles only what changed.
 pub fn run(args: &Args) -> Result<()> {

@@ -1,20 +1,20 @@
 //! Tables of benches, parsed from the text that the benches print.
 
-/// Table of a bench.
+/// Table that a bench prints.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchTable {
-    /// First line of the table's title.
+    /// First line of the bench table's title.
     pub title: String,
-    /// Rows of the table, in order.
+    /// Rows of the bench table, in order.
     pub rows: Vec<BenchRow>,
 }
 
-/// Row of a table that a bench prints: one variant with its cost.
+/// Row of a table that a bench prints: a measured variant with its cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchRow {
-    /// Name of the variant.
+    /// Name of the measured variant.
     pub name: String,
-    /// Cost of a value, in ns.
+    /// Cost of one value of the variant, in ns.
     pub cost: f64,
 }
 
@@ -40,8 +40,8 @@ pub fn parse_tables(printed: &str) -> Vec<BenchTable> {
     tables
 }
 
-/// Parses a row: its name, the median of a run, the shortest and the longest run in brackets, the cost of a value, and
-/// ratios.
+/// Parses a row of a bench's table. The row has its name, the median of a run, the shortest and the longest run in
+/// brackets, the cost of a value, and ratios.
 fn parse_row(line: &str) -> Option<BenchRow> {
     // Names can have brackets; behind the range there are none.
     let (range, behind) = line.rsplit_once(']')?;
@@ -51,7 +51,8 @@ fn parse_row(line: &str) -> Option<BenchRow> {
     Some(BenchRow { name: name.trim().to_owned(), cost })
 }
 
-/// Returns pairs of indexes of the tables in two runs that belong together; `None` for a table without a counterpart.
+/// Returns pairs of indexes of the tables in two runs of a bench that belong together; `None` for a table without a
+/// counterpart.
 ///
 /// Those of the same title first, then in order those whose titles differ in numbers alone: numbers of processes or
 /// bytes can differ from run to run.
@@ -74,7 +75,7 @@ pub fn paired(before: &[BenchTable], after: &[BenchTable]) -> Vec<(Option<usize>
     of_after.into_iter().zip(0..).map(|(other, at)| (other, Some(at))).chain(alone).collect()
 }
 
-/// Returns a title with a `#` in place of each number.
+/// Returns the title of a bench's table with a `#` in place of each number.
 fn without_numbers(title: &str) -> String {
     let mut text = String::new();
     for c in title.chars() {
@@ -94,8 +95,8 @@ mod tests {
         BenchTable { title: title.to_owned(), rows: Vec::new() }
     }
 
-    /// Tables as benches print them: with goals, a title of several lines, names with brackets and numbers, and one
-    /// table without times.
+    /// Checks the parsing of tables as benches print them. The tables have goals, a title of several lines, names
+    /// with brackets and numbers; one has no times.
     #[test]
     fn printed_tables_are_parsed() {
         let tables = parse_tables(include_str!("testdata/after.txt"));

@@ -1,4 +1,4 @@
-//! The rules of the catalogue. A message names file, counter, field and what is wrong.
+//! Checks of the rules for catalogue files. A message names file, counter, field and what is wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -11,7 +11,7 @@ use super::set::{
 };
 use crate::counter_type::CounterType;
 
-/// Maximum length of a name, in UTF-16 units.
+/// Maximum length of the name of a counter or counterset, in UTF-16 units.
 const NAME_MAX: usize = 1023;
 /// First V1 title index that belongs to applications and not to Windows.
 const V1_INDEX_END: u32 = 1 << 17;
@@ -20,7 +20,7 @@ const SAYS_WHICH: &str = "On Linux ";
 /// Names of the constants that every generated module has.
 const RESERVED: [&str; 3] = ["GUID", "COUNTERS", "COUNTERSET"];
 
-/// Checks the content of one catalogue file, without comparing it with others.
+/// Checks the content of one catalogue file, without a comparison with other files.
 pub fn entry(entry: &Entry) -> Result<()> {
     check_name(&entry.name)?;
     check_name(&entry.provider.name).context("provider")?;
@@ -131,7 +131,7 @@ pub fn together(sets: &[Set]) -> Result<()> {
     Ok(())
 }
 
-/// Values that must be unique, each with the file that has it.
+/// Catalogue values that must be unique, each with the file that has it.
 struct Taken<T>(BTreeMap<T, String>);
 
 impl<T> Default for Taken<T> {
@@ -220,7 +220,7 @@ fn check_texts(counter: &Counter) -> Result<()> {
     check_sentences("permission", &counter.permission)
 }
 
-/// Checks that a counter with `adds_up` has a type whose sum has a meaning, and several instances.
+/// Checks that a counter with `adds_up` has several instances and a type whose sum has a meaning.
 fn check_sum(counter: &Counter, instances: Instances) -> Result<()> {
     use CounterType as T;
     let is_amount = matches!(
@@ -274,7 +274,7 @@ fn check_node_names(sets: &[Set]) -> Result<()> {
     Ok(())
 }
 
-/// Checks the fields of a counter that exporters use.
+/// Checks the catalogue fields of a counter that exporters use.
 fn check_exported(counter: &Counter, entry: &Entry) -> Result<()> {
     use CounterType as T;
     let code = counter.counter_type.code;
@@ -303,7 +303,7 @@ fn check_exported(counter: &Counter, entry: &Entry) -> Result<()> {
     Ok(())
 }
 
-/// Checks the fields of a counter that describe its metrics of node_exporter.
+/// Checks the catalogue fields of a counter that describe its metrics of node_exporter.
 fn check_node_exporter(counter: &Counter, entry: &Entry) -> Result<()> {
     let metrics = counter.node_exporter.node_metrics().map_err(|text| {
         anyhow!(
@@ -348,8 +348,8 @@ fn check_node_exporter(counter: &Counter, entry: &Entry) -> Result<()> {
     Ok(())
 }
 
-/// Parses a positive decimal number as a whole number and a count of decimal places, by whose power of ten the whole
-/// number is divided.
+/// Parses a positive decimal number as a whole number and a count of decimal places. The whole number is divided by
+/// the power of ten of that count.
 pub fn decimal(text: &str) -> Option<(u64, u8)> {
     let (whole, places) = text.split_once('.').unwrap_or((text, ""));
     let are_digits = |text: &str| text.bytes().all(|c| c.is_ascii_digit());
@@ -360,7 +360,7 @@ pub fn decimal(text: &str) -> Option<(u64, u8)> {
     Some((number, u8::try_from(places.len()).ok()?))
 }
 
-/// Checks that each search word can be typed, occurs once, and differs from the name.
+/// Checks that each search word of a counter or counterset can be typed, occurs once, and differs from the name.
 fn check_words(words: &[Text], name: &str) -> Result<()> {
     for (i, phrase) in words.iter().enumerate() {
         let phrase = &**phrase;

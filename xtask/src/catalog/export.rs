@@ -1,4 +1,4 @@
-//! Properties of the built-in counters that only exporters need: two Rust tables, before formatting.
+//! Generator of two Rust tables with the properties of built-in counters that only exporters need.
 
 use super::check::decimal;
 use super::notice;

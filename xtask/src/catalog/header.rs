@@ -1,4 +1,4 @@
-//! The C header with GUIDs and counter ids.
+//! Generator of the C header with GUIDs and counter ids.
 
 use super::notice;
 use super::set::Set;
@@ -53,7 +53,7 @@ enum {{
     )
 }
 
-/// Returns the prefix of the C names of a counterset.
+/// Returns the prefix of a counterset's names in the C header.
 pub fn prefix(set: &Set) -> String {
     format!("PERFLIB_{}", set.module().to_ascii_uppercase())
 }

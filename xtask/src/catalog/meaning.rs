@@ -1,9 +1,9 @@
-//! The page that compares what counters mean on Windows and on Linux.
+//! Generator of the documentation page that compares the meaning of counters on Windows and on Linux.
 
 use super::notice;
 use super::set::{Counter, Meaning, Set};
 
-/// Returns the page in Markdown.
+/// Returns the page that compares the meaning of counters on Windows and on Linux, in Markdown.
 pub fn page(sets: &[Set]) -> String {
     let on_windows = || sets.iter().filter(|set| set.entry.exists_on_windows);
     let shown = |set: &Set| set.entry.counters.iter().filter(|c| c.is_shown()).map(word).collect::<Vec<_>>();

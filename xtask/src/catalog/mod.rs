@@ -36,7 +36,7 @@ const EXPORTED: &str = "crates/export/src/windows_exporter.rs";
 const NODE_EXPORTED: &str = "crates/export/src/node_exporter.rs";
 const REFRESH: &str = "cargo xtask catalog";
 
-/// Generates the files from `catalog/*.toml`, or checks them.
+/// Generates the files that are made of `catalog/*.toml`, or checks them.
 pub fn run(args: &Args) -> Result<()> {
     let root = root();
     let files = generate(&root)?;
@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns every generated file: its path in the repository and its text.
+/// Returns every file that is generated from the catalogue: its path in the repository and its text.
 fn generate(root: &Path) -> Result<BTreeMap<PathBuf, String>> {
     let (namespace, sets) = set::load(&root.join("catalog"))?;
     let mut files = BTreeMap::new();
@@ -76,7 +76,7 @@ fn generate(root: &Path) -> Result<BTreeMap<PathBuf, String>> {
     Ok(files)
 }
 
-/// Returns the generated files that are missing, different, or left over from a removed counterset.
+/// Returns the generated files that are missing, outdated, or left over from a removed counterset.
 fn stale(root: &Path, files: &BTreeMap<PathBuf, String>) -> Result<Vec<PathBuf>> {
     let read = |path: &Path| std::fs::read_to_string(root.join(path)).unwrap_or_default();
     let different = files.iter().filter(|(path, text)| read(path) != **text);

@@ -1,4 +1,4 @@
-//! The documentation pages of the countersets.
+//! Generator of the countersets' documentation pages.
 
 use super::header::prefix;
 use super::notice;
@@ -126,7 +126,7 @@ fn row(counter: &Counter) -> String {
     format!("| {id} | {name} | `{counter_type}`{base} | {} | {range} | {source} |\n", &**unit)
 }
 
-/// Returns the line with the words of a counterset or of a counter; empty if there are none.
+/// Returns the line of a page with the search words of a counterset or counter; empty if there are none.
 fn found_by(words: &[Text]) -> String {
     let words: Vec<_> = words.iter().map(|phrase| &**phrase).collect();
     if words.is_empty() { String::new() } else { format!("\n**Found by**: {}\n", words.join(", ")) }

@@ -1,4 +1,4 @@
-//! Rust tables of the built-in countersets.
+//! Generator of the Rust tables of the built-in countersets.
 
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ pub(crate) static WORDS: &[SearchWords] = &[{words}];
     )
 }
 
-/// Returns the search words of a counterset and of its counters, and the first counter to try.
+/// Returns the source text of the search words of a counterset and its counters, and of the first counter to try.
 fn words(set: &Set) -> String {
     let list = |words: &[Text]| words.iter().map(|phrase| format!("{:?},", &**phrase)).collect::<String>();
     let constant = |counter: &Counter| format!("{}::{}", set.module(), counter.symbol());
@@ -116,7 +116,7 @@ fn words(set: &Set) -> String {
     )
 }
 
-/// Returns pairs of a former title index and the current one, ascending.
+/// Returns pairs of a former V1 title index and the current one of the same name, ascending.
 fn former_v1_indexes(sets: &[Set]) -> impl Iterator<Item = (u32, u32)> {
     let pairs = |former: &[u32], now: u32| former.iter().map(|index| (*index, now)).collect::<Vec<_>>();
     let of_set = |set: &Set| {
@@ -180,8 +180,8 @@ fn definition(set: &Set) -> String {
     call.0
 }
 
-/// Returns the source text of a counter's row: its key, name and type, and calls for all fields that differ from their
-/// defaults.
+/// Returns the source text of a counter's row in the Rust table. The row has its key, name and type, and calls for
+/// all fields that differ from their defaults.
 fn row(counter: &Counter, entry: &Entry) -> String {
     let mut call = Call::new();
     call.put(&format!("row({},", counter.symbol()));
@@ -242,7 +242,7 @@ fn row(counter: &Counter, entry: &Entry) -> String {
     format!("{},\n", call.0)
 }
 
-/// Chained calls as source text, with as many calls in a line as fit: `rustfmt` would make a line of each.
+/// Source text of chained calls, with as many calls in a line as fit: `rustfmt` would make a line of each.
 struct Call(String);
 
 impl Call {
@@ -253,7 +253,7 @@ impl Call {
         Self(" ".repeat(4))
     }
 
-    /// Adds a part, on a new line if it does not fit into the current one.
+    /// Appends a part of a chained call to the source text, on a new line if it does not fit into the current one.
     fn put(&mut self, part: &str) {
         if self.column() + part.chars().count() > Self::WIDTH {
             self.break_line(Self::INDENT);
@@ -263,8 +263,8 @@ impl Call {
         }
     }
 
-    /// Writes a call of a builder's method with a text, unless the text is empty. A long text is continued on more
-    /// lines.
+    /// Appends the call of a builder's method with a text to the source text, unless the text is empty. A long text
+    /// is continued on more lines.
     fn put_text(&mut self, method: &str, text: &str) {
         if text.is_empty() {
             return;
@@ -304,7 +304,7 @@ fn translation(translation: &Translation) -> String {
     format!("    Translation {{ {fields} }},\n")
 }
 
-/// Returns a text of a translation as Rust source.
+/// Returns a text of a catalogue file as Rust source.
 fn text(text: &str) -> String {
     format!("std::borrow::Cow::Borrowed({text:?})")
 }

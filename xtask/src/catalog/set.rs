@@ -1,4 +1,4 @@
-//! What a file of the catalogue says, read and checked.
+//! Contents of a catalogue file, read and checked.
 
 use std::ops::Deref;
 use std::path::Path;
@@ -11,9 +11,9 @@ use super::check;
 use crate::counter_type::CounterType;
 use crate::symbol;
 
-/// Counterset of the catalogue whose file is valid.
+/// Counterset of the catalogue, with its valid file.
 pub struct Set {
-    /// Name of the counterset's file, without `.toml`.
+    /// Name of the counterset's catalogue file, without `.toml`.
     pub stem: String,
     pub guid: Uuid,
     pub provider_guid: Uuid,
@@ -27,7 +27,7 @@ impl Set {
     }
 }
 
-/// File of the catalogue, as it is written.
+/// Catalogue file of a counterset, as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
@@ -39,15 +39,16 @@ pub struct Entry {
     pub view_of: Option<Text>,
     pub help: Text,
     pub v1_index: u32,
-    /// Title indexes of earlier versions. Queries by them still work, and no other name gets them.
+    /// V1 title indexes of the counterset in earlier versions. Queries by them still work, and no other name gets
+    /// them.
     #[serde(default)]
     pub former_v1_indexes: Vec<u32>,
-    /// Name of the counter to show first.
+    /// Name of the counterset's counter that is shown first.
     pub default_counter: Option<Text>,
     pub instances: Instances,
     pub scope: Scope,
     pub windows: Text,
-    /// `true` if Windows has a counterset of that name.
+    /// `true` if Windows has a counterset of this name.
     pub exists_on_windows: bool,
     pub cost: Text,
     pub query: Text,
@@ -57,12 +58,13 @@ pub struct Entry {
     #[serde(default)]
     pub oddities: Vec<Text>,
     pub provider: Provider,
-    /// Name of the label that instances have in windows_exporter.
+    /// Name of the label that the counterset's instances have in windows_exporter.
     pub windows_exporter_label: Option<String>,
-    /// Labels that instances have in node_exporter, each with the source of its value: `cpu=id`, `device=name`.
+    /// Labels that the counterset's instances have in node_exporter, each with the source of its value: `cpu=id`,
+    /// `device=name`.
     #[serde(default)]
     pub node_exporter_labels: Vec<String>,
-    /// Kinds of devices that node_exporter leaves out: those whose names are one of these with a number.
+    /// Kinds of devices whose instances node_exporter leaves out: those whose names are one of these with a number.
     #[serde(default)]
     pub node_exporter_without: Vec<String>,
     #[serde(rename = "counter")]
@@ -142,11 +144,11 @@ pub struct Provider {
 pub struct Counter {
     pub id: u32,
     pub name: Option<Text>,
-    /// Name of the shown counter in the counterset that this one is a view of, if the names differ.
+    /// Name of the counter that this one shows, in the counterset that is viewed, if the names differ.
     pub of: Option<Text>,
     pub symbol: Option<String>,
     pub v1_index: u32,
-    /// Title indexes of earlier versions, with the rules of [`Entry::former_v1_indexes`].
+    /// V1 title indexes of the counter in earlier versions, with the rules of [`Entry::former_v1_indexes`].
     #[serde(default)]
     pub former_v1_indexes: Vec<u32>,
     #[serde(rename = "type")]
@@ -155,9 +157,9 @@ pub struct Counter {
     pub multi: Option<u32>,
     pub time: Option<u32>,
     pub freq: Option<u32>,
-    /// Power of ten for charts; 0 if absent.
+    /// Power of ten by which charts multiply the counter's values; 0 if absent.
     pub scale: Option<i32>,
-    /// Detail level; advanced if absent.
+    /// Detail level of the counter; advanced if absent.
     pub detail: Option<Detail>,
     #[serde(default)]
     pub attributes: Vec<Attribute>,
@@ -169,17 +171,18 @@ pub struct Counter {
     pub range: Range,
     #[serde(default)]
     pub wraps: bool,
-    /// `true` if a formatted value above 100 is a measurement error, which is then capped and marked. Sums of counters
-    /// that add up are not capped.
+    /// `true` if a formatted value of the counter above 100 is a measurement error, which is then capped and marked.
+    /// Sums of counters that add up are not capped.
     #[serde(default)]
     pub caps: bool,
     /// Cost of collecting the counter.
     #[serde(default)]
     pub cost_class: CostClass,
-    /// `true` if the sum of the values of several instances has a meaning.
+    /// `true` if the sum of the counter's values of several instances has a meaning.
     #[serde(default)]
     pub adds_up: bool,
-    /// `true` if the raw value only rises until its counting restarts, although its type does not imply that.
+    /// `true` if the counter's raw value only rises until its counting restarts, although its type does not imply
+    /// that.
     #[serde(default)]
     pub rises: bool,
     /// Metric that windows_exporter makes of the counter: its name, and labels in braces.
@@ -187,14 +190,14 @@ pub struct Counter {
     /// Metrics that node_exporter makes of the counter: an instance in parentheses, a name, and labels in braces.
     #[serde(default)]
     pub node_exporter: OneOrMore,
-    /// Factor, as a decimal number, by which the raw value is multiplied for node_exporter's metrics.
+    /// Factor, as a decimal number, by which the counter's raw value is multiplied for node_exporter's metrics.
     pub node_exporter_factor: Option<String>,
-    /// Number that is added to a share for node_exporter's metrics.
+    /// Number that is added to the counter's share for node_exporter's metrics.
     #[serde(default)]
     pub node_exporter_offset: i8,
-    /// Name of the counter whose raw value is subtracted for node_exporter's metrics.
+    /// Name of the counter whose raw value is subtracted from this one's for node_exporter's metrics.
     pub node_exporter_minus: Option<String>,
-    /// `true` if node_exporter exports the metrics only on request.
+    /// `true` if node_exporter exports the counter's metrics only on request.
     #[serde(default)]
     pub node_exporter_on_request: bool,
     /// Search words that stand for the counter.
@@ -240,7 +243,7 @@ pub struct CounterTranslation {
 }
 
 impl Counter {
-    /// Returns the name of the counter's constant: the given one, or one made of the counter's name.
+    /// Returns the name of the counter's constant in Rust: the given one, or one made of the counter's name.
     pub fn symbol(&self) -> String {
         match (&self.symbol, &self.name) {
             (Some(symbol), _) => symbol.clone(),
@@ -254,7 +257,8 @@ impl Counter {
         self.name.as_deref().map_or_else(|| format!("({})", self.symbol()), str::to_owned)
     }
 
-    /// Returns the whole help text: meaning on Linux and on Windows, differences, availability, permission.
+    /// Returns the whole help text of the counter: meaning on Linux and on Windows, differences, availability,
+    /// permission.
     pub fn whole_help(&self) -> String {
         let parts = [&self.help, &self.on_windows, &self.differs, &self.availability, &self.permission];
         let parts = parts.map(|part| &**part);
@@ -277,7 +281,7 @@ impl Counter {
     }
 }
 
-/// One text, or a list of texts.
+/// Field of a catalogue file with one text, or a list of texts.
 #[derive(Clone, Default, Deserialize)]
 #[serde(from = "TextOrList")]
 pub struct OneOrMore(Vec<String>);
@@ -299,12 +303,13 @@ impl From<TextOrList> for OneOrMore {
 }
 
 impl OneOrMore {
-    /// Returns the texts.
+    /// Returns the texts of a catalogue field that has one or several.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 
-    /// Returns the metrics of node_exporter that these texts describe; an error names the text that is none.
+    /// Returns the metrics of node_exporter that the texts of a catalogue field describe; an error names the text
+    /// that is none.
     pub fn node_metrics(&self) -> Result<Vec<NodeMetric<'_>>, &str> {
         self.0.iter().map(|text| NodeMetric::parse(text).ok_or(text.as_str())).collect()
     }
@@ -314,14 +319,14 @@ impl OneOrMore {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeMetric<'a> {
     pub name: &'a str,
-    /// Labels without braces.
+    /// Labels of the node_exporter metric, without braces.
     pub labels: &'a str,
-    /// Name of the only instance that has the metric; empty if all instances have it, except totals.
+    /// Name of the only instance that has the node_exporter metric; empty if all instances have it, except totals.
     pub instance: &'a str,
 }
 
 impl<'a> NodeMetric<'a> {
-    /// Parses `(INSTANCE) node_NAME{label="value"}`, in which instance and labels may be missing.
+    /// Parses the description of a node_exporter metric: `(INSTANCE) node_NAME{label="value"}`.
     fn parse(text: &'a str) -> Option<Self> {
         let (instance, metric) = match text.strip_prefix('(') {
             Some(rest) => rest.split_once(") ").filter(|(instance, _)| !instance.is_empty())?,
@@ -373,7 +378,7 @@ impl Deref for Text {
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
 enum GuidField {
-    /// GUID that is computed from the name (UUID version 5), written `v5`.
+    /// GUID of a counterset that is computed from the name (UUID version 5), written `v5`.
     V5,
     Given(Uuid),
 }
@@ -405,7 +410,7 @@ pub fn v5(namespace: Uuid, name: &str) -> Uuid {
     Uuid::new_v5(&namespace, name.as_bytes())
 }
 
-/// Counter type, with the name by which the file calls it: one type has two names.
+/// Counter type, with its name in the catalogue file: one type has two names.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
 pub struct Type {
@@ -440,7 +445,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Returns the scope in words for users.
+    /// Returns the scope of a counterset's values in words for users.
     pub fn text(self) -> &'static str {
         match self {
             Self::Machine => "the whole machine, also from inside a container",
@@ -465,11 +470,11 @@ pub enum Detail {
 #[derive(Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Meaning {
-    /// Linux and Windows count the same things.
+    /// Relation of a counter that counts the same things on Linux and on Windows.
     Same,
-    /// Linux counts some of the things that Windows counts, and nothing else.
+    /// Relation of a counter that counts, on Linux, a part of the things that Windows counts, and nothing else.
     Part,
-    /// Linux counts other things, or more things.
+    /// Relation of a counter that counts other things, or more things, on Linux.
     Other,
 }
 
@@ -483,7 +488,7 @@ pub enum Attribute {
     DisplayAsHex,
 }
 
-/// Time that collecting a counter takes per instance.
+/// Class of the time that collecting a counter takes per instance.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CostClass {
@@ -548,7 +553,7 @@ pub fn load(folder: &Path) -> Result<(Uuid, Vec<Set>)> {
     Ok((namespace, sets))
 }
 
-/// Returns the path of a counterset's file.
+/// Returns the path of a counterset's catalogue file.
 pub fn file(stem: &str) -> String {
     format!("catalog/{stem}.toml")
 }

@@ -5,7 +5,7 @@ use super::{check, generate, header, meaning, pages, root, rust, stale};
 
 const NAMESPACE: Uuid = uuid!("00000002-0003-0005-0007-00000000000b");
 
-/// A good file: a percentage with its base, and a counter with an object clock.
+/// Valid catalogue file for tests: a percentage with its base, and a counter with an object clock.
 const GOOD: &str = r#"
 name = "Demo Set"
 guid = "v5"
@@ -331,7 +331,7 @@ fn the_page_of_meanings_compares_both_systems() {
     assert!(!page.contains("## Demo Set"), "{page}");
 }
 
-/// Every counterset whose name is a base index of Windows has `exists_on_windows`.
+/// Checks that every counterset whose name is a base index of Windows has `exists_on_windows`.
 #[test]
 fn sets_of_windows_say_what_they_mean() {
     let (_, sets) = load(&root().join("catalog")).unwrap();

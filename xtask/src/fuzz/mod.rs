@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: every fuzz target for a bounded time, on its stored corpus.
+//! `cargo xtask fuzz`: runs every fuzz target for a bounded time, on its stored corpus.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ mod seeds;
 
 use report::Report;
 
-/// Environment variable with the target's name, for the program of all targets.
+/// Environment variable with the name of the fuzz target, for the program that contains all targets.
 const VARIABLE: &str = "PERFSET_FUZZ_TARGET";
 
 /// Run the fuzz targets, each for a bounded time on its stored corpus; fail on a finding.
@@ -28,7 +28,7 @@ pub struct Args {
     /// Executions a target, at most.
     #[arg(long)]
     runs: Option<u64>,
-    /// Which targets; all if none is named.
+    /// Names of the targets to run; all if none is named.
     #[arg(value_name = "TARGET")]
     targets: Vec<String>,
 }
@@ -69,8 +69,8 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns the names of the fuzz targets that the program lists. Each must have a corpus, and no other name may have
-/// one.
+/// Returns the names of the fuzz targets that the fuzz program lists. Each must have a corpus, and no other name may
+/// have one.
 fn target_names(fuzz: &Path) -> Result<Vec<String>> {
     let names: Vec<String> =
         output_of(Command::new(program(fuzz)).env_remove(VARIABLE))?.lines().map(str::to_owned).collect();

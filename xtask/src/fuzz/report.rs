@@ -1,18 +1,18 @@
-//! What libFuzzer says at the end of a run.
+//! Parser for the output of libFuzzer at the end of a run.
 
 use std::fmt;
 
 /// Figures of a fuzz run without a finding.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Number of inputs that were tried.
+    /// Number of inputs that the fuzz run tried.
     pub executions: u64,
     per_second: u64,
     peak_mb: u64,
 }
 
 impl Report {
-    /// Parses the figures that a run printed with `-print_final_stats=1`.
+    /// Parses the figures that a fuzz run printed with `-print_final_stats=1`.
     pub fn from_log(log: &str) -> Option<Self> {
         let number = |name: &str| log.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
         Some(Self {
@@ -29,7 +29,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Returns the cause of a failed run, and the path of the input that caused it.
+/// Returns the cause of a failed fuzz run, and the path of the input that caused it.
 pub fn failure(log: &str) -> String {
     let after = |mark: &str| log.lines().find_map(|line| Some(line.split_once(mark)?.1.trim()));
     let panic =

@@ -1,15 +1,14 @@
-//! Seeds that are made of test data: the corpora hold the worked examples of V2 blocks, and V1 blocks and logs as they
-//! are.
+//! Seeds of the fuzz corpora that are made of test data: the worked examples of V2 blocks, and V1 blocks and logs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::repository::root;
 
-/// Name of the environment variable that makes the tests write the seeds again.
+/// Name of the environment variable that makes the tests write the seeds of the fuzz corpora again.
 const UPDATE: &str = "UPDATE_SNAPSHOTS";
 
-/// Files of each directory in `testdata`, and the fuzz target that reads them.
+/// Directories of `testdata` and their files that are seeds, with the fuzz target that reads them.
 const FILES: [(&str, &str, &[&str]); 5] = [
     (
         "v1_block",
@@ -80,7 +79,7 @@ fn small_log(log: &[u8]) -> Vec<u8> {
     small
 }
 
-/// Checks that the corpora contain these seeds, each at its path; writes the seeds if [`UPDATE`] is set.
+/// Checks that the fuzz corpora contain these seeds, each at its path; writes the seeds if [`UPDATE`] is set.
 fn hold(seeds: impl IntoIterator<Item = (PathBuf, Vec<u8>)>) {
     let update = std::env::var_os(UPDATE).is_some();
     for (path, bytes) in seeds {
@@ -93,8 +92,8 @@ fn hold(seeds: impl IntoIterator<Item = (PathBuf, Vec<u8>)>) {
     }
 }
 
-/// Returns the worked examples as whole inputs, by their path in the corpora. A result gets the header of the empty
-/// query.
+/// Returns the worked examples of V2 blocks as fuzz inputs, by their path in the corpora. A result gets the header of
+/// the empty query.
 fn worked_examples(file: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let text = std::fs::read_to_string(file).unwrap();
     let mut examples: BTreeMap<&str, Vec<u8>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! `cargo xtask install`: the C library with its headers, for C and C++ programs to be built with.
+//! `cargo xtask install`: installs the C library with its headers, for building C and C++ programs.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -13,7 +13,7 @@ use crate::repository::{output_of, root, run as run_program, target};
 /// Build the C library and install it with its headers, for pkg-config and CMake.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Where to: DIR/include, DIR/lib.
+    /// Directory of the installation: DIR/include, DIR/lib.
     #[arg(long, value_name = "DIR")]
     prefix: PathBuf,
 }
@@ -44,7 +44,7 @@ const SPELLINGS: [(&str, &str); 14] = [
 /// programs have.
 const STATIC_LIBS: [&str; 7] = ["gcc_eh", "util", "rt", "pthread", "m", "dl", "c"];
 
-/// Files that pkg-config and CMake read: the path of each below `lib`, and its template.
+/// Files of the C library that pkg-config and CMake read: the path of each below `lib`, and its template.
 const PACKAGES: [(&str, &str); 4] = [
     ("pkgconfig/perflib.pc", include_str!("perflib.pc")),
     ("pkgconfig/perflib-windows.pc", include_str!("perflib-windows.pc")),
@@ -52,7 +52,7 @@ const PACKAGES: [(&str, &str); 4] = [
     ("cmake/perflib/perflibConfigVersion.cmake", include_str!("perflibConfigVersion.cmake")),
 ];
 
-/// Builds and installs the C library, and prints the directory.
+/// Builds and installs the C library, and prints the directory of the installation.
 pub fn run(args: &Args) -> Result<()> {
     install(&args.prefix)?;
     let prefix = args.prefix.display();
@@ -60,11 +60,11 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Paths of the built libraries, which are to be installed.
+/// Paths of the built C libraries, which are to be installed.
 pub struct BuiltLibraries {
-    /// Path of the shared library.
+    /// Path of the shared C library.
     pub shared: PathBuf,
-    /// Path of the static library.
+    /// Path of the static C library.
     pub archive: PathBuf,
 }
 
@@ -76,7 +76,7 @@ pub fn install(prefix: &Path) -> Result<()> {
     install_built(prefix, &built, &mut progress)
 }
 
-/// Installs the headers and libraries that are already built.
+/// Installs the headers and the C libraries that are already built.
 pub fn install_built(prefix: &Path, built: &BuiltLibraries, progress: &mut Progress) -> Result<()> {
     progress.step("copying the headers");
     let (include, lib) = (prefix.join("include"), prefix.join("lib"));
@@ -117,7 +117,8 @@ pub fn install_built(prefix: &Path, built: &BuiltLibraries, progress: &mut Progr
     Ok(())
 }
 
-/// Builds the C library. Cargo's output contains the paths of the shared and the static library.
+/// Builds the C library, and returns the paths of the shared and the static library. Cargo's output contains the
+/// paths of the shared and the static library.
 pub fn build() -> Result<BuiltLibraries> {
     // With these crate types alone the profile optimizes across crates, which an rlib beside them prevents.
     let mut build = Command::new("cargo");
@@ -142,8 +143,8 @@ fn folder() -> PathBuf {
     target().join("install")
 }
 
-/// Makes an archive with one object that exports only functions of the C library, and none of Rust's library, which
-/// another archive may have too.
+/// Creates an archive with one object that exports only functions of the C library, and none of Rust's library.
+/// Another archive may have functions of Rust's library too.
 fn own_symbols_alone(archive: &Path) -> Result<PathBuf> {
     fs::create_dir_all(folder())?;
     let (plain, one, own) =
@@ -189,7 +190,7 @@ fn support_library() -> Result<PathBuf> {
     Ok(archive)
 }
 
-/// Makes a new archive of these objects.
+/// Creates an archive of these object files.
 fn bundle(archive: &Path, objects: &[PathBuf]) -> Result<()> {
     if archive.exists() {
         fs::remove_file(archive).with_context(|| format!("cannot replace {}", archive.display()))?;
@@ -218,8 +219,8 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     write(to, &fs::read(from).with_context(|| format!("cannot read {}", from.display()))?)
 }
 
-/// Writes a file and replaces the old one at once: programs that run with the old file keep it. All users may read it,
-/// whatever the file mode mask is.
+/// Writes an installed file and replaces the old one at once: programs that run with the old file keep it. All users
+/// may read it, whatever the file mode mask is.
 fn write(to: &Path, bytes: &[u8]) -> Result<()> {
     let new = beside(to)?;
     fs::write(&new, bytes).with_context(|| format!("cannot write {}", new.display()))?;
@@ -236,7 +237,7 @@ fn link(to: &str, at: &Path) -> Result<()> {
     fs::rename(&new, at).with_context(|| format!("cannot link {}", at.display()))
 }
 
-/// Creates the directory of a file, and returns a path in it for writing the file before it replaces the old one.
+/// Creates the directory of an installed file, and returns a path in it for the file before it replaces the old one.
 fn beside(place: &Path) -> Result<PathBuf> {
     let folder = place.parent().context("it goes into a folder")?;
     let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();

@@ -1,4 +1,4 @@
-//! Counters of applications: programs that are killed, stopped, denied space, and other users'.
+//! Checks of programs that publish counters: killed, stopped, without space, and of other users.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -26,7 +26,7 @@ pub(super) fn signal(program: &Running, signal: &str) -> Result<()> {
     run_program(Command::new("sh").args(["-c", &format!("kill -{signal} {}", program.0.id())]))
 }
 
-/// Returns the rows that a reader of a directory prints, after checking that each row is whole.
+/// Returns the rows that a reader of published counters prints, after checking that each row is whole.
 fn read(folder: &Path) -> Result<Vec<u64>> {
     let mut command = Command::new(faults());
     command.arg("read").env("PERFSET_RUNTIME_DIR", folder).stdin(Stdio::null());
@@ -50,7 +50,7 @@ fn rows(text: &str) -> Result<Vec<u64>> {
     Ok(rows)
 }
 
-/// Returns durations that look random, and are the same in each run.
+/// Returns pseudo-random durations before a program is killed, the same in each run.
 fn moments() -> impl Iterator<Item = Duration> {
     let mut random = 88_172_645_463_325_252_u64;
     std::iter::from_fn(move || {
@@ -132,8 +132,9 @@ pub fn started(rounds: usize) -> Result<String> {
     Ok(format!(": {AT_ONCE} at once {} times, {short_lived} one after the other", rounds * 5))
 }
 
-/// Runs a script with its own mounts, after a preamble: `$faults` is the program, `$run` the directory where it
-/// publishes, `start COMMAND` starts a command that ends with the script, and adds its output to `$base/said`.
+/// Runs a shell script with its own mounts, after a preamble with variables and functions. There, `$faults` is the
+/// program, and `$run` the directory where it publishes. `start COMMAND` starts a command that ends with the script,
+/// and adds its output to `$base/said`.
 fn script(options: &str, text: &str) -> Result<String> {
     let (folder, faults) = (Folder::in_memory("mounts")?, ForAll::copy_of(&faults())?);
     std::fs::set_permissions(&folder.0, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
@@ -191,8 +192,9 @@ pub fn full() -> Result<String> {
     Ok(format!(": {} cases", cases.len() + 1))
 }
 
-/// Checks who sees rows of other users, read from copies: root and group members at once, others if they request them
-/// and may read them; all others are told that they do not see them.
+/// Checks that readers see rows of other users' published counters exactly as their permissions and requests allow.
+/// Root and group members see them at once, others if they request them and may read them; all others are told that
+/// they do not see them.
 pub fn other_users() -> Result<String> {
     const SHARED: &str = "mode=3777,gid=65534";
     let text = script(
@@ -248,8 +250,8 @@ pub fn other_users() -> Result<String> {
     Ok(String::new())
 }
 
-/// Checks programs in other time namespaces: the same process has another start time there, and is still recognized as
-/// the same.
+/// Checks that a process in another time namespace, where it has another start time, is recognized as the same
+/// publisher.
 pub fn time_namespaces() -> Result<String> {
     let within = |command: &mut Command| {
         command.args(["--time", "--boottime", "100000", "--monotonic", "100000", "--fork", "--kill-child"]);

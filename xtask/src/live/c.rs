@@ -1,4 +1,4 @@
-//! The C library as its users meet it: installed, built against in every dialect, under sanitizers, beside its peers.
+//! Checks of the installed C library: built against in every dialect, under sanitizers, and beside other programs.
 
 use std::collections::BTreeSet;
 use std::fs::Permissions;
@@ -15,7 +15,7 @@ use crate::install::{BuiltLibraries, install, install_built};
 use crate::progress::Progress;
 use crate::repository::{output_of, root, target};
 
-/// Compilers, and the language standards that each is tested with.
+/// Compilers, and the language standards with which the C library is tested.
 const DIALECTS: [(&str, &str); 10] = [
     ("gcc", "c11"),
     ("clang", "c11"),
@@ -29,7 +29,7 @@ const DIALECTS: [(&str, &str); 10] = [
     ("clang++", "c++20"),
 ];
 
-/// Compiler options for both sizes of `wchar_t`.
+/// Names and compiler options of both sizes of `wchar_t`.
 const MODES: [(&str, &[&str]); 2] = [("native", &[]), ("short", &["-fshort-wchar"])];
 
 /// Sources of the C tests, and the pkg-config package that each is built with.
@@ -48,7 +48,8 @@ fn folder() -> PathBuf {
 /// `true` if the checks use the library as packages ship it.
 pub static IS_SHIPPED: AtomicBool = AtomicBool::new(false);
 
-/// Returns the directory of the installed library. The first check that needs it installs it into an empty directory.
+/// Returns the directory of the installed C library. The first check that needs it installs it into an empty
+/// directory.
 fn prefix() -> Result<PathBuf> {
     static INSTALLED: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let install = || -> Result<PathBuf> {
@@ -83,7 +84,7 @@ fn flags(package: &str, what: &[&str]) -> Result<Vec<String>> {
     Ok(answer.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Compiles and links a program; the compiler's output is shown only if it fails.
+/// Compiles and links a test program; the compiler's output is shown only if it fails.
 fn build(compiler: &str, args: &[&str], sources: &[PathBuf], package: &str, program: &Path) -> Result<()> {
     let mut command = Command::new(compiler);
     command.args(["-g", "-pthread", "-Wall", "-Wextra"]).args(args).args(sources);
@@ -91,14 +92,14 @@ fn build(compiler: &str, args: &[&str], sources: &[PathBuf], package: &str, prog
     output_of(&mut command).with_context(|| format!("{compiler} {args:?} {sources:?}")).map(|_| ())
 }
 
-/// Returns a command that runs a program with the installed library.
+/// Returns a command that runs a test program with the installed C library.
 fn start(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env("LD_LIBRARY_PATH", folder().join("prefix/lib")).stdin(Stdio::null());
     command
 }
 
-/// Installs the C library, and checks it as a packager does.
+/// Installs the C library, and checks its files and symbols as a packager does.
 pub fn installed() -> Result<String> {
     let library = prefix()?.join("lib/libperflib.so.0");
     let dynamic = output_of(Command::new("readelf").args(["-d", "-W"]).arg(&library))?;
@@ -143,7 +144,7 @@ pub fn installed() -> Result<String> {
     Ok(format!(": {exported} symbols"))
 }
 
-/// Returns the lines that `list_countersets.c` printed, without the number of instances, which changes.
+/// Returns the lines that the example `list_countersets.c` printed, without the number of instances, which changes.
 fn sets(printed: &str) -> impl Iterator<Item = Vec<&str>> {
     printed.lines().map(|line| {
         let words = line.split_whitespace().enumerate();
@@ -151,7 +152,7 @@ fn sets(printed: &str) -> impl Iterator<Item = Vec<&str>> {
     })
 }
 
-/// Checks that the environment does not lead a set-user-ID program to files other than the kernel's.
+/// Checks that the environment does not lead a set-user-ID program of the C library to files other than the kernel's.
 fn more_rights(program: &Path, usual: &str) -> Result<()> {
     const NOBODY: u32 = 65_534;
     let elsewhere = |program: &Path| -> Result<String> {
@@ -176,7 +177,7 @@ fn more_rights(program: &Path, usual: &str) -> Result<()> {
     Ok(())
 }
 
-/// Builds a CMake project that uses both targets of the package.
+/// Builds a CMake project that uses both targets of the installed C library.
 fn cmake() -> Result<()> {
     let (project, built) = (folder().join("cmake"), folder().join("cmake-build"));
     std::fs::create_dir_all(&project)?;
@@ -207,7 +208,7 @@ target_link_libraries(names perflib::windows)
     Ok(())
 }
 
-/// Checks that each header compiles without a warning, alone and with others, in every dialect. With `full`, each
+/// Checks that each C header compiles without a warning, alone and with others, in every dialect. With `full`, each
 /// dialect has both sizes of `wchar_t`, otherwise they take turns.
 pub fn headers(full: bool) -> Result<String> {
     let includes = flags("perflib-windows", &["--cflags"])?;
@@ -245,8 +246,8 @@ pub fn headers(full: bool) -> Result<String> {
     Ok(format!(": {checked} translation units"))
 }
 
-/// Runs the C tests with every size of names: under AddressSanitizer and UBSan, and once under valgrind. With `full`,
-/// every compiler takes every size, otherwise they take turns.
+/// Runs the tests of the C library with every size of names, under AddressSanitizer and UBSan, and once under
+/// valgrind. With `full`, every compiler takes every size, otherwise they take turns.
 pub fn suites(full: bool) -> Result<String> {
     const UTF16: &[&str] = &["-DPERFLIB_WCHAR_SIZE=2"];
     let mut checks = 0;
@@ -307,8 +308,8 @@ pub fn suites(full: bool) -> Result<String> {
     Ok(format!(": {checks} checks in {runs} runs"))
 }
 
-/// Checks that C programs read a recording as the command does, in every size of names, and nothing else if there is
-/// none.
+/// Checks that C programs read a recording as the command does, in every size of names, and nothing else without a
+/// recording.
 pub fn recording() -> Result<String> {
     let log = folder().join("recording.perfset");
     let prefix = prefix()?;
@@ -340,7 +341,7 @@ pub fn recording() -> Result<String> {
     Ok(format!(": {} samples are equal", wanted.len()))
 }
 
-/// Checks that programs from Microsoft's documents build unchanged in every dialect of C++.
+/// Checks that programs from Microsoft's documents build unchanged with the C library in every dialect of C++.
 pub fn windows_source() -> Result<String> {
     let mut built = 0;
     for (compiler, standard) in DIALECTS {
@@ -377,7 +378,8 @@ fn cpu_sources() -> [PathBuf; 2] {
     ["CpuPerfCounters.cpp", "CpuPerfCountersConsumer.cpp"].map(|name| source("tests/windows/cpu").join(name))
 }
 
-/// Compares the output of a program for Windows, with both sizes of `wchar_t`, with mpstat over the same ten seconds.
+/// Compares the output of a C program for Windows, with both sizes of `wchar_t`, with mpstat over the same ten
+/// seconds.
 pub fn cpu_perf_counters() -> Result<String> {
     const SECONDS: &str = "10";
     for (mode, mode_flags) in MODES {

@@ -1,4 +1,4 @@
-//! `perfset serve` under clients that mean harm: they hold all connections, or read nothing of what they ask for.
+//! Checks of `perfset serve` under hostile clients: they hold all connections, or do not read their responses.
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -16,10 +16,10 @@ use super::{median, perfset};
 
 const TOKEN: &str = "a-token-of-which-others-know-nothing";
 
-/// Maximum time for each request and for the start of the server.
+/// Maximum time for each request to the server, and for its start.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Running `perfset serve` on a free port.
+/// Running `perfset serve` of a check, on a free port.
 struct Serving {
     child: Running,
     address: SocketAddr,
@@ -46,7 +46,7 @@ impl Serving {
         Ok(stream)
     }
 
-    /// Returns the whole response to a request on a new connection.
+    /// Returns the server's whole response to a GET request on a new connection.
     fn get(&self, target: &str, header: &str) -> Result<String> {
         let mut stream = self.connect()?;
         write!(stream, "GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{header}\r\n")?;
@@ -55,7 +55,7 @@ impl Serving {
         Ok(String::from_utf8(response)?)
     }
 
-    /// Sends a request and does not read the response.
+    /// Sends a GET request to the server, and does not read the response.
     fn ask(&self, target: &str) -> Result<TcpStream> {
         let mut stream = self.connect()?;
         write!(stream, "GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
@@ -81,11 +81,11 @@ pub fn locked_out() -> Result<String> {
     const CONNECTIONS: usize = 80;
     const SCRAPES: usize = 30;
     const LIMIT_MS: f64 = 100.0;
-    /// Time above which the owner is locked out. Eight threads that open connections take most of two processors, so
-    /// the limit itself depends on the machine.
+    /// Time of a response in ms above which the owner of the token counts as locked out. Eight threads that open
+    /// connections take most of two processors, so the limit itself depends on the machine.
     const LOCKED_OUT_MS: f64 = 10.0 * LIMIT_MS;
-    /// Data that clients without the token send: nothing, half a request, one that is answered without a token, one
-    /// that is refused.
+    /// Data that clients without the token send: nothing, half a request, one that needs no token, and one that is
+    /// refused.
     const SAID: [&str; 4] = [
         "",
         "GET /metrics HTTP/1.1\r\nHost: loc",
@@ -147,10 +147,10 @@ fn open(address: SocketAddr, said: &str) -> Option<TcpStream> {
     Some(stream)
 }
 
-/// Name of a kind of stream, and the function that returns the query string for a stream's number.
+/// Name of a kind of stream, and the function that returns the query string of the stream with a number.
 type Request = (&'static str, fn(usize) -> String);
 
-/// Streams that cost the server much memory.
+/// Kinds of streams that cost the server much memory.
 const REQUESTS: [Request; 5] = [
     ("many paths, all different", |n| {
         format!("{}&path={PROCESSES}&top={}&history={}", many(63), n + 1, 3_600 + n)
@@ -175,7 +175,7 @@ fn many(count: usize) -> String {
     vec![format!("path={PROCESSES}"); count].join("&")
 }
 
-/// Reads a stream of processes with its history in the background.
+/// Reads a stream of processes with its history in the background, as a client of the server.
 fn reading(serving: &Serving) -> Result<Background> {
     let mut reader = serving.ask(&format!("/api/stream?path={PROCESSES}&history=3600"))?;
     Ok(Background::start(move |stop| {

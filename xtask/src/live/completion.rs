@@ -1,4 +1,4 @@
-//! Completion in bash, zsh and fish, each on a terminal: what a user gets for the keys that are typed.
+//! Checks of the completion of command lines in bash, zsh and fish, each on a terminal.
 
 use std::fs;
 use std::path::Path;
@@ -11,11 +11,11 @@ use super::owned::{Folder, Running};
 use super::{finished, median, perfset};
 use crate::repository::{root, target};
 
-/// Maximum time of one completion, in ms.
+/// Maximum time of one completion of a command line, in ms.
 const LIMIT_MS: f64 = 50.0;
 
-/// Loads the script of each shell, types beginnings of command lines, and compares the words of the lines that the
-/// shell completes.
+/// Checks the command lines that each shell completes from typed beginnings. Loads the script of each shell, types
+/// the beginnings, and compares the words of the completed lines.
 pub fn check() -> Result<String> {
     let folder = Folder::new("completion")?;
     let name = folder.0.join("it's me");
@@ -52,7 +52,7 @@ pub fn check() -> Result<String> {
     Ok(format!(": {} lines in each shell, at most {slowest:.1} ms (median)", cases.len()))
 }
 
-/// Returns the keys to type in each test, and the words that the shell must complete them to.
+/// Returns the keys that each test of completion types, and the words to which the shell must complete them.
 fn cases(log: &str, pid: u32) -> Vec<(String, Vec<String>)> {
     let case = |keys: &str, words: &[&str]| {
         let words = ["perfset"].iter().chain(words).map(|word| (*word).to_owned()).collect();
@@ -96,7 +96,7 @@ fn cases(log: &str, pid: u32) -> Vec<(String, Vec<String>)> {
     ]
 }
 
-/// Writes the configuration of a shell that loads the completion script as the help describes.
+/// Writes the configuration of a shell that loads the completion script, as the help describes.
 fn set_up(shell: &str, home: &Path) -> Result<()> {
     let script = finished(perfset().args(["completions", shell]).output().context("cannot start perfset")?)?;
     let completions = home.join("fish/completions");
@@ -127,7 +127,7 @@ fn set_up(shell: &str, home: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the median time of the slowest kind of completion.
+/// Returns the median time of the slowest kind of completion, in ms.
 fn slowest(log: &str) -> Result<f64> {
     const TIMES: usize = 10;
     let mut slowest = 0.0_f64;

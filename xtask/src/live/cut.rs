@@ -1,4 +1,4 @@
-//! Publishers that try to end or blind those who read them.
+//! Checks of publishers that try to end or blind the readers of their files.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write as _};
@@ -13,8 +13,8 @@ use super::faults;
 use super::owned::{Folder, ForAll, Running};
 use super::{finished, perfset};
 
-/// Checks values of a file while its owner truncates, punches and extends it: no value may be torn, and no reader may
-/// be killed.
+/// Checks values of a published file while its owner truncates, punches and extends it: none is torn, no reader is
+/// killed.
 pub fn torn(rounds: usize) -> Result<String> {
     let values = if rounds > 3 { "10000000000" } else { "100000000" };
     let folder = Folder::in_memory("torn")?;
@@ -25,8 +25,8 @@ pub fn torn(rounds: usize) -> Result<String> {
     Ok(format!(": {}, 0 signals", said.trim()))
 }
 
-/// Shell commands with which the owner of a published file tries to kill or blind a reader: `$file` is the file in the
-/// directory `$run` of the program `$pid`, and `$whole` has its content.
+/// Shell commands with which the owner of a published file tries to kill or blind a reader. `$file` is the file in
+/// the directory `$run` of the program `$pid`, and `$whole` has its content.
 const WAYS: [(&str, &str); 30] = [
     ("cut to nothing", "truncate -s 0 $file"),
     ("cut to a byte", "truncate -s 1 $file"),
@@ -66,15 +66,14 @@ const WAYS: [(&str, &str); 30] = [
     ("stopped", "kill -STOP $pid"),
 ];
 
-/// Users who try the commands: name, command prefix, and the option of the reader.
+/// Users who run the hostile commands: name, command prefix, and the option of the reader.
 const ACTORS: [(&str, &[&str], &str); 3] = [
     ("the same user", &[], ""),
     ("a container's root", &["unshare", "--mount", "--pid", "--fork", "--kill-child"], ""),
     ("another user", &["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"], "everybody"),
 ];
 
-/// Checks that a publisher cannot do harm with its file: no reader is killed, and all readers see the values of other
-/// publishers.
+/// Checks that a publisher cannot harm readers with its file: none is killed, and all see other publishers' values.
 pub fn ways() -> Result<String> {
     let program = ForAll::copy_of(&faults())?;
     let mut tried = 0;
@@ -96,7 +95,7 @@ pub fn ways() -> Result<String> {
     Ok(format!(": {tried} ways tried, 0 succeed"))
 }
 
-/// Reader process that stays alive between readings.
+/// Process of a check that reads published counters and stays alive between readings.
 struct Watch {
     _running: Running,
     input: ChildStdin,
@@ -114,7 +113,7 @@ impl Watch {
         Ok(Self { _running: running, input, output })
     }
 
-    /// Returns the lines that the reader sees now.
+    /// Returns the lines that the reading process prints for the current values.
     fn look(&mut self) -> Result<Vec<String>> {
         self.input.write_all(b"\n")?;
         let mut seen = Vec::new();
@@ -129,7 +128,7 @@ impl Watch {
     }
 }
 
-/// Starts a program and runs a script as its owner, while a reader of this library and the command read.
+/// Starts a publisher and runs a hostile script as its owner, while a reader of this library and the command read.
 fn tries(program: &Path, prefix: &[&str], whose: &str, script: &str) -> Result<()> {
     let run = Folder::in_memory("ways")?;
     std::fs::set_permissions(&run.0, std::os::unix::fs::PermissionsExt::from_mode(0o1777))?;

@@ -1,5 +1,5 @@
-//! Dashboards over `perfset serve`: those of node_exporter and windows_exporter have the same data as over the peer.
-//! The project's own have data for every expression.
+//! Checks of Grafana dashboards over `perfset serve`: data of node_exporter's and windows_exporter's, and of the
+//! project's own. The project's own have data for every expression.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,25 +15,25 @@ use super::prometheus::{free_address, get, serve};
 use super::{Load, finished, grafana};
 use crate::repository::root;
 
-/// Least share of the expressions with data over node_exporter that have data over perfset.
+/// Minimum share of a dashboard's expressions with data over node_exporter that have data over perfset.
 const DATA_LEAST: f64 = 0.9;
-/// Share of the alike answers of two node_exporters that perfset may lack.
+/// Share of the equal results of two node_exporters that perfset may lack.
 const ALIKE_LESS: f64 = 0.05;
-/// Least number of expressions of the dashboard of windows_exporter that have data.
+/// Minimum number of expressions of windows_exporter's dashboard that have data.
 const WINDOWS_LEAST: usize = 40;
-/// Time that rates over a minute need at two seconds for a scrape.
+/// Time that rates over a minute need until they have values, with a scrape every two seconds.
 const SCRAPED: Duration = Duration::from_secs(46);
-/// Number of times that the expressions are asked, and the time between.
+/// Number of times that the dashboards' expressions are evaluated; the next constant is the time between.
 const TRIES: usize = 3;
 const BETWEEN_TRIES: Duration = Duration::from_secs(20);
-/// Number of readings between two readings of the peer.
+/// Number of readings of perfset's metrics between two readings of node_exporter.
 const READINGS: usize = 3;
 
-/// Figures in the last line of `check.py`.
+/// Figures in the last line that the script `check.py` prints about a dashboard.
 #[derive(Debug)]
 struct Answers {
     with_data: usize,
-    /// Expressions with data over the peer, alike answers, and expressions with data over both.
+    /// Number of expressions with data over node_exporter, of equal results, and of expressions with data over both.
     beside: Option<[usize; 3]>,
 }
 
@@ -92,7 +92,7 @@ pub fn check() -> Result<String> {
     ))
 }
 
-/// Asks the expressions of both dashboards, and checks that enough have data, and the data of node_exporter.
+/// Evaluates the expressions of node_exporter's dashboards, and checks that enough have data, and equal data.
 fn alike_answers(server: SocketAddr) -> Result<String> {
     let own = ask(server, "node-exporter-full.tsv", "perfset-node", Some("node"))?;
     let peers = ask(server, "node-exporter-full.tsv", "second-node", Some("node"))?;
@@ -112,14 +112,15 @@ fn alike_answers(server: SocketAddr) -> Result<String> {
     Ok(figures)
 }
 
-/// Starts a server with the names of a profile.
+/// Starts `perfset serve` with the metric names of another exporter's profile.
 fn profile(address: SocketAddr, name: &str) -> Result<Running> {
     let mut command = serve(address);
     command.args(["--profile", name]);
     Ok(Running(command.spawn().context("cannot start perfset")?))
 }
 
-/// Options of node_exporter: the defaults of its authors where those of Debian differ, and numbers of processes.
+/// Options of the node_exporter that is compared: its authors' defaults where Debian's differ, and numbers of
+/// processes.
 const PEER_OPTIONS: [&str; 3] = [
     "--collector.processes",
     "--collector.netdev.device-exclude=^$",
@@ -127,7 +128,7 @@ const PEER_OPTIONS: [&str; 3] = [
      ^/(dev|proc|run/credentials/.+|sys|var/lib/docker/.+|var/lib/containers/storage/.+)($|/)",
 ];
 
-/// Starts a node_exporter.
+/// Starts the node_exporter with which perfset is compared.
 fn peer(address: SocketAddr) -> Result<Running> {
     let child = Command::new("prometheus-node-exporter")
         .args(PEER_OPTIONS)
@@ -139,7 +140,7 @@ fn peer(address: SocketAddr) -> Result<Running> {
     Ok(Running(child.context("cannot start node_exporter (Debian package prometheus-node-exporter)")?))
 }
 
-/// Asks all expressions of a dashboard.
+/// Evaluates all expressions of a dashboard in Prometheus, and returns the figures.
 fn ask(server: SocketAddr, file: &str, job: &str, like: Option<&str>) -> Result<Answers> {
     let folder = root().join("testdata/dashboards");
     let mut command = Command::new("python3");
@@ -156,7 +157,8 @@ pub(super) fn with_data(line: &str) -> Result<usize> {
     Ok(figures(line).with_context(|| format!("unexpected last line of check.py: {line}"))?.with_data)
 }
 
-/// Parses the last line of `check.py`: `FILE: N of M expressions give data; JOB: N; alike N of M that both give`.
+/// Parses the last line that the script `check.py` prints about a dashboard. Its form is `FILE: N of M expressions
+/// give data; JOB: N; alike N of M that both give`.
 fn figures(line: &str) -> Option<Answers> {
     let number = |text: &str| text.split_whitespace().next()?.trim_end_matches(';').parse().ok();
     let (own, beside) = line.split_once("; ").map_or((line, None), |(own, beside)| (own, Some(beside)));
@@ -171,11 +173,11 @@ fn figures(line: &str) -> Option<Answers> {
     Some(Answers { with_data: number(own.split_once(": ")?.1)?, beside })
 }
 
-/// Counts of a scrape by their names and labels.
+/// Counts of a scrape by their metric names and labels.
 type Counts = BTreeMap<String, f64>;
 
-/// Reads the peer, perfset, and the peer again. Every count that both have must lie between. Returns the number of
-/// counts.
+/// Checks that every count of perfset lies between two readings of node_exporter, and returns the number of counts.
+/// Every count that both have must lie between. Returns the number of counts.
 fn between(own: SocketAddr, peer: SocketAddr) -> Result<usize> {
     let before = counts(&get(peer, "/metrics")?)?;
     let ours = counts(&get(own, "/metrics")?)?;
@@ -197,7 +199,7 @@ fn between(own: SocketAddr, peer: SocketAddr) -> Result<usize> {
     Ok(compared)
 }
 
-/// Returns the counts in a scrape that belong to the machine, not to the exporter.
+/// Returns the counts in a scrape that belong to the machine, and not to the exporter itself.
 fn counts(text: &str) -> Result<Counts> {
     let mut counts = Counts::new();
     let mut is_count = false;
@@ -215,7 +217,7 @@ fn counts(text: &str) -> Result<Counts> {
     Ok(counts)
 }
 
-/// Returns a name with its labels in the order of their names. The values of these labels have no comma.
+/// Returns a metric's name with its labels sorted by name. The values of these labels have no comma.
 fn sorted(series: &str) -> String {
     let Some((name, labels)) = series.split_once('{') else { return series.to_owned() };
     let mut labels: Vec<_> = labels.trim_end_matches('}').split(',').collect();

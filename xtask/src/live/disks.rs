@@ -1,4 +1,5 @@
-//! Disks, file systems and swap beside iostat, df, swapon and `/sys`, under a load of a known size on a loop device.
+//! Checks of disks, file systems and swap beside iostat, df, swapon and `/sys`, under a load of known size on a loop
+//! device.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -13,7 +14,8 @@ use serde_json::Value;
 use super::owned::Folder;
 use super::{finished, median, record};
 
-/// Sizes in MiB of the image, of the data written and read in it, and of the swap file.
+/// Size of the loop device's image in MiB; the next constants are those of the written and read data, and of the swap
+/// file.
 const IMAGE_MIB: u64 = 64;
 const LOAD_MIB: u64 = 24;
 const SWAP_MIB: u64 = 8;
@@ -21,11 +23,12 @@ const SWAP_MIB: u64 = 8;
 const SECONDS: u64 = 3;
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// Name of a value in iostat, its factor to perfset's unit, the tolerance in addition to a twentieth, and perfset's
+/// Value of iostat that is compared with perfset: its name, factor to perfset's unit, tolerance, and perfset's
 /// counter.
 type Peer = (&'static str, f64, f64, &'static str);
 
-/// Queue length of reads and writes, computed from four numbers of iostat; its aqu-sz includes discards and flushes.
+/// Name of the queue length that is computed from four numbers of iostat, because its aqu-sz includes discards and
+/// flushes.
 const QUEUE: &str = "r/s x r_await + w/s x w_await";
 
 const OF_DISKS: [Peer; 9] = [
@@ -52,8 +55,7 @@ const OF_BLOCK_IO: [Peer; 9] = [
     ("util", 1.0, 4.0, "% Busy Time"),
 ];
 
-/// Fields of `/sys/block/X/stat`, counted from 1, each with its factor to perfset's unit and the path of the raw
-/// counter.
+/// Fields of `/sys/block/X/stat`, counted from 1, each with its factor to perfset's unit and the raw counter's path.
 const EXACT: [(usize, f64, &str); 8] = [
     (1, 1.0, r"\LogicalDisk(M)\Disk Reads/sec"),
     (3, 512.0, r"\LogicalDisk(M)\Disk Read Bytes/sec"),
@@ -65,7 +67,7 @@ const EXACT: [(usize, f64, &str); 8] = [
     (16, 1.0, r"\Block I/O(D)\Flushes/sec"),
 ];
 
-/// Checks that rates agree with iostat, and that raw values equal the kernel's once the device is idle.
+/// Checks that disk rates agree with iostat, and that raw values equal the kernel's once the device is idle.
 pub fn check(rounds: usize) -> Result<String> {
     let place = Folder::new("disks with spaces")?;
     let image = Image::mount(&place)?;
@@ -132,7 +134,7 @@ fn logical_paths(image: &Image) -> [(Peer, String); 9] {
 
 type Source = (String, [(Peer, String); 9]);
 
-/// Runs perfset and iostat over the same seconds, with the load in their middle, and returns the values of both.
+/// Runs perfset and iostat over the same seconds, with the disk load in their middle, and returns the values of both.
 fn round(image: &Image, disks: &[String], sources: &[Source]) -> Result<(Vec<f64>, Value)> {
     let seconds = SECONDS.to_string();
     let paths: Vec<&str> =
@@ -167,7 +169,7 @@ fn round(image: &Image, disks: &[String], sources: &[Source]) -> Result<(Vec<f64
     Ok((ours, serde_json::from_str(&theirs).context("iostat prints no JSON")?))
 }
 
-/// Writes a file and reads it, both past the page cache.
+/// Writes a file of the image and reads it, both past the page cache.
 fn load(image: &Image) -> Result<()> {
     let file = image.mount_point.join("load");
     let count = format!("count={LOAD_MIB}");
@@ -177,7 +179,7 @@ fn load(image: &Image) -> Result<()> {
     Ok(())
 }
 
-/// Returns a number of a device in the last report of iostat, or one computed from several.
+/// Returns a number of a device in the last report of iostat, or a number computed from several.
 fn peer(theirs: &Value, device: &str, name: &str) -> Result<f64> {
     let number = |name| number(theirs, device, name);
     match name {
@@ -197,7 +199,7 @@ fn number(report: &Value, device: &str, name: &str) -> Result<f64> {
     number.with_context(|| format!("iostat has no {name} of {device}: {report}"))
 }
 
-/// Checks that every number equals the kernel's as soon as all data is written: no other program uses the device.
+/// Checks that every number of the idle loop device equals the kernel's: no other program uses the device.
 fn exactly_at_rest(image: &Image) -> Result<()> {
     run("sync", &["-f", path(&image.mount_point)?], "coreutils")?;
     let stat = || -> Result<Vec<f64>> {
@@ -296,7 +298,7 @@ fn file_system(image: &Image) -> Result<()> {
     Ok(())
 }
 
-/// Adds a swap file, if this machine allows it, and checks that size and use of each swap area are those of swapon.
+/// Adds a swap file, if this machine allows it, and checks size and use of each swap area against swapon.
 fn swap(place: &Folder) -> Result<String> {
     let file = place.0.join("swap file");
     let zeros = vec![0; usize::try_from(SWAP_MIB << 20)?];

@@ -1,4 +1,4 @@
-//! Facts about processes, for root and for another user, beside the kernel's files.
+//! Checks of facts about processes against the kernel's files, for root and for another user.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use super::finished;
 use super::owned::{ForAll, Running};
 use crate::repository::target;
 
-/// Checks the facts about a process of root: for root, for another user, and for another user who asks for command
+/// Checks the facts about a process of root: for root, and for another user with and without a request for command
 /// lines.
 pub fn check() -> Result<String> {
     const SECRET: &str = "--password=hunter2";

@@ -1,4 +1,4 @@
-//! Files that the command writes, where others have put links and devices, and what a terminal shows of them.
+//! Checks of output files at paths with other users' links and devices, and of escaped names on a terminal.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -11,7 +11,7 @@ use super::owned::Folder;
 use super::{finished, perfset};
 use crate::repository::{root, target};
 
-/// Log that the checks convert, and a counter of it.
+/// Log that the checks of output files convert; the next constant is a counter of it.
 const LOG: &str = "testdata/logs/BasicPerfCounters.blg";
 const ONE: &str = r"\PhysicalDisk(0 C:)\Avg. Disk Queue Length";
 

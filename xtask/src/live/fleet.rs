@@ -1,4 +1,4 @@
-//! A fleet of two real and 22 generated hosts, read by Sail, DuckDB, ClickHouse and Dask; and its guide.
+//! Checks of a fleet of two real and 22 generated hosts, read by Sail, DuckDB, ClickHouse and Dask; and of its guide.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,30 +13,30 @@ use super::owned::{Folder, Running};
 use super::parquet::{program, record_another, record_twice};
 use crate::repository::{root, run as run_program, target};
 
-/// Command that installs the engines from the Python Package Index, in the root directory of the repository.
+/// Command that installs the SQL engines from the Python Package Index, in the root directory of the repository.
 const INSTALL: &str = "python3 -m venv target/engines && target/engines/bin/pip install duckdb==2.0.1 pysail==0.7.2 \
     pyspark-client==4.2.0 chdb==4.4.0 pandas pyarrow 'dask[distributed]==2026.8.0'";
 
-/// Generated hosts, and seconds of each.
+/// Number of generated hosts of the fleet; the next constant is the number of seconds of each.
 const HOSTS: &str = "22";
 const SECONDS: &str = "900";
 
-/// Longest time of a Python program. A test ends itself before.
+/// Maximum time of a Python program of the fleet's checks. A test ends itself before.
 const LIMIT: Duration = Duration::from_secs(2_700);
 
-/// Builds the program that makes hosts.
+/// Builds the program that generates recordings of hosts.
 pub fn build() -> Result<()> {
     let words = ["build", "--release", "--quiet", "-p", "fleet-test"];
     run_program(Command::new("cargo").args(words).current_dir(root()))
 }
 
-/// Returns the program that makes hosts.
+/// Returns the path of the program that generates recordings of hosts.
 pub fn generator() -> PathBuf {
     target().join("release/fleet")
 }
 
-/// Checks that the views of a fleet have the values that the command prints, in each engine; that the loss of a process
-/// changes no result; and that a file that is cut is named.
+/// Checks that the SQL views of a fleet have the values that the command prints, in each engine. The loss of a
+/// process changes no result, and a file that is cut is named.
 pub fn check() -> Result<String> {
     let folder = Folder::new("fleet")?;
     let mut make = Command::new(generator());
@@ -70,7 +70,7 @@ pub fn check() -> Result<String> {
     Ok(format!(": {}", printed.trim()))
 }
 
-/// Checks that everything in the guide works when it is followed literally, in each engine.
+/// Checks that everything in the guide for fleets works when it is followed literally, in each engine.
 pub fn guide() -> Result<String> {
     let _ = fs::remove_dir_all(target().join("fleet")); // of an earlier check
     let folder = Folder::new("fleet-guide")?;
@@ -86,8 +86,8 @@ pub fn guide() -> Result<String> {
     Ok(format!(": {}", printed.trim()))
 }
 
-/// Runs a program to its end, and ends it if it takes too long. What it says goes into a file meanwhile, because a full
-/// pipe would stop it.
+/// Runs a program of the fleet's checks to its end, and ends it if it takes too long. What it says goes into a file
+/// meanwhile, because a full pipe would stop it.
 fn limited(mut command: Command, folder: &Path) -> Result<Output> {
     let (out, err) = (folder.join("printed"), folder.join("said"));
     command.stdin(Stdio::null()).stdout(fs::File::create(&out)?).stderr(fs::File::create(&err)?);
@@ -102,7 +102,7 @@ fn limited(mut command: Command, folder: &Path) -> Result<Output> {
     bail!("no end after {LIMIT:?}: {}", fs::read_to_string(&err).unwrap_or_default())
 }
 
-/// Returns a Python that has the engines.
+/// Returns the path of a Python interpreter that has the SQL engines.
 pub fn python() -> Result<PathBuf> {
     let python = target().join("engines/bin/python");
     let imports = "import chdb, dask.distributed, duckdb, pyarrow, pysail, pyspark";

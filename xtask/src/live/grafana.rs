@@ -1,4 +1,4 @@
-//! The dashboards in `packaging/grafana`: well-formed, and with data for every expression.
+//! Checks of the dashboards in `packaging/grafana`: well-formed, and with data for every expression.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,9 +13,9 @@ use super::owned::Running;
 use super::prometheus::{get, serve};
 use crate::repository::{root, target};
 
-/// Names of the dashboards.
+/// Names of the project's Grafana dashboards.
 const DASHBOARDS: [&str; 3] = ["machine", "processes", "published"];
-/// Panels whose metrics need a kernel with pressure stall information, a disk, or a file system on a disk.
+/// Names of dashboard panels whose metrics need pressure stall information, a disk, or a file system on a disk.
 const OF_SOME_MACHINES: [&str; 9] = [
     "Pressure",
     "Disks busy",
@@ -28,15 +28,15 @@ const OF_SOME_MACHINES: [&str; 9] = [
     "Least free space",
 ];
 
-/// A server with the counters of the dashboards, and a program that publishes some of them.
+/// Server with the counters of the dashboards, and a program that publishes some of them.
 pub(super) struct Server {
     folder: PathBuf,
-    /// Address of the program.
+    /// Address of the program that publishes counters.
     published: SocketAddr,
     _running: [Running; 2],
 }
 
-/// Starts a server with the query file of the dashboards.
+/// Starts a server with the query file of the dashboards, and a program that publishes counters.
 pub(super) fn start(folder: &Path, address: SocketAddr) -> Result<Server> {
     let mut program = Running(
         Command::new(target().join("debug/examples/http_counters"))
@@ -63,12 +63,12 @@ pub(super) fn start(folder: &Path, address: SocketAddr) -> Result<Server> {
 }
 
 impl Server {
-    /// Lets the program count something.
+    /// Requests pages of the publishing program, so that its counters rise.
     pub(super) fn visit(&self) -> Result<()> {
         ["/", "/users", "/slow"].iter().try_for_each(|path| get(self.published, path).map(drop))
     }
 
-    /// Asks Prometheus all expressions of the dashboards, and returns their number.
+    /// Evaluates all expressions of the dashboards in Prometheus, and returns their number.
     pub(super) fn ask(&self, prometheus: SocketAddr, job: &str) -> Result<usize> {
         let data = root().join("testdata/dashboards");
         let mut checked = Command::new("python3");
@@ -90,7 +90,7 @@ impl Server {
     }
 }
 
-/// Returns `true` for a line of `check.py` about a panel whose metrics not every machine has.
+/// Returns `true` if a line of `check.py` is about a panel whose metrics not every machine has.
 fn is_of_machine(line: &str) -> bool {
     let mut cells = line.split('\t');
     let is_panel = cells.next() == Some("no data")
@@ -98,7 +98,7 @@ fn is_of_machine(line: &str) -> bool {
     is_panel || line.starts_with("lacking metrics")
 }
 
-/// Returns the directory of the dashboards.
+/// Returns the directory of the Grafana dashboards.
 fn packaging() -> PathBuf {
     root().join("packaging/grafana")
 }

@@ -1,4 +1,4 @@
-//! Processor times while a processor goes offline and comes back.
+//! Check of processor times while a processor goes offline and comes back.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -13,17 +13,17 @@ use serde::Deserialize;
 use super::totals::seconds;
 use super::{finished, record};
 
-/// Path of the switch of the processor that goes offline; `cpu0` may not have one.
+/// Path of the file that switches a processor offline; `cpu0` may not have one.
 const SWITCH: &str = "/sys/devices/system/cpu/cpu1/online";
-/// Number of samples, one a second.
+/// Number of samples of the processors, one a second.
 const SAMPLES: usize = 10;
-/// Time between the start of the programs and the first change.
+/// Time between the start of the checked programs and the switch of the processor.
 const BEFORE: Duration = Duration::from_millis(3_500);
-/// Time that the processor is offline.
+/// Length of time for which the processor is offline.
 const OFFLINE: Duration = Duration::from_secs(3);
-/// Largest excess over 100 % per processor: the kernel counts the times of a processor in ticks.
+/// Maximum excess over 100 % per processor in percentage points: the kernel counts processor times in ticks.
 const POINTS: f64 = 2.0;
-/// Time between the clock that a sample prints and the reading of its files, on a busy machine.
+/// Maximum time between the clock that a sample prints and the reading of its files, in seconds, on a busy machine.
 const SLACK: f64 = 0.3;
 
 const PATHS: [&str; 3] = [
@@ -31,12 +31,12 @@ const PATHS: [&str; 3] = [
     r"\Process V2(_Total)\% Processor Time",
     r"\Processor Information(*)\% Processor Time",
 ];
-/// Countersets and instances whose time is that of several processors.
+/// Countersets and instances whose processor time is that of several processors.
 const TOTALS: [(&str, &str); 3] =
     [("Process V2", "Idle:0"), ("Process V2", "_Total"), (PROCESSORS, "_Total")];
 const PROCESSORS: &str = "Processor Information";
 
-/// Checks every value before, while and after a processor is offline, for each way of reading processes.
+/// Checks processor times before, while and after a processor is offline, for each way of reading processes.
 ///
 /// Times of different processors must not be subtracted: `Idle` once showed 10,798 % that way. The interval of a change
 /// has the status `replaced`.
@@ -71,21 +71,23 @@ pub fn check() -> Result<String> {
     Ok(format!(": {fact}; at most {}", figures.join(", ")))
 }
 
-/// Period of a change, in seconds since 1970: from before the switch was written to after the kernel was done.
+/// Period in which a processor changes its state, in seconds since 1970: from the write to the switch until the
+/// kernel is done.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     from: f64,
     to: f64,
 }
 
-/// Switch of a processor. The processor is brought back when this is dropped, and also when a signal ends this process.
+/// Switch that takes a processor offline, and brings it back when this value is dropped. The processor is brought
+/// back when this is dropped, and also when a signal ends this process.
 struct Switch {
-    /// Shell that brings the processor back when its input ends, which it does however this process ends.
+    /// Shell process that brings the processor back when its input ends, which it does however this process ends.
     keeper: Child,
 }
 
 impl Switch {
-    /// Returns the switch, or the reason why this machine has none that this user may use.
+    /// Returns the switch of a processor, or the reason why this machine has none that this user may use.
     fn find() -> Result<Self, String> {
         let state = fs::read_to_string(SWITCH).map_err(|error| format!("{SWITCH}: {error}"))?;
         if state.trim() != "1" {
@@ -127,7 +129,7 @@ fn now() -> Result<f64> {
     Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs_f64())
 }
 
-/// Printed value, with the fields that this check needs.
+/// Line of `perfset get` about one value, with the fields that the check of processors needs.
 #[derive(Debug, Deserialize)]
 struct Line {
     time: String,
@@ -137,14 +139,14 @@ struct Line {
     status: String,
 }
 
-/// Lines of one sample, by counterset and instance.
+/// Lines of `perfset get` about one sample, by counterset and instance.
 struct Sample {
     seconds: f64,
     lines: BTreeMap<(String, String), Line>,
 }
 
 impl Sample {
-    /// Number of processors that have a row.
+    /// Returns the number of processors that have a row in the sample.
     fn processors(&self) -> f64 {
         let is_one = |(set, instance): &&(String, String)| set == PROCESSORS && !is_total(instance);
         self.lines.keys().filter(is_one).count() as f64
@@ -172,7 +174,8 @@ fn parse(json: &str) -> Result<Vec<Sample>> {
     Ok(samples)
 }
 
-/// Checks the samples of one program. Returns the greatest values, and the number of intervals without one.
+/// Checks the processor times in the samples of one program. Returns the greatest values, and the number of intervals
+/// without one.
 fn judge(samples: &[Sample], changes: &[Change]) -> Result<String> {
     let most = samples.iter().map(Sample::processors).fold(0.0, f64::max);
     let least = samples.iter().map(Sample::processors).fold(f64::INFINITY, f64::min);

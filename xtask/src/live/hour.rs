@@ -1,4 +1,4 @@
-//! A machine that compiles, recorded beside sadc and pidstat in the same seconds.
+//! Check of the recording of a busy machine beside sadc and pidstat in the same seconds.
 
 use std::fs::File;
 use std::path::Path;
@@ -64,7 +64,7 @@ pub fn beside_others(is_full: bool) -> Result<String> {
     Ok(format!(": {last}"))
 }
 
-/// Compiles a crate without dependencies again and again.
+/// Compiles a Rust crate without dependencies again and again, until `stop`.
 fn compile(into: &Path, stop: &AtomicBool) {
     while !stop.load(Relaxed) {
         let _ = std::fs::remove_dir_all(into); // before the first round there is none

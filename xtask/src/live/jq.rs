@@ -1,4 +1,4 @@
-//! The JSON that `perfset get` prints, read by jq.
+//! Check of the JSON that `perfset get` prints, read by jq.
 
 use std::fs;
 use std::io::Write;
@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::{finished, proc, record};
 
-/// Keys of every JSON object, which the documents promise.
+/// Keys that every JSON object of `perfset get` has, as documented.
 const KEYS: [&str; 14] = [
     "time",
     "path",
@@ -26,8 +26,8 @@ const KEYS: [&str; 14] = [
     "missing",
 ];
 
-/// Checks with jq that each output line is a JSON object: three samples of each processor, each node and the total,
-/// with all keys in order.
+/// Checks with jq that each line of `perfset get` is a JSON object with all keys in order. The output has three
+/// samples of each processor, each node and the total.
 pub fn check() -> Result<String> {
     const SAMPLES: usize = 3;
     let path = r"\Processor Information(*)\% Processor Time";

@@ -1,4 +1,4 @@
-//! What only Linux counts, under loads of a known size, beside the kernel's files, mpstat and uptime.
+//! Checks of counters that only Linux has, under loads of a known size, beside the kernel's files, mpstat and uptime.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,8 +23,8 @@ pub fn control_groups() -> Result<String> {
     Ok(format!(": {time}; {tasks}; {memory}"))
 }
 
-/// Returns the directory of the hierarchy with a controller: that of version 2 if it has the controller, else that of
-/// version 1.
+/// Returns the directory of the control groups with a controller, in the hierarchy of version 2, or else of version
+/// 1.
 pub fn hierarchy(controller: &str, v1: &str) -> Result<PathBuf> {
     let mount = Path::new(MOUNT);
     for folder in [mount.to_owned(), mount.join("unified")] {
@@ -41,7 +41,8 @@ pub fn hierarchy(controller: &str, v1: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Control group of this check. When this value is dropped, its processes are ended and it is removed.
+/// Control group of a check, which is removed with its processes when this value is dropped. When this value is
+/// dropped, its processes are ended and it is removed.
 pub struct Group {
     folder: PathBuf,
     children: Vec<Child>,
@@ -176,7 +177,7 @@ fn memory(name: &str) -> Result<String> {
     }
 }
 
-/// Checks pressure, low priority, load averages and new processes against the kernel.
+/// Checks counters of pressure, low priority, load averages and new processes against the kernel.
 pub fn machine() -> Result<String> {
     let stalled = pressure()?;
     let nice = nice()?;
@@ -185,7 +186,7 @@ pub fn machine() -> Result<String> {
     Ok(format!(": {stalled}; {nice}; {load}; {created}"))
 }
 
-/// Checks that the stalled time lies between two readings of `/proc/pressure`.
+/// Checks that the counter of stalled time lies between two readings of `/proc/pressure`.
 fn pressure() -> Result<String> {
     let total = |resource: &str| -> Result<f64> {
         let text = fs::read_to_string(format!("/proc/pressure/{resource}"))
@@ -206,7 +207,7 @@ fn pressure() -> Result<String> {
     Ok(format!("pressure within {:.1} ms", moved / 1e4))
 }
 
-/// JSON that mpstat prints.
+/// JSON that mpstat prints, with the fields that the check needs.
 #[derive(Deserialize)]
 struct Mpstat {
     sysstat: Sysstat,
@@ -236,7 +237,7 @@ struct CpuLoad {
     steal: f64,
 }
 
-/// Checks that a loop of low priority appears in % Nice Time, as in mpstat.
+/// Checks that a busy loop of low priority appears in % Nice Time, as in mpstat.
 fn nice() -> Result<String> {
     let mut command = Command::new("nice");
     command.args(["-n", "19", "sh", "-c", "while :; do :; done"]).stdin(Stdio::null());
@@ -264,7 +265,7 @@ fn nice() -> Result<String> {
     Ok(format!("nice {:.1} %, by mpstat {:.1} %", ours[0].value()?, all.nice))
 }
 
-/// Checks that load averages are those of `/proc/loadavg` and uptime.
+/// Checks that the counters of load averages equal `/proc/loadavg` and uptime.
 fn load() -> Result<String> {
     let file = || -> Result<Vec<f64>> {
         let text = fs::read_to_string("/proc/loadavg")?;

@@ -1,4 +1,4 @@
-//! Loads of a known size: processes, threads that sleep, threads that spin, pages, context switches, blocks.
+//! Checks with loads of known size: processes, sleeping and spinning threads, pages, context switches, blocks.
 
 use std::fs::{File, remove_file};
 use std::io::{Read, Write, pipe};
@@ -16,13 +16,13 @@ use super::proc::{self, of};
 use super::{Load, finished, median, record};
 use crate::repository::target;
 
-/// Numbers of started processes, threads and queued threads; prime numbers, so that no other count is confused with
-/// them.
+/// Number of processes that a check starts; the next constants are those of threads and queued threads. All are prime
+/// numbers, so that no other count is confused with them.
 const PROCESSES: usize = 97;
 const THREADS: usize = 61;
 const IN_QUEUE: usize = 5;
 
-/// Checks that gauges of System rise by the number of started objects, and fall when they are gone.
+/// Checks that gauges of System rise by the number of started processes and threads, and fall when they are gone.
 pub fn check() -> Result<String> {
     let samples = |path: &str| -> Result<f64> {
         let mut values = Vec::new();
@@ -89,7 +89,7 @@ pub fn check() -> Result<String> {
     ))
 }
 
-/// Starts processes that only sleep.
+/// Starts processes of a known number that only sleep.
 fn sleepers(count: usize) -> Result<Vec<Running>> {
     let sleeper = |_| {
         let child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn();
@@ -98,26 +98,26 @@ fn sleepers(count: usize) -> Result<Vec<Running>> {
     (0..count).map(sleeper).collect()
 }
 
-/// Memory that [`events`] touches at least, in MiB.
+/// Minimum memory that [`events`] touches, in MiB.
 pub const TOUCHED_MIB: usize = 211;
 /// Number of times that [`events`] sends a byte to another thread and back.
 pub const ROUND_TRIPS: usize = 10_007;
 /// Size of the file that [`events`] writes, synchronizes, and reads past the cache, in MiB.
 pub const FILE_MIB: usize = 53;
 
-/// Causes page faults, context switches, and reading and writing of blocks.
+/// Causes known numbers of page faults, context switches, and reads and writes of blocks.
 pub fn events() -> Result<()> {
     drop(Touched::start(TOUCHED_MIB)?);
     switch()?;
     write_and_read()
 }
 
-/// Process that has touched each page of a number of MiB once, and lives until this value is dropped. A fresh one: this
-/// one's allocator would keep what it got before, and nothing of that would be a fault.
+/// Process that has touched each page of a number of MiB once, and lives until this value is dropped. A fresh one:
+/// this one's allocator would keep what it got before, and nothing of that would be a fault.
 pub struct Touched(Child);
 
 impl Touched {
-    /// Starts the process, and returns when it has touched all pages.
+    /// Starts the process that touches memory, and returns when it has touched all pages.
     pub fn start(mib: usize) -> Result<Self> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(["live", "--touch-mib", &mib.to_string()])
@@ -139,7 +139,7 @@ impl Drop for Touched {
     }
 }
 
-/// Touches each page of `mib` MiB once, prints the number, and ends when standard input ends.
+/// Touches each page of `mib` MiB once, prints the number, and returns when standard input ends.
 pub fn touch(mib: usize) {
     let touched = std::hint::black_box(touched(mib));
     println!("{mib}");
@@ -186,11 +186,11 @@ fn write_and_read() -> Result<()> {
     finished(read.context("cannot start dd")?).context("dd cannot read past the cache").map(drop)
 }
 
-/// File of [`FILE_MIB`] that is written to disk, and removed when this value is dropped.
+/// File of [`FILE_MIB`] that was synchronized to disk, and is removed when this value is dropped.
 pub struct Synchronised(PathBuf);
 
 impl Synchronised {
-    /// Writes the file under this name in Cargo's target directory.
+    /// Writes and synchronizes the file under this name in Cargo's target directory.
     pub fn write(name: &str) -> Result<Self> {
         let path = target().join(name);
         let mut file = File::create(&path).with_context(|| path.display().to_string())?;

@@ -1,4 +1,4 @@
-//! Publishers that do not answer: what they cost those who read the others.
+//! Checks of publishers that do not respond, and of the time that readers of other publishers lose.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -14,10 +14,10 @@ use super::owned::{Folder, Running};
 use super::prometheus::{free_address, get, serve};
 use super::{finished, perfset};
 
-/// Maximum time that a collection may take, in seconds.
+/// Maximum time that a collection may take beside hanging publishers, in seconds.
 const REQUIRED: f64 = 0.3;
 
-/// Starts the program in a role, and waits until it has published.
+/// Starts the test program `faults` in a role, and waits until it has published its counters.
 fn start(folder: &Folder, role: &[&str]) -> Result<Running> {
     let mut command = Command::new(faults());
     command.args(role).env("PERFSET_RUNTIME_DIR", &folder.0);
@@ -30,8 +30,8 @@ fn start(folder: &Folder, role: &[&str]) -> Result<Running> {
     Ok(running)
 }
 
-/// Measures the longest of many collections with 200 publishers that hang, are stopped, or answer byte by byte; and
-/// `get` beside six that are stopped.
+/// Measures collections beside 200 publishers that hang, are stopped, or respond byte by byte. Also measures `get`
+/// beside six that are stopped.
 pub fn publishers() -> Result<String> {
     let folder = Folder::in_memory("late")?;
     let _silent = start(&folder, &["misbehave", "silent", "67"])?;

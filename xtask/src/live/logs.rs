@@ -1,4 +1,4 @@
-//! Logs: a long one at the pace of its bytes and in little memory, and what Python's csv makes of ours.
+//! Checks of logs: a long one in little time and memory, and Python's csv and sqlite3 on the output of relog.
 
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
@@ -13,12 +13,12 @@ use super::owned::Folder;
 use super::{finished, perfset};
 use crate::repository::{root, target};
 
-/// Size of the log that has ten million values, in bytes.
+/// Size in bytes of the generated log, which has ten million values.
 const LONG: u64 = 550 << 20;
 const ONE: &str = r"\PhysicalDisk(0 C:)\Avg. Disk Queue Length";
 
-/// Compares `get --log` of one counter with reading the file once, and checks that `relog` of ten million values uses
-/// bounded memory.
+/// Compares `get --log` of one counter with reading the log's file once. Checks that `relog` of ten million values
+/// uses bounded memory.
 pub fn long() -> Result<String> {
     let folder = target().join("live-logs");
     std::fs::create_dir_all(&folder)?;
@@ -62,7 +62,7 @@ fn measured(long: &Path, short: &Path, folder: &Path) -> Result<String> {
     ))
 }
 
-/// Converts a log with `relog`; returns its peak memory in KiB, and the number of samples that were written.
+/// Converts a log with `relog`; returns its peak memory in KiB, and the number of written samples.
 fn relog(log: &Path, csv: &Path) -> Result<(u64, usize)> {
     let mut child = perfset().arg("relog").arg(log).arg("-o").arg(csv).stdout(Stdio::null()).spawn()?;
     let status = format!("/proc/{}/status", child.id());
@@ -90,17 +90,17 @@ fn relog(log: &Path, csv: &Path) -> Result<(u64, usize)> {
     Ok((most, lines - 1))
 }
 
-/// Measures time and memory for one counter of a log of 100,000 columns, as esxtop writes them.
-/// Whatever else reads such a log takes no longer for a column than of a log with a quarter of the columns. The same
-/// applies to a log of many machines, each with one column.
+/// Measures time and memory for one counter of a log with 100,000 columns, as esxtop writes them. Whatever else reads
+/// such a log takes no longer for a column than of a log with a quarter of the columns. The same applies to a log of
+/// many machines, each with one column.
 pub fn wide() -> Result<String> {
     const COLUMNS: usize = 100_000;
     const MACHINES: usize = 8_000;
     const GOAL: (f64, f64) = (1.0, 100.0);
     // About 10 kB a machine, each of which has a query of its own; it must grow no faster than their number.
     const MACHINES_MB: f64 = 110.0;
-    /// Limit in seconds, above the goal because a busy machine takes longer; twice as much work for each column would
-    /// take far longer.
+    /// Maximum time in seconds for one counter of the wide log. It is above the goal because a busy machine takes
+    /// longer; twice as much work for each column would take far longer.
     const LIMIT: f64 = 3.0;
     let folder = Folder::new("wide-log")?;
     let [few, many] = [COLUMNS / 4, COLUMNS].map(|columns| folder.0.join(format!("{columns}.csv")));
@@ -170,7 +170,8 @@ pub fn wide() -> Result<String> {
     ))
 }
 
-/// Ratio of the times that a command takes for a log with four times as many columns. `LOG` stands for the log.
+/// Returns the ratio of the times that a command takes for a log with four times as many columns. `LOG` stands for
+/// the log.
 fn growth(args: &[String], [few, many]: [&PathBuf; 2]) -> Result<f64> {
     let of = |log: &PathBuf| {
         let log = log.display().to_string();
@@ -184,7 +185,7 @@ fn growth(args: &[String], [few, many]: [&PathBuf; 2]) -> Result<f64> {
     Ok(growth)
 }
 
-/// Writes a log with three samples and `columns` instances of a counter, of one machine or of a machine each.
+/// Writes a wide log with three samples and `columns` instances of a counter, of one machine or of a machine each.
 fn columns(path: &Path, columns: usize, has_machines: bool) -> Result<()> {
     let mut out = BufWriter::new(File::create(path).with_context(|| path.display().to_string())?);
     write!(out, "\"(PDH-CSV 4.0) (UTC)(0)\"")?;
@@ -202,8 +203,9 @@ fn columns(path: &Path, columns: usize, has_machines: bool) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Runs a command. Returns its seconds and the most memory of its own in MiB: pages of its program's file are
-/// not, and a first build, which is not optimized everywhere, has more of them than a package.
+/// Runs a command, and returns its time in seconds and its maximum own memory in MiB. Returns its seconds and the
+/// most memory of its own in MiB: pages of its program's file are not, and a first build, which is not optimized
+/// everywhere, has more of them than a package.
 fn timed(mut command: Command) -> Result<(f64, f64)> {
     let started = Instant::now();
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
@@ -225,7 +227,7 @@ fn timed(mut command: Command) -> Result<(f64, f64)> {
     Ok((seconds, most as f64 / 1_024.0))
 }
 
-/// Writes a log of `len` bytes: the beginning of a real log, then its samples again and again.
+/// Writes a binary log of `len` bytes: the beginning of a real log, then its samples again and again.
 fn repeated(path: &PathBuf, len: u64) -> Result<()> {
     const BUFFER: usize = 64 << 10;
     let real = std::fs::read(root().join("testdata/logs/BasicPerfCounters.blg"))?;

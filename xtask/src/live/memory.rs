@@ -1,5 +1,5 @@
-//! Linux Memory, Cache, the sets of NUMA nodes and Objects beside `/proc`, `/sys`, `free`, `vmstat -s` and `ipcs`, and
-//! under loads of a known size.
+//! Checks of Linux Memory, Cache, the countersets of NUMA nodes and Objects. The values are compared with `/proc`,
+//! `/sys`, `free`, `vmstat -s` and `ipcs`, also under loads of known size.
 
 use std::fs;
 use std::process::Command;
@@ -14,7 +14,7 @@ use super::{finished, known_load, median, perfset, record};
 
 const PATHS: [&str; 4] = [r"\Linux Memory\*", r"\Cache\*", r"\NUMA Node Memory(*)\*", r"\Linux NUMA(*)\*"];
 
-/// Counters of Cache, and the lines of `/proc/vmstat` that they show.
+/// Counters of the counterset Cache, and the lines of `/proc/vmstat` that they show.
 const CACHE: [(&str, &str); 3] = [
     (r"\Cache\Data Flush Pages/sec", "vmstat nr_written"),
     (r"\Cache\Dirty Pages", "vmstat nr_dirty"),
@@ -72,7 +72,7 @@ fn of_memory(name: &str) -> bool {
     name.starts_with("meminfo ") || name.starts_with("vmstat ")
 }
 
-/// Returns the name of a counter's value in [`readings`].
+/// Returns the name under which [`readings`] has the value of a counter path.
 fn name(path: &str) -> String {
     match path.split_once('\\').map_or(path, |(_, rest)| rest).split_once('\\') {
         Some(("Linux Memory", line)) => {
@@ -84,8 +84,9 @@ fn name(path: &str) -> String {
     }
 }
 
-/// Returns the tolerance of a value: none for a count of events, 2 MiB or 1 % for a size. Mapped memory also has the
-/// size of the command, whose file is mapped only while it reads, and committed and anonymous memory 2 MiB more.
+/// Returns the tolerance for a checked memory value: none for a count of events, 2 MiB or 1 % for a size. Mapped
+/// memory also has the size of the command, whose file is mapped only while it reads, and committed and anonymous
+/// memory 2 MiB more.
 fn slack(name: &str, value: f64, command: f64) -> f64 {
     let name = CACHE.iter().find(|(path, _)| *path == name).map_or(name, |(_, line)| line);
     const COUNTS: [&str; 7] = [
@@ -117,7 +118,7 @@ fn slack(name: &str, value: f64, command: f64) -> f64 {
     (two_mib + of_command).max(value * 0.01)
 }
 
-/// `/proc`, Cache and the nodes by the paths of their counters.
+/// Returns the current numbers of `/proc` about memory, and those of Cache and the NUMA nodes by their counter paths.
 fn readings() -> Result<Numbers> {
     let mut all = proc::read()?;
     for name in ["Total", "Free", "Rsvd", "Surp"] {
@@ -170,8 +171,8 @@ fn readings() -> Result<Numbers> {
     Ok(all)
 }
 
-/// Checks that `free` and `vmstat -s` of procps print the same for values that do not change from one moment to the
-/// next.
+/// Checks that `free` and `vmstat -s` of procps print the same as perfset, for values that do not change from one
+/// moment to the next.
 fn peers() -> Result<usize> {
     let text = |command: &mut Command| {
         finished(command.env("LC_ALL", "C").output().context("cannot start a program of procps")?)
@@ -199,12 +200,12 @@ fn peers() -> Result<usize> {
     Ok(peers.len())
 }
 
-/// Numbers of semaphore sets and shared memory segments that the check creates: prime numbers.
+/// Number of semaphore sets that the check creates; the next constant is that of shared memory segments.
 const SETS: usize = 7;
 const SEGMENTS: usize = 5;
 
-/// Checks that touched memory appears as memory and as page faults, written file pages as written, and that objects of
-/// System V are counted one by one.
+/// Checks that touched memory appears as memory and page faults, written pages as written, and System V objects one
+/// by one.
 pub fn known_load() -> Result<String> {
     const MIB: usize = known_load::TOUCHED_MIB;
     let paths = [r"\Linux Memory\AnonPages", r"\Linux Memory\nr_anon_pages", r"\Linux Memory\pgfault"];
@@ -243,7 +244,7 @@ pub fn known_load() -> Result<String> {
     ))
 }
 
-/// Returns by how many MiB the written pages rise when a file is written, with pages of `page` bytes.
+/// Returns the growth of written pages in MiB when a file is written, with pages of `page` bytes.
 fn written(page: f64) -> Result<f64> {
     let (path, line) = CACHE[0];
     let before = record::one_sample(&[path], &["--raw"])?[0].raw()?;
@@ -285,7 +286,8 @@ fn objects() -> Result<(f64, f64)> {
     Ok(rises)
 }
 
-/// Objects of System V, by the option of ipcrm that removes them; removed when this value is dropped.
+/// Objects of System V that a check has created, by the option of ipcrm that removes them. They are removed when this
+/// value is dropped.
 struct SystemV(Vec<(&'static str, String)>);
 
 impl SystemV {

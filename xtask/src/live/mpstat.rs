@@ -1,4 +1,4 @@
-//! Processor Information beside mpstat.
+//! Check of Processor Information beside mpstat.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
@@ -14,8 +14,8 @@ use super::{Load, finished, perfset};
 type Figures = [Option<f64>; 6];
 const NAMES: [&str; 6] = ["% busy", "% user", "% kernel", "% intr", "% DPC", "intr/s"];
 
-/// Compares perfset with mpstat over the same five seconds, several times: the median of the differences is at most two
-/// points.
+/// Compares processor times of perfset with mpstat over the same five seconds, several times. The median of the
+/// differences is at most two points.
 pub fn check(rounds: usize) -> Result<String> {
     const SECONDS: &str = "5";
     let load = Load::start();
@@ -72,7 +72,7 @@ pub fn check(rounds: usize) -> Result<String> {
     Ok(format!(": worst median {:.2} points ({}), {rounds} rounds{without}", worst.0, worst.1))
 }
 
-/// Returns the ticks of `irq` and `softirq` since boot.
+/// Returns the clock ticks of `irq` and `softirq` since boot, in `/proc/stat`.
 fn interrupt_ticks() -> Result<[u64; 2]> {
     let stat = std::fs::read_to_string("/proc/stat").context("cannot read /proc/stat")?;
     let mut columns = stat.lines().next().unwrap_or_default().split_whitespace().skip(6);
@@ -80,7 +80,7 @@ fn interrupt_ticks() -> Result<[u64; 2]> {
     Ok([column()?, column()?])
 }
 
-/// Returns the rows of a table that perfset printed.
+/// Parses the rows of the processor table that perfset printed.
 fn parse_table(text: &str) -> Result<BTreeMap<String, Figures>> {
     let mut rows = BTreeMap::new();
     for line in text.lines().skip(2) {
@@ -144,7 +144,7 @@ struct SumInterrupts {
     intr: f64,
 }
 
-/// Returns the values that mpstat printed, under the names and with the meanings of perfset.
+/// Parses the values that mpstat printed, and returns them under the names and with the meanings of perfset.
 fn parse_mpstat(json: &str) -> Result<BTreeMap<String, Figures>> {
     let file: MpstatFile = serde_json::from_str(json).context("mpstat did not print what was expected")?;
     let host = file.sysstat.hosts.into_iter().next().context("mpstat shows no host")?;

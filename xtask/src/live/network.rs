@@ -1,5 +1,6 @@
-//! Network Interface, its Linux counterpart, Sockets, Linux TCP, Linux UDP, Linux IP, TCP States and
-//! Connection Tracking in a network namespace of its own, where nothing else happens.
+//! Checks of the network countersets in a network namespace of its own, where nothing else happens. The countersets
+//! are Network Interface, its Linux counterpart, Sockets, Linux TCP, Linux UDP, Linux IP, TCP States and Connection
+//! Tracking.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -16,7 +17,7 @@ use super::owned::Running;
 use super::{finished, record};
 use crate::repository::target;
 
-/// Packets to send, and bytes of data in each: prime numbers, so that no other count is confused with them.
+/// Number of packets to send, and bytes of data in each: prime numbers, so that no other count is confused with them.
 const SENT: (u64, u64) = (1_009, 1_013);
 const RECEIVED: (u64, u64) = (757, 499);
 /// Number of bytes that Ethernet, and IPv4 with UDP, put before the data of a packet.
@@ -110,21 +111,20 @@ fn within(namespace: &str, program: &str) -> Command {
     command
 }
 
-/// Runs a tool in the near namespace and returns its output.
+/// Runs a network tool in the near namespace and returns its output.
 fn peer(pair: &Pair, program: &str, arguments: &[&str]) -> Result<String> {
     let output = within(&pair.near, program).args(arguments).output()?;
     finished(output).with_context(|| format!("{program} (Debian package iproute2)"))
 }
 
-/// Returns raw values of the interface's counters, given the names of the counters.
+/// Returns raw values of the tested interface's counters, given the names of the counters.
 fn interface(pair: &Pair, counters: &[&str]) -> Result<Vec<u64>> {
     let paths: Vec<_> =
         counters.iter().map(|name| format!(r"\Network Interface({INTERFACE})\{name}")).collect();
     pair.raw(&paths.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// Checks that the interface's counters are exactly the sent data and agree with `ip` and `sar`, and its queue with
-/// `tc`.
+/// Checks that the tested interface's counters equal the sent data, and agree with `ip`, `sar` and `tc`.
 pub fn interfaces() -> Result<String> {
     const SECONDS: &str = "3";
     let pair = Pair::new()?;
@@ -247,7 +247,7 @@ fn links(pair: &Pair) -> Result<usize> {
     Ok(compared)
 }
 
-/// Fills a queue that sends a packet now and then, and compares its length with that in `tc`.
+/// Fills a queue of the network that sends a packet now and then, and compares its length with that in `tc`.
 fn queue(pair: &Pair) -> Result<u64> {
     const PACKETS: u64 = 101;
     let slow = ["root", "tbf", "rate", "8kbit", "burst", "2000", "limit", "1000000"];
@@ -294,7 +294,7 @@ fn statistics(pair: &Pair) -> Result<(Direction, Direction)> {
     Ok((link.stats64.rx, link.stats64.tx))
 }
 
-/// Returns packets and bytes per second, received and sent, from the output of sar.
+/// Parses packets and bytes per second, received and sent, from the output of sar.
 fn sar(text: &str) -> Result<[f64; 4]> {
     let average = text.lines().filter(|line| line.starts_with("Average:"));
     let words = average.map(|line| line.split_whitespace().collect::<Vec<_>>());
@@ -313,7 +313,7 @@ fn sar(text: &str) -> Result<[f64; 4]> {
     Ok([column("rxpck/s")?, column("txpck/s")?, column("rxkB/s")? * 1024.0, column("txkB/s")? * 1024.0])
 }
 
-/// Checks that the open sockets are those of `ss -s`, and that all keys equal those of `nstat` after a load.
+/// Checks the number of open sockets against `ss -s`, and all counters of protocols against `nstat` after a load.
 pub fn sockets() -> Result<String> {
     const TCP: u64 = 7;
     const UDP: u64 = 11;
@@ -366,8 +366,8 @@ pub fn sockets() -> Result<String> {
     ))
 }
 
-/// Holds connections in several states, and datagrams that are not read, and checks that states and queues are those of
-/// `ss`. Returns the number of sockets.
+/// Holds connections in several states, and unread datagrams, and checks states and queues against `ss`. Returns the
+/// number of sockets.
 fn states(pair: &Pair) -> Result<u64> {
     const PROGRAM: &str = "
 import socket, sys
@@ -435,7 +435,7 @@ sys.stdin.read()
     Ok(all)
 }
 
-/// Checks that the number of tracked connections is that of `lnstat`. Without the kernel's module both have no number.
+/// Checks the number of tracked connections against `lnstat`. Without the kernel's module both have no number.
 fn tracked(pair: &Pair) -> Result<String> {
     let path = [r"\Connection Tracking\Entries"];
     if !Path::new("/proc/sys/net/netfilter/nf_conntrack_count").exists() {
@@ -450,7 +450,7 @@ fn tracked(pair: &Pair) -> Result<String> {
     Ok(ours.to_string())
 }
 
-/// Checks that every key that both perfset and nstat have has the same number; nothing happens in between.
+/// Checks that every counter that both perfset and nstat have has the same number; nothing happens in between.
 fn keys(pair: &Pair) -> Result<usize> {
     #[derive(Deserialize)]
     struct Nstat {

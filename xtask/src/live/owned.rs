@@ -1,4 +1,4 @@
-//! What a check starts or makes, and ends or removes again however the check goes.
+//! Programs, threads and directories of a check, which are ended or removed however the check goes.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use std::thread::{JoinHandle, spawn};
 
 use anyhow::{Context, Result};
 
-/// Running program, which is ended with its children when this value is dropped.
+/// Program of a check, which is ended with its children when this value is dropped.
 pub struct Running(pub Child);
 
 impl Drop for Running {
@@ -24,14 +24,14 @@ impl Drop for Running {
     }
 }
 
-/// Background thread that is stopped when this value is dropped, which waits for its end.
+/// Thread of a check that is stopped when this value is dropped, which waits for its end.
 pub struct Background {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Background {
-    /// Starts a background thread. Its work must end soon after the flag becomes `true`.
+    /// Starts a background thread of a check. Its work must end soon after the flag becomes `true`.
     pub fn start(work: impl FnOnce(&AtomicBool) + Send + 'static) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&stop);
@@ -48,16 +48,16 @@ impl Drop for Background {
     }
 }
 
-/// Private directory of the user who runs the checks, removed with its content when this value is dropped.
+/// Private directory of a check, removed with its content when this value is dropped.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
-    /// Creates a directory among the temporary files.
+    /// Creates a directory of a check among the temporary files.
     pub fn new(name: &str) -> Result<Self> {
         Self::in_folder(&std::env::temp_dir(), name)
     }
 
-    /// Creates a directory in memory, in `/dev/shm`.
+    /// Creates a directory of a check in memory, in `/dev/shm`.
     pub fn in_memory(name: &str) -> Result<Self> {
         Self::in_folder(Path::new("/dev/shm"), name)
     }
@@ -77,7 +77,7 @@ impl Drop for Folder {
     }
 }
 
-/// Copy of a program for other users, who may not enter the directory that it was built in.
+/// Copy of a program for other users, who may not enter the directory in which it was built.
 pub struct ForAll {
     _folder: Folder,
     /// Path of the copied program.

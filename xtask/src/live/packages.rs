@@ -1,4 +1,4 @@
-//! Debian packages and the archive, used in a minimal Debian as its user would.
+//! Checks of the Debian packages and the archive, used in a minimal Debian as users do.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,16 +12,17 @@ use crate::dist::{Args, Format, processor, run as pack};
 use crate::install::version;
 use crate::repository::{output_of, root as root_of_repository, run as run_program, target};
 
-/// Archive of a minimal Debian 12, made once.
+/// Name of the archive with a minimal Debian 12, made once.
 pub const DEBIAN: &str = "debian-root.tar";
 
 /// Command that makes the minimal Debian, in the root directory of the repository.
 const INSTALL: &str = "mmdebstrap --variant=apt --include=passwd,libcap2-bin bookworm target/debian-root.tar";
 
-/// Version of the packages that are upgraded.
+/// Version of the older packages that the check upgrades.
 const BEFORE: &str = "0.0.9";
 
-/// Changes of a machine that no package leaves behind: notes of dpkg and of programs that it runs, and temporary files.
+/// Changed files of a machine that do not count as left behind by a package: notes of dpkg and of programs that it
+/// runs.
 const NOT_OURS: [&str; 9] = [
     "/etc/.pwd.lock",
     "/etc/group",
@@ -34,8 +35,8 @@ const NOT_OURS: [&str; 9] = [
     "/var/log",
 ];
 
-/// Checks that the packages install, upgrade, keep changed options, and leave nothing except recordings; and that the
-/// same commit gives the same packages.
+/// Checks that the packages install, upgrade and leave nothing except recordings, and that a commit always gives the
+/// same ones.
 pub fn check() -> Result<String> {
     let folder = Folder::new("packages")?;
     let (new, old, again) = (folder.0.join("new"), folder.0.join("old"), folder.0.join("again"));
@@ -76,7 +77,7 @@ pub fn check() -> Result<String> {
     Ok(format!(": bytes of {}", sizes.join(", ")))
 }
 
-/// Installs the wheel in an environment of its own, and runs its command.
+/// Installs the Python wheel in an environment of its own, and runs its command.
 fn wheel(folder: &Path, new: &Path) -> Result<()> {
     let environment = folder.join("python");
     output_of(Command::new("/usr/bin/python3").args(["-m", "venv"]).arg(&environment))?;
@@ -89,7 +90,7 @@ fn wheel(folder: &Path, new: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Unpacks the image as a container engine does, by its index, and runs its command with nothing else.
+/// Unpacks the container image by its index, as a container engine does, and runs its command with nothing else.
 fn image(folder: &Path, new: &Path) -> Result<()> {
     let (layout, root) = (folder.join("layout"), folder.join("image"));
     fs::create_dir(&layout)?;
@@ -144,7 +145,7 @@ fn image(folder: &Path, new: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Minimal Debian in a directory.
+/// Minimal Debian in a directory, in which packages are tested.
 struct Debian {
     root: PathBuf,
 }
@@ -161,7 +162,8 @@ impl Debian {
         Ok(Self { root })
     }
 
-    /// Runs a script inside, with namespaces of its own: nothing outside is changed, and no process stays.
+    /// Runs a shell script inside the minimal Debian, with namespaces of its own. Nothing outside is changed, and no
+    /// process stays.
     fn run(&self, script: &str) -> Result<String> {
         let mut inside = Command::new("unshare");
         inside.args(["--mount", "--pid", "--fork", "--kill-child", "--ipc", "--uts", "sh", "-c"]);
@@ -178,7 +180,7 @@ impl Debian {
         Ok(said.into_owned())
     }
 
-    /// Copies packages into the directory `/packages` inside.
+    /// Copies packages into the directory `/packages` of the minimal Debian.
     fn receive(&self, out: &Path) -> Result<()> {
         let inside = self.root.join("packages");
         fs::create_dir_all(&inside)?;
@@ -189,7 +191,7 @@ impl Debian {
         Ok(())
     }
 
-    /// Returns the paths of all files and directories.
+    /// Returns the paths of all files and directories in the minimal Debian.
     fn files(&self) -> Result<BTreeSet<String>> {
         let mut find = Command::new("find");
         find.arg(&self.root).args(["-xdev", "-printf", "/%P\\n"]);
@@ -197,7 +199,7 @@ impl Debian {
         Ok(output_of(&mut find)?.lines().filter(ours).map(str::to_owned).collect())
     }
 
-    /// Installs the older packages, uses them, changes an option, and upgrades.
+    /// Installs the older packages in the minimal Debian, uses them, changes an option, and upgrades.
     fn upgraded(&self, old: &Path, new: &Path) -> Result<()> {
         let (architecture, version) = (processor()?.debian, version()?);
         self.receive(old)?;
@@ -231,7 +233,7 @@ impl Debian {
         Ok(())
     }
 
-    /// Removes and purges the packages.
+    /// Removes and purges the packages in the minimal Debian, and checks what is left.
     fn removed(&self, before: &BTreeSet<String>) -> Result<()> {
         self.run("dpkg --remove perfset libperflib0")?;
         ensure!(self.root.join("etc/default/perfset-record").exists(), "removing deletes options");
@@ -246,7 +248,7 @@ impl Debian {
         }
     }
 
-    /// Unpacks the archive and runs its command.
+    /// Unpacks the archive of the command in the minimal Debian, and runs the command.
     fn archive(&self, new: &Path) -> Result<()> {
         self.receive(new)?;
         let name = format!("perfset-{}-{}-linux", version()?, processor()?.rust);

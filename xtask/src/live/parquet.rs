@@ -1,4 +1,4 @@
-//! Exported recordings of three hosts, and their views, read by DuckDB.
+//! Checks of exported recordings of three hosts, and of their SQL views, read by DuckDB.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::repository::{root, run as run_program, target};
 /// Command that installs DuckDB from the Python Package Index, in the root directory of the repository.
 const INSTALL: &str = "python3 -m venv target/duckdb && target/duckdb/bin/pip install duckdb==2.0.1";
 
-/// Returns the command with the feature `parquet`.
+/// Returns the path of the command with the feature `parquet`.
 pub fn program() -> PathBuf {
     target().join("release/perfset-parquet")
 }
@@ -29,8 +29,8 @@ pub fn build(has_stores: bool) -> Result<()> {
     Ok(())
 }
 
-/// Checks that DuckDB reads the exported values of three hosts, that the views have the values that the command prints,
-/// and that each formula vector has its value.
+/// Checks that DuckDB reads the exported values of three hosts. The views have the values that the command prints,
+/// and each formula vector has its value.
 pub fn check() -> Result<String> {
     let folder = Folder::new("parquet")?;
     let (first, second) = (folder.0.join("first"), folder.0.join("second"));
@@ -64,7 +64,7 @@ pub fn record_another(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns a Python that has DuckDB.
+/// Returns the path of a Python interpreter that has DuckDB.
 fn python() -> Result<PathBuf> {
     let python = target().join("duckdb/bin/python");
     let asked = Command::new(&python).args(["-c", "import duckdb"]).output();

@@ -1,4 +1,4 @@
-//! Shares of stalled time under pressure, and refused values in rankings.
+//! Checks of the shares of stalled time under pressure, and of refused values in rankings.
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
@@ -24,10 +24,11 @@ fn lines(json: &str) -> Result<Vec<Line>> {
     json.lines().map(|line| serde_json::from_str(line).with_context(|| line.to_owned())).collect()
 }
 
-/// Checks that no share of stalled time is above 100 without a mark although the files are read late, and that the
-/// mean of the shares is what the kernel's own count of stalled time gives.
+/// Checks that no share of stalled time is above 100 without a mark, although the files are read late. The mean of
+/// the shares is what the kernel's own count of stalled time gives.
 pub fn stalled_time() -> Result<String> {
-    /// Points between the mean of the shares and the kernel's count, whose span contains the start of the command.
+    /// Tolerance in points between the mean of the shares of stalled time and the kernel's count, whose span contains
+    /// the start of the command.
     const TOLERANCE: f64 = 10.0;
     const STALLED: &str = r"\Pressure Stall(*)\{% Some Stalled Time,% Full Stalled Time}";
     // Four threads a processor: nearly always one of them waits.

@@ -1,4 +1,4 @@
-//! Numbers from `/proc`, read anew and the slow way.
+//! Reader of `/proc` for checks, which is independent of the crates and simple.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 /// Numbers of kernel files by `file name`: the first number of each line that begins with a name.
 pub type Numbers = BTreeMap<String, f64>;
 
-/// Returns the numbers of `/proc/meminfo` in bytes, those of `/proc/vmstat` and `/proc/stat`, and the numbers of
-/// threads, uptime and processes.
+/// Returns the numbers of `/proc/meminfo` in bytes, `/proc/vmstat` and `/proc/stat`, and of threads, uptime and
+/// processes.
 pub fn read() -> Result<Numbers> {
     let mut all = Numbers::new();
     for (file, factor) in [("meminfo", 1024.0), ("vmstat", 1.0), ("stat", 1.0)] {
@@ -30,7 +30,7 @@ pub fn read() -> Result<Numbers> {
     Ok(all)
 }
 
-/// Returns the number with this name.
+/// Returns the number of a kernel file with this name, such as `meminfo MemFree`.
 pub fn of(numbers: &Numbers, name: &str) -> Result<f64> {
     numbers.get(name).copied().with_context(|| format!("/proc has no {name}"))
 }

@@ -1,5 +1,4 @@
-//! The countersets of processes: under loads of a known size, beside pidstat and psutil, as another user, in a
-//! container.
+//! Checks of the countersets of processes: known loads, pidstat and psutil, another user, a container.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -14,7 +13,7 @@ use super::owned::{ForAll, Running};
 use super::{Load, finished, record};
 use crate::repository::{root, target};
 
-/// Running `process_load.py`, which waits for work.
+/// Running script `process_load.py`, which waits for orders to work.
 struct Worker {
     running: Running,
     input: ChildStdin,
@@ -39,7 +38,7 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Makes the process do some work, and waits until it has.
+    /// Orders the process to do some work, and waits until it has done it.
     fn work(&mut self, what: &str, size: u64) -> Result<()> {
         self.input.write_all(format!("{what} {size}\n").as_bytes())?;
         let mut answer = String::new();
@@ -49,7 +48,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Returns the raw value of a counter of the process.
+    /// Returns the raw value of a counter of the working process.
     fn raw(&self, counterset: &str, counter: &str) -> Result<f64> {
         let separator = if counterset == "Thread" { '/' } else { ':' };
         let path = format!(r"\{counterset}(*{separator}{})\{counter}", self.running.0.id());
@@ -57,12 +56,13 @@ impl Worker {
     }
 }
 
-/// Work and its size, counterset and counter that show it, the least rise of the counter, and what it may rise by in
-/// addition.
+/// Work of a process and its size, the counterset and counter that show it, and the counter's least and additional
+/// rise.
 type Known = (&'static str, u64, &'static str, &'static str, f64, f64);
 
 const MIB: f64 = 1_048_576.0;
-/// Works with a known effect. The process also writes 5 bytes as its answer, and reads the line with its order.
+/// Works of a process with a known effect on its counters. The process also writes 5 bytes as its answer, and reads
+/// the line with its order.
 const KNOWN: [Known; 17] = [
     ("faults", 4_099, "Process V2", "Page Faults/sec", 4_099.0, 200.0),
     ("faults", 4_111, "Linux Process", "Minor Faults/sec", 4_111.0, 200.0),
@@ -107,14 +107,14 @@ pub fn known_work() -> Result<String> {
     Ok(format!(": {} counters", KNOWN.len() + 2))
 }
 
-/// Returns all records of a path.
+/// Returns the records of all instances that a counter path selects.
 fn every(path: &str) -> Result<Vec<Named>> {
     let output = record::command(&[path], &["--raw"]).output().context("cannot start perfset")?;
     let text = finished(output)?;
     text.lines().map(|line| serde_json::from_str(line).with_context(|| line.to_owned())).collect()
 }
 
-/// Value of a counter with its instance.
+/// Value of a counter with the name of its instance.
 #[derive(Deserialize)]
 struct Named {
     counter: String,
@@ -124,7 +124,7 @@ struct Named {
     status: String,
 }
 
-/// Compares perfset with pidstat while one processor is busy.
+/// Compares processes in perfset with pidstat while one processor is busy.
 pub fn pidstat(rounds: usize) -> Result<String> {
     const SECONDS: &str = "4";
     let mut worker = Worker::start()?;
@@ -209,7 +209,7 @@ struct Theirs {
     uid: f64,
 }
 
-/// Compares all processes that did not run between two readings of perfset with psutil.
+/// Compares processes that did not run between two readings of perfset with psutil.
 pub fn psutil() -> Result<String> {
     let _load = Load::start();
     let before = table()?;
@@ -281,8 +281,8 @@ fn table() -> Result<BTreeMap<u32, BTreeMap<String, f64>>> {
     Ok(all)
 }
 
-/// Checks that refused data is refused by field, that other processes are shown with a `/proc` that hides some, and
-/// that a container has no clocks.
+/// Checks that refused data of processes is refused by field. Other processes are shown with a `/proc` that hides
+/// some, and a container has no clocks.
 pub fn refused_and_hidden() -> Result<String> {
     let program = ForAll::copy_of(&target().join("release/perfset"))?;
     let program = program.program.display();

@@ -1,4 +1,4 @@
-//! Memory and System beside `free` and `vmstat -s` of procps, and beside `/proc`.
+//! Check of Memory and System beside `free` and `vmstat -s` of procps, and beside `/proc`.
 
 use std::process::Command;
 
@@ -7,21 +7,21 @@ use anyhow::{Context, Result, ensure};
 use super::proc::{self, Numbers, of};
 use super::{finished, median, record};
 
-/// Difference that is permitted between a value and its peer.
+/// Difference that is permitted between perfset's value and that of another program.
 #[derive(Clone, Copy)]
 enum Slack {
-    /// Difference of a size: 1 % or 2 MiB, whichever is more.
+    /// Permitted difference of a size: 1 % or 2 MiB, whichever is more.
     Size,
-    /// No difference: a count that only grows lies between the two readings exactly.
+    /// No permitted difference: a count that only grows lies between the two readings exactly.
     Nothing,
-    /// Fixed difference in the value's unit.
+    /// Fixed permitted difference in the value's unit.
     Of(f64),
 }
 
-/// Function that returns the peer's value: a number of [`readings`], or a sum of some.
+/// Function that returns the value to compare with: a number of [`readings`], or a sum of some.
 type Peer = fn(&Numbers) -> Result<f64>;
 
-/// Paths of raw values, and their peers.
+/// Counter paths of raw values, each with the permitted difference and the value to compare with.
 const RAW: [(&str, Slack, Peer); 22] = [
     // free -b -w
     (r"\Memory\Available Bytes", Slack::Size, |n| of(n, "free available")),
@@ -72,7 +72,7 @@ const RAW: [(&str, Slack, Peer); 22] = [
     (r"\System\Threads", Slack::Of(1.0), |n| of(n, "threads")),
 ];
 
-/// Paths of formatted values, which are computed, and their peers.
+/// Counter paths of formatted values, each with the permitted difference and the value to compare with.
 const FORMATTED: [(&str, Slack, Peer); 2] = [
     (r"\Memory\% Committed Bytes In Use", Slack::Of(1.0), |n| {
         Ok(of(n, "meminfo Committed_AS")? / of(n, "meminfo CommitLimit")? * 100.0)
@@ -80,8 +80,8 @@ const FORMATTED: [(&str, Slack, Peer); 2] = [
     (r"\System\System Up Time", Slack::Of(0.02), |n| of(n, "uptime")), // hundredths, cut off
 ];
 
-/// Checks values against readings of the peers before and after: the median of how far a value is outside is within its
-/// slack.
+/// Checks perfset's values against readings of procps and `/proc` before and after. The median of how far a value is
+/// outside is within the permitted difference.
 pub fn check(rounds: usize) -> Result<String> {
     let samples = rounds * 5;
     let paths = RAW.map(|(path, ..)| path);
@@ -120,7 +120,7 @@ pub fn check(rounds: usize) -> Result<String> {
     Ok(format!(": {all} counters, {samples} samples{}", worst.1))
 }
 
-/// Returns the number of bytes in the unit of a size.
+/// Returns the number of bytes in the unit of a counter path that is a size.
 fn unit(path: &str) -> f64 {
     match path.rsplit('\\').next() {
         Some("Available KBytes") => 1024.0,
@@ -129,7 +129,7 @@ fn unit(path: &str) -> f64 {
     }
 }
 
-/// Returns all current numbers of the peers.
+/// Returns all current numbers of `/proc`, `free` and `vmstat -s`.
 fn readings() -> Result<Numbers> {
     let mut all = proc::read()?;
     all.extend(free()?);
@@ -143,7 +143,7 @@ fn peer_of_procps(command: &mut Command) -> Result<String> {
     finished(output.with_context(|| format!("cannot start {name} (Debian package procps)"))?)
 }
 
-/// Returns the columns of the memory line of `free -b -w`.
+/// Returns the columns of the memory line that `free -b -w` prints.
 fn free() -> Result<Numbers> {
     let text = peer_of_procps(Command::new("free").args(["-b", "-w"]))?;
     let mut lines = text.lines();
@@ -160,7 +160,7 @@ fn statistics() -> Result<Numbers> {
     lines.map(|(number, what)| Ok((format!("vmstat-s {what}"), number.parse()?))).collect()
 }
 
-/// Returns the KiB in a page: the kernel counts blocks in KiB, and the counters count pages.
+/// Returns the number of KiB in a page: the kernel counts blocks in KiB, and the counters count pages.
 pub fn kib_in_page() -> Result<f64> {
     let output = Command::new("getconf").arg("PAGESIZE").output().context("cannot start getconf")?;
     let bytes: f64 = finished(output)?.trim().parse()?;

@@ -1,4 +1,4 @@
-//! `perfset serve` as Prometheus sees it: its linter, and a server that scrapes it.
+//! Checks of `perfset serve` with Prometheus: its linter, and a server that scrapes perfset.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -46,8 +46,7 @@ pub fn linted() -> Result<String> {
     Ok(format!(": {lines} lines"))
 }
 
-/// Checks a file that is replaced each tenth of a second: no reader sees half of it, and node_exporter's textfile
-/// collector has its metrics.
+/// Checks a metrics file that is replaced each tenth of a second: readers see it whole, and node_exporter exports it.
 pub fn textfile() -> Result<String> {
     const READINGS: usize = 2_000;
     let folder = Folder::new("textfile")?;
@@ -87,7 +86,8 @@ pub fn textfile() -> Result<String> {
     Ok(format!(": {} files, {lines} processes in node_exporter", texts.len()))
 }
 
-/// Checks a server that Prometheus scrapes each second: a known load, processes that come and go, a restart.
+/// Checks a server of perfset that Prometheus scrapes each second: a known load, processes that come and go, a
+/// restart.
 pub fn scraped() -> Result<String> {
     const CHILDREN: usize = 20;
     let folder = Folder::new("scraped")?;
@@ -155,7 +155,7 @@ pub fn scraped() -> Result<String> {
     Ok(format!(": a busy thread is {:.3} by /proc", kernel))
 }
 
-/// Returns the command `serve` for a local address, without a token even if the user is root.
+/// Returns the command `perfset serve` for a local address, without a token even if the user is root.
 pub(super) fn serve(address: SocketAddr) -> Command {
     let mut command = perfset();
     command.args(["serve", "--insecure", "--listen", &address.to_string()]);
@@ -163,7 +163,7 @@ pub(super) fn serve(address: SocketAddr) -> Command {
     command
 }
 
-/// Returns an address that was free a moment ago.
+/// Returns a local address whose port was free a moment ago.
 pub(super) fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
@@ -177,7 +177,7 @@ fn cpu_seconds() -> Result<f64> {
     Ok(ticks.sum::<Result<f64, _>>()? / 100.0)
 }
 
-/// Waits for a condition, for ten seconds at most.
+/// Waits until a condition of a check is met, for ten seconds at most.
 fn until(what: &str, mut is_so: impl FnMut() -> Result<bool>) -> Result<()> {
     const MOST: Duration = Duration::from_secs(10);
     let began = Instant::now();
@@ -194,7 +194,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> Result<bool>) -> Result<()> {
     }
 }
 
-/// Returns the current value of a query with one result; `None` if it has none.
+/// Returns the current value of a Prometheus query with one result; `None` if it has none.
 fn ask(address: SocketAddr, query: &str) -> Result<Option<f64>> {
     let encoded: String = query.bytes().map(|byte| format!("%{byte:02X}")).collect();
     let answer: Value = serde_json::from_str(&get(address, &format!("/api/v1/query?query={encoded}"))?)?;
@@ -205,7 +205,7 @@ fn ask(address: SocketAddr, query: &str) -> Result<Option<f64>> {
     Ok(Some(number.parse()?))
 }
 
-/// Returns the response of a server, as soon as it listens.
+/// Returns the response of an HTTP server to a GET request, as soon as it listens.
 pub(super) fn get(address: SocketAddr, path: &str) -> Result<String> {
     let mut stream = TcpStream::connect(address);
     for _ in 0..50 {

@@ -1,4 +1,5 @@
-//! The counters of protocols beside `nstat` and `ss` of iproute2, and under loads of a known size over loopback.
+//! Checks of the countersets of network protocols beside `nstat` and `ss`, and under loads of known size over
+//! loopback.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -13,21 +14,22 @@ use super::{finished, record};
 use crate::catalog::set;
 use crate::repository::root;
 
-/// Numbers of datagrams, connections and echoes: prime numbers, so that no other count is confused with them.
+/// Number of datagrams that the check sends; the next constants are those of other packets, connections and echoes.
+/// All are prime numbers, so that no other count is confused with them.
 const DATAGRAMS: usize = 127;
 const TO_NOBODY: usize = 61;
 const CONNECTIONS: usize = 31;
 const HALF_CLOSED: usize = 7;
 const REFUSED: usize = 13;
 const ECHOES: usize = 11;
-/// Maximum that other programs on this machine may add to each count during the check.
+/// Maximum by which other programs on this machine may raise each count during the check.
 const OTHERS: u64 = 2_000;
 
 /// Countersets whose numbers `nstat` knows.
 const SETS: [&str; 7] = ["TCPv4", "UDPv4", "UDPv6", "IPv4", "IPv6", "ICMP", "ICMPv6"];
 
-/// Checks that counts lie between two readings of nstat and grow by the load or more, and that connections are as many
-/// as ss shows.
+/// Checks that counts of protocols lie between two readings of nstat and grow by the load, and connections against
+/// ss.
 pub fn check(rounds: usize) -> Result<String> {
     let sums = sums()?;
     for _ in 0..rounds {
@@ -52,7 +54,7 @@ pub fn check(rounds: usize) -> Result<String> {
     ))
 }
 
-/// Path of a counter, and the names of nstat whose sum it is.
+/// Counter path, and the names of nstat's counts whose sum it is.
 struct Sum {
     path: String,
     keys: Vec<String>,
@@ -65,7 +67,7 @@ impl Sum {
     }
 }
 
-/// Returns the sources in the catalogue of all counters that only grow.
+/// Returns the sums of nstat's counts for all counters that only grow, from the sources in the catalogue.
 fn sums() -> Result<Vec<Sum>> {
     let mut sums = Vec::new();
     let (_, sets) = set::load(&root().join("catalog"))?;
@@ -88,7 +90,7 @@ fn sums() -> Result<Vec<Sum>> {
     Ok(sums)
 }
 
-/// Compares one sample of all counters with two readings of nstat, before and after.
+/// Compares one sample of all protocol counters with two readings of nstat, before and after.
 fn compare(sums: &[Sum]) -> Result<()> {
     let paths: Vec<_> = sums.iter().map(|sum| sum.path.as_str()).collect();
     let before = nstat()?;
@@ -104,7 +106,7 @@ fn compare(sums: &[Sum]) -> Result<()> {
 
 type Numbers = BTreeMap<String, u64>;
 
-/// Returns every number that nstat knows.
+/// Returns every count that nstat prints, by its name.
 fn nstat() -> Result<Numbers> {
     #[derive(Deserialize)]
     struct All {
@@ -116,8 +118,7 @@ fn nstat() -> Result<Numbers> {
     Ok(all.kernel)
 }
 
-/// Returns the number of TCP connections of one address family, or of both, that are established or closed by the other
-/// side.
+/// Returns the number of TCP connections in `ss` that are established or closed by the other side, by address family.
 fn ss(family: &[&str]) -> Result<u64> {
     let states = ["state", "established", "state", "close-wait"];
     let output = Command::new("ss").args(["-H", "-t", "-n"]).args(family).args(states).output();
@@ -133,7 +134,7 @@ fn raw(paths: &[&str]) -> Result<Vec<u64>> {
     records.iter().map(raw).collect()
 }
 
-/// Checks that counters grow by this much or a little more while `work` is done.
+/// Checks that counters grow by a known number or a little more while `work` is done.
 fn grow<T>(counters: &[(&str, usize)], work: impl FnOnce() -> Result<T>) -> Result<T> {
     let paths: Vec<_> = counters.iter().map(|counter| counter.0).collect();
     let before = raw(&paths)?;
@@ -156,7 +157,7 @@ fn closed_port(address: IpAddr) -> Result<SocketAddr> {
     Ok(TcpListener::bind((address, 0))?.local_addr()?)
 }
 
-/// Sends datagrams to a program, and to a port at which none listens, and checks the counters.
+/// Sends UDP datagrams to a program, and to a port at which none listens, and checks the counters.
 fn datagrams(version: u8) -> Result<()> {
     let (receiver, sender) =
         (UdpSocket::bind((loopback(version), 0))?, UdpSocket::bind((loopback(version), 0))?);
@@ -188,7 +189,7 @@ fn datagrams(version: u8) -> Result<()> {
     })
 }
 
-/// Opens, half closes, closes and refuses connections, and checks the counters.
+/// Opens, half closes, closes and refuses TCP connections, and checks the counters.
 fn connections(version: u8) -> Result<()> {
     let listener = TcpListener::bind((loopback(version), 0))?;
     let address = listener.local_addr()?;
@@ -219,7 +220,7 @@ fn connections(version: u8) -> Result<()> {
     established(version, 2 * own - u64::try_from(HALF_CLOSED)?)
 }
 
-/// Checks that there are as many established connections as ss counts, and at least `least`.
+/// Checks the counter of established TCP connections against ss, and that it is at least `least`.
 fn established(version: u8, least: u64) -> Result<()> {
     let counters: &[(&str, &[&str])] = match version {
         4 => &[(r"\TCPv4\Connections Established", &[])],
@@ -242,7 +243,7 @@ fn established(version: u8, least: u64) -> Result<()> {
     Ok(())
 }
 
-/// Sends echo requests to this machine and checks the counters. Needs root, or CAP_NET_RAW.
+/// Sends ICMP echo requests to this machine and checks the counters. Needs root, or CAP_NET_RAW.
 fn echoes(version: u8) -> Result<()> {
     let icmp = if version == 4 { "ICMP" } else { "ICMPv6" };
     let counters = ["Sent Echo/sec", "Received Echo/sec", "Sent Echo Reply/sec", "Received Echo Reply/sec"]
@@ -255,7 +256,7 @@ fn echoes(version: u8) -> Result<()> {
     })
 }
 
-/// Python script that sends echo requests and waits for each reply, because ping is not installed everywhere.
+/// Python script that sends ICMP echo requests and waits for each reply, because ping is not installed everywhere.
 const ECHO: &str = "
 import socket, struct, sys
 version, count = sys.argv[1], int(sys.argv[2])

@@ -1,4 +1,4 @@
-//! What programs publish: the example of an HTTP server under load, and another language by the layout's description.
+//! Checks of published counters: the example of an HTTP server under load, and a reader and publisher in Python.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -17,7 +17,7 @@ use crate::repository::{root, target};
 
 const PATHS: [&str; 4] = ["/", "/users", "/slow", "/nothing/here"];
 
-/// Checks that the example publishes exactly the requests that a load generator counts, in one process and in several.
+/// Checks that the example HTTP server publishes exactly the requests that a load generator counts.
 pub fn http_counters() -> Result<String> {
     let mut told = String::new();
     for processes in [1, 3] {
@@ -75,7 +75,7 @@ pub fn http_counters() -> Result<String> {
     Ok(told)
 }
 
-/// Sends requests over one connection, and returns their number for each path.
+/// Sends HTTP requests over one connection, and returns their number for each path.
 fn generate(address: &str, number: usize) -> Result<BTreeMap<&'static str, u64>> {
     let mut sent = BTreeMap::new();
     let mut stream = TcpStream::connect(address)?;
@@ -106,8 +106,8 @@ fn generate(address: &str, number: usize) -> Result<BTreeMap<&'static str, u64>>
     Ok(sent)
 }
 
-/// Checks that a Python program, written from the description of the layout alone, reads the same values and publishes
-/// values that perfset reads.
+/// Checks that a Python program, written from the description of the layout alone, reads and publishes the same
+/// values.
 pub fn python() -> Result<String> {
     let folder = Folder::new("python")?;
     let script = root().join("xtask/src/live/published.py");

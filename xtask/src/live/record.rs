@@ -1,4 +1,4 @@
-//! What `perfset get --format json` prints.
+//! Records of `perfset get --format json`, parsed for checks.
 
 use std::process::Command;
 
@@ -10,13 +10,13 @@ use super::{finished, perfset};
 /// Value in a sample that `perfset get` prints as JSON.
 #[derive(Debug, Deserialize)]
 pub struct Record {
-    /// Path that was requested for the value.
+    /// Counter path that was requested for the value.
     pub path: String,
-    /// Formatted value; `None` if it is missing: `status` contains the reason.
+    /// Formatted value of the counter; `None` if it is missing: `status` contains the reason.
     pub value: Option<f64>,
     /// Keyword `ok`, or the reason why the value is missing.
     pub status: String,
-    /// Raw value as the block contains it.
+    /// Raw value of the counter, as the block contains it.
     pub raw: Option<u64>,
 }
 
@@ -33,20 +33,20 @@ impl Record {
     }
 }
 
-/// Returns the command `perfset get` for these paths, ready to start.
+/// Returns the command `perfset get` for these counter paths, ready to start.
 pub fn command(paths: &[&str], more: &[&str]) -> Command {
     let mut command = perfset();
     command.arg("get").args(paths).args(more).args(["--format", "json"]);
     command
 }
 
-/// Takes one sample and returns a record for each path, in their order.
+/// Takes one sample with `perfset get`, and returns a record for each counter path, in their order.
 pub fn one_sample(paths: &[&str], more: &[&str]) -> Result<Vec<Record>> {
     let output = command(paths, more).output().context("cannot start perfset")?;
     parse(&finished(output)?, paths.len())
 }
 
-/// Parses printed records, and checks that there are `count` of them.
+/// Parses the records that `perfset get` printed, and checks that there are `count` of them.
 pub fn parse(json: &str, count: usize) -> Result<Vec<Record>> {
     let records: Vec<Record> = json
         .lines()

@@ -1,4 +1,4 @@
-//! Recordings: read by a reader that was written from their description, killed, on a full disk, asked who was busy.
+//! Checks of recordings: read by an independent reader, with killed recorders, on a full disk, and by the screens.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,11 +13,11 @@ use super::owned::{Folder, Running};
 use super::{finished, perfset};
 use crate::repository::root;
 
-/// Tick, counterset, instance, instance id and counter of a value.
+/// Identity of a recorded value: tick, counterset, instance, instance id and counter.
 type ValueKey = (u64, String, String, u64, String);
 
-/// Checks that the reader in Python, which was written from the documents alone, reads what the command reads: of a
-/// folder whose file is sealed, and of one file of ticks.
+/// Checks that a Python reader, written from the documents alone, reads recordings as the command does. One recording
+/// is a directory whose file is sealed, and one is a file of ticks.
 pub fn python() -> Result<String> {
     let folder = Folder::new("recordings")?;
     let (into, file) = (folder.0.join("folder"), folder.0.join("one.perfset"));
@@ -41,7 +41,8 @@ pub fn python() -> Result<String> {
     Ok(format!(": {} values are equal", texts.join(", ")))
 }
 
-/// Compares all values of a recording. Returns their number.
+/// Compares all values that the Python reader and the command read of a recording, and returns their number. Returns
+/// their number.
 fn compare(log: &Path) -> Result<usize> {
     let files: Vec<_> = match log.is_dir() {
         true => std::fs::read_dir(log)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?,
@@ -93,7 +94,8 @@ fn compare(log: &Path) -> Result<usize> {
     Ok(count)
 }
 
-/// Runs an ignored test of `crates/perfset/tests/recordings.rs` with these variables. Returns its figures.
+/// Runs an ignored test of `crates/perfset/tests/recordings.rs` with these variables, and returns its figures.
+/// Returns its figures.
 fn test(is_full: bool, name: &str, variables: &[(&str, String)]) -> Result<String> {
     let mut command = Command::new("cargo");
     // Of the workspace, as `cargo test --workspace` has built it: nothing is compiled again.
@@ -114,7 +116,7 @@ pub fn churn(is_full: bool) -> Result<String> {
     test(is_full, "this_machine_is_replayed_as_it_was_collected", &variables)
 }
 
-/// Checks a generated day of 1,000 processes: memory, the limits of the folder, and 1,000 instants.
+/// Checks a generated day of 1,000 processes: memory, the size limits of the directory, and 1,000 instants.
 pub fn day(is_full: bool) -> Result<String> {
     let ticks = if is_full { 86_400 } else { 1_500 };
     let variables = [("PERFSET_TEST_TICKS", format!("{ticks}"))];
@@ -122,7 +124,7 @@ pub fn day(is_full: bool) -> Result<String> {
 }
 
 /// Checks that readers beside a recorder, which begins and seals files meanwhile, find no damage, and never fewer
-/// samples than before: of the command, and a hundred times as many in one process.
+/// samples. The command reads, and a hundred times as many readers in one process.
 pub fn beside(is_full: bool) -> Result<String> {
     let folder = Folder::new("beside")?;
     let rounds = if is_full { 1_000 } else { 500 };
@@ -148,7 +150,7 @@ pub fn beside(is_full: bool) -> Result<String> {
     ))
 }
 
-/// Reads beside a recorder whose folder stays small, so that a round takes a fraction of a millisecond.
+/// Checks readers beside a recorder whose directory stays small, so that a round takes a fraction of a millisecond.
 fn beside_in_process(is_full: bool) -> Result<String> {
     let folder = Folder::new("beside-ring")?;
     let rounds = if is_full { 100_000 } else { 500 };
@@ -163,8 +165,7 @@ fn beside_in_process(is_full: bool) -> Result<String> {
     test(is_full, "a_reader_beside_a_recorder_finds_all_samples", &variables)
 }
 
-/// Checks that the screens of an instant name the process that was busy then, with its command line, and that those
-/// of a later instant do not.
+/// Checks that the screens of a past instant name the process that was busy then, and those of a later one do not.
 pub fn culprit() -> Result<String> {
     const MARK: &str = "perfset-culprit";
     let folder = Folder::new("culprit")?;
@@ -205,8 +206,8 @@ pub fn culprit() -> Result<String> {
     Ok(format!(": {name} with {busy} %, at the mark"))
 }
 
-/// Checks that recorders that are killed at any moment, also while they begin and seal, lose no sample that was there
-/// before, and that nothing is damaged.
+/// Checks that recorders that are killed at any moment lose no sample that was there before, and damage nothing. Some
+/// are killed while they begin and seal.
 pub fn killed(is_full: bool) -> Result<String> {
     const OF_A_FOLDER: u64 = 500;
     let folders = if is_full { 20 } else { 1 };
@@ -216,7 +217,8 @@ pub fn killed(is_full: bool) -> Result<String> {
     Ok(format!(": {} kills, {samples} samples, no damage", OF_A_FOLDER * folders))
 }
 
-/// Kills recorders of one folder. Returns the number of samples that it has then.
+/// Kills recorders of one directory, and returns the number of samples that it has then. Returns the number of
+/// samples that it has then.
 fn killed_in(kills: u64, mut moment: u64) -> Result<u64> {
     let folder = Folder::new("killed-recorders")?;
     let mut before = 0;
@@ -267,7 +269,7 @@ struct FilledDisk {
     figures: String,
 }
 
-/// Records onto a disk of a size.
+/// Records onto a disk of a size until it is full.
 fn fill_disk(size: &str, options: &[&str], ticks: u64) -> Result<FilledDisk> {
     let folder = Folder::new("full-disk")?;
     let option = format!("size={size}");
@@ -280,7 +282,7 @@ fn fill_disk(size: &str, options: &[&str], ticks: u64) -> Result<FilledDisk> {
     checked
 }
 
-/// Records with a limit above the disk's size.
+/// Records onto a disk with a limit above the disk's size.
 fn fill(into: &Path, options: &[&str], ticks: u64) -> Result<FilledDisk> {
     let began = Instant::now();
     let mut command = perfset();

@@ -1,4 +1,4 @@
-//! Relations between counters that hold in every block of Windows, checked in the blocks of this machine.
+//! Check of relations between counters that hold in every block of Windows, in the blocks of this machine.
 
 use std::collections::BTreeMap;
 use std::fs::{File, remove_file};
@@ -13,7 +13,8 @@ use super::owned::Background;
 use super::{Load, finished, perfset};
 use crate::repository::target;
 
-/// A sum: number of the relation in `testdata/windows-definitions/README.md`, countersets, the sum, its parts.
+/// Sum of counters: number of the relation in `testdata/windows-definitions/README.md`, countersets, the sum, its
+/// parts.
 type Sum = (u32, &'static [&'static str], &'static str, &'static [&'static str]);
 
 const SUMS: &[Sum] = &[
@@ -43,12 +44,12 @@ const PROCESSORS: &[&str] = &["Processor", "Processor Information"];
 const TIMERS: [&str; 5] =
     ["% User Time", "% Privileged Time", "% DPC Time", "% Interrupt Time", "% Idle Time"];
 
-/// Raw values of a row by counter.
+/// Raw values of a block's row, by counter.
 type Row = BTreeMap<String, u64>;
-/// Rows by counterset and instance. Instances with equal names follow one another.
+/// Rows of a block by counterset and instance. Instances with equal names follow one another.
 type Rows = Vec<(String, String, Row)>;
 
-/// Checks every relation in V1 and V2 blocks while processors, a disk and processes are busy.
+/// Checks every relation between counters in V1 and V2 blocks while processors, a disk and processes are busy.
 pub fn check(rounds: usize) -> Result<String> {
     let folder = target().join("live-relations");
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -124,7 +125,7 @@ fn v1_rows(folder: &Path) -> Result<Rows> {
     rows(&finished(perfset().args(values).current_dir(folder).output()?)?)
 }
 
-/// Reads the rows of one V2 block.
+/// Reads the rows of one V2 block, in the block's order.
 fn v2_rows() -> Result<Rows> {
     let sets = SUMS.iter().flat_map(|(_, sets, ..)| sets.iter()).chain(PROCESSORS);
     let sets: std::collections::BTreeSet<_> = sets.collect();
@@ -134,7 +135,8 @@ fn v2_rows() -> Result<Rows> {
     rows(&finished(perfset().args(["get", "--raw", "--format", "json"]).args(paths).output()?)?)
 }
 
-/// Parses rows from JSON lines. Instances may have equal names, so a row ends where a counter is repeated.
+/// Parses rows of a block from the JSON lines that the command prints. Instances may have equal names, so a row ends
+/// where a counter is repeated.
 fn rows(json: &str) -> Result<Rows> {
     let mut rows = Rows::new();
     for line in json.lines() {
@@ -154,7 +156,7 @@ fn rows(json: &str) -> Result<Rows> {
     Ok(rows)
 }
 
-/// Writes a file to disk again and again, until the result is dropped.
+/// Writes a file to disk again and again, until the returned value is dropped.
 fn write_until_dropped(file: PathBuf) -> Background {
     Background::start(move |stop| {
         let bytes = vec![7; 1 << 20];

@@ -1,4 +1,4 @@
-//! Reports of `perfset report` in a browser: `xtask/browser/report.js` opens them from disk without a network.
+//! Check of reports of `perfset report` in a browser, which opens them from disk without a network.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -9,13 +9,13 @@ use anyhow::{Context, Result, ensure};
 use super::owned::Folder;
 use super::{browser_tools, finished, perfset};
 
-/// Number of samples of the long log: more than a chart has points.
+/// Number of samples of the long log in the check: more than a chart has points.
 const LONG: u32 = 20_000;
 
 /// Instance names that would run a script if a report did not treat them as text.
 const NAMES: [&str; 3] = ["<!--<script>owned=1<!script>", "'><img src=x onerror='owned=1'>", "plain"];
 
-/// Checks reports in a browser; prints figures, and fails with all failed checks.
+/// Checks reports in a browser, and returns figures; the error names all failed checks.
 pub fn check() -> Result<String> {
     let browser = browser_tools()?;
     let folder = Folder::new("report")?;

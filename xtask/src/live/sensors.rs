@@ -1,4 +1,4 @@
-//! Sensors of a machine made of files, with the names of node_exporter and beside a real one.
+//! Check of the sensors of a simulated machine, with the metric names of node_exporter and beside a real one.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ use super::owned::{Folder, Running};
 use super::prometheus::{free_address, get, serve};
 use crate::repository::root;
 
-/// Metrics of node_exporter that perfset does not have, as the guide says.
+/// Metrics of sensors in node_exporter that perfset does not have, as the guide says.
 const OTHER_SENSORS: [&str; 3] =
     ["node_hwmon_power_", "node_hwmon_humidity", "node_hwmon_in_volts{chip=\"nct6775\",sensor=\"in5\"} -"];
 

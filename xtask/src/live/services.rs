@@ -1,4 +1,4 @@
-//! Who sees the counters of services and containers: the table of `docs/guides/services.md`, cell by cell.
+//! Check of the table in `docs/guides/services.md`: visibility of the counters of services and containers.
 //!
 //! A machine of its own, in namespaces: own `/run`, `/tmp` and process ids. What systemd's options do is done by
 //! mounts.
@@ -95,8 +95,8 @@ const MACHINE: &str = r#"
     }
 "#;
 
-/// Runs a script in a simulated machine with its own mounts; the shared directory has the options of the shipped
-/// systemd unit.
+/// Runs a shell script in a simulated machine with its own mounts. The shared directory has the options of the
+/// shipped systemd unit.
 fn machine(script: &str) -> Result<String> {
     let programs = Folder::in_memory("services")?;
     for from in [target().join("release/perfset"), faults()] {
@@ -114,7 +114,7 @@ fn machine(script: &str) -> Result<String> {
     finished(command.output().context("cannot start unshare")?)
 }
 
-/// Names of the environments that publish, in the script and on the documentation page.
+/// Names of the environments that publish counters, in the script and on the documentation page.
 const PUBLISHERS: [(&str, &str); 9] = [
     ("session", "login session"),
     ("cron", "`cron`, `su`"),
@@ -129,13 +129,14 @@ const PUBLISHERS: [(&str, &str); 9] = [
 const READERS: [&str; 8] =
     ["session", "cron", "root", "member", "other", "reader", "container_shared", "container"];
 
-/// Row of the page's table for a publisher: for each reader yes, or no with a letter, and the text of `status()`.
+/// Row of the documentation's table for a publisher: for each reader yes, or no with a letter, and the text of
+/// `status()`.
 struct Row {
     cells: Vec<String>,
     status: String,
 }
 
-/// Returns the tables of the page, without and with the shared directory, by publisher.
+/// Returns the tables of the documentation page, without and with the shared directory, by publisher.
 fn tables(page: &str) -> Vec<BTreeMap<String, Row>> {
     let mut tables = Vec::new();
     for line in page.lines() {
@@ -161,7 +162,7 @@ fn tables(page: &str) -> Vec<BTreeMap<String, Row>> {
     tables
 }
 
-/// Checks that every cell of the page's tables is true, and that each "no" has a reason and a remedy.
+/// Checks that every cell of the documentation's tables is true, and that each "no" has a reason and a remedy.
 pub fn visible() -> Result<String> {
     const CONTAINER: &str =
         "; programs outside this container see them only if the directory is shared with it";
@@ -223,7 +224,7 @@ pub fn visible() -> Result<String> {
     Ok(format!(": {count} cells"))
 }
 
-/// Checks that another user who took the name of a directory hides nothing, and is reported.
+/// Checks that another user who took the name of a publisher's directory hides nothing, and is reported.
 pub fn taken_names() -> Result<String> {
     let text = machine(
         r#"by 1001 mkdir /tmp/perfset-1000
@@ -246,7 +247,7 @@ pub fn taken_names() -> Result<String> {
     Ok(String::new())
 }
 
-/// Checks that reading costs no more than the limits, however much other users publish.
+/// Checks that reading published counters costs no more than the limits, however much other users publish.
 pub fn limits() -> Result<String> {
     const MOST_MIB: u64 = 192;
     const MOST_SECONDS: f64 = 5.0;

@@ -1,4 +1,4 @@
-//! Exports into object stores: moto in the place of S3, and azurite in that of Azure.
+//! Checks of exports into object stores: moto stands for S3, and azurite for Azure.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,13 +10,13 @@ use super::owned::Folder;
 use super::parquet;
 use crate::repository::{root, target};
 
-/// Commands that install the servers and their clients, in the root directory of the repository.
+/// Commands that install the servers of object stores and their clients, in the root directory of the repository.
 const INSTALL: &str = "python3 -m venv target/stores && target/stores/bin/pip install 'moto[server,s3]==5.2.5' \
     azure-storage-blob==12.31.1; npm install --prefix target/azurite azurite@3.35.0";
 
-/// Checks that the objects of each store are the files of a local export, byte for byte: after two recordings, more
-/// samples, an upload that was killed, and a recorder that was killed. A store that refuses, is stopped or is not there
-/// ends the export with an error that has no credentials.
+/// Checks that the objects of each store are the files of a local export, byte for byte. Exports follow two
+/// recordings, more samples, an upload that was killed, and a recorder that was killed. A store that refuses, is
+/// stopped or is not there ends the export with an error that has no credentials.
 pub fn check() -> Result<String> {
     let python = target().join("stores/bin/python");
     let azurite = target().join("azurite/node_modules/.bin/azurite-blob");

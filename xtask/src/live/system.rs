@@ -1,4 +1,4 @@
-//! The clock's discipline beside `adjtimex`, called by Python, and processes by state beside `ps`.
+//! Checks of the clock's discipline beside `adjtimex`, called by Python, and of processes by state beside `ps`.
 
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::owned::Running;
 use super::{finished, record};
 
-/// Program that prints offset, freq, status, tick, tai and the result of `adjtimex`, for 64-bit Linux.
+/// Python program that prints offset, freq, status, tick, tai and the result of `adjtimex`, for 64-bit Linux.
 const ADJTIMEX: &str = "
 import ctypes, struct
 buffer = ctypes.create_string_buffer(208)
@@ -48,7 +48,7 @@ pub fn clock() -> Result<String> {
     bail!("{differences}")
 }
 
-/// Checks the numbers of ended and idle processes, with one more of the first kind, beside `ps`.
+/// Checks the numbers of ended and idle processes, with an additional ended one, beside `ps`.
 pub fn states() -> Result<String> {
     // A shell that waits for nobody leaves its child as it ended.
     let process = shell("true & exec sleep 60")?;

@@ -1,4 +1,4 @@
-//! Interactive tables: the keys that lead to an answer about the past.
+//! Check of interactive tables on a terminal: the keys that lead to a process in the past.
 
 use std::process::Stdio;
 use std::thread::sleep;
@@ -11,11 +11,11 @@ use super::owned::{Folder, Running};
 use super::tmux::Terminal;
 use super::{finished, perfset};
 
-/// Time after which a screen counts as giving no answer.
+/// Time after which a screen without the expected text fails the check.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// Checks that `perfset view` names the process that wrote most at a marked time, and over the whole recording, and
-/// that the process is not there before it began.
+/// Checks that `perfset view` names the process that wrote most at a marked time, and over the whole recording. The
+/// process is not there before it began.
 pub fn past_writer() -> Result<String> {
     let place = Folder::new("past-writer")?;
     let log = place.0.join("recorded");
@@ -51,7 +51,7 @@ pub fn past_writer() -> Result<String> {
     Ok(format!(": keys and seconds {}", answers.join(", ")))
 }
 
-/// Waits for the first screen.
+/// Waits until the interactive table shows its first screen.
 fn first_screen(terminal: &Terminal) -> Result<()> {
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
@@ -63,8 +63,8 @@ fn first_screen(terminal: &Terminal) -> Result<()> {
     bail!("there is no screen: {}", terminal.screen()?)
 }
 
-/// Waits until the table, sorted by written bytes, has the writer as its first process, or does not have it. Returns
-/// the seconds.
+/// Waits until the table, sorted by written bytes, has the writer as its first process, or lacks it; returns the
+/// seconds. Returns the seconds.
 fn answer(terminal: &Terminal, begun: Instant, is_there: bool) -> Result<f64> {
     loop {
         let screen = terminal.screen()?;
@@ -82,7 +82,7 @@ fn answer(terminal: &Terminal, begun: Instant, is_there: bool) -> Result<f64> {
     }
 }
 
-/// Waits until the program has ended, and its terminal with it.
+/// Waits until `perfset view` has ended, and its terminal with it.
 fn ends(terminal: &Terminal) -> Result<()> {
     let begun = Instant::now();
     while terminal.screen().is_ok() {

@@ -1,4 +1,4 @@
-//! Terminal whose screen a check reads.
+//! Terminal of a check, whose screen is read as text.
 
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,13 +14,13 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Starts a command, for which this build's programs come first in the `PATH`.
+    /// Starts a command of this build on a terminal. This build's programs come first in its `PATH`.
     pub fn start(command: &str) -> Result<Self> {
         let path = format!("{}:{}", target().join("release").display(), std::env::var("PATH")?);
         Self::open(&format!("PATH={path} LC_ALL=C.UTF-8 exec {command}"))
     }
 
-    /// Starts a command of a shell.
+    /// Starts a shell command on a terminal.
     pub fn open(command: &str) -> Result<Self> {
         static STARTED: AtomicUsize = AtomicUsize::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
@@ -35,17 +35,17 @@ impl Terminal {
         finished(tmux.output().context("cannot start tmux (Debian package tmux)")?)
     }
 
-    /// Presses keys, one for each character.
+    /// Presses keys on the terminal, one for each character.
     pub fn press(&self, keys: &str) -> Result<()> {
         self.tmux(&["send-keys", "-l", keys]).map(drop)
     }
 
-    /// Returns the lines of the screen.
+    /// Returns the lines of the terminal's screen.
     pub fn screen(&self) -> Result<String> {
         self.tmux(&["capture-pane", "-p"])
     }
 
-    /// Returns the lines of the screen with the sequences of their colours.
+    /// Returns the lines of the terminal's screen with the sequences of their colours.
     pub fn coloured_screen(&self) -> Result<String> {
         self.tmux(&["capture-pane", "-e", "-p"])
     }

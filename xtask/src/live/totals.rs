@@ -1,4 +1,5 @@
-//! `_Total` of the process sets while a build begins and ends many short processes, beside `/proc/stat`.
+//! Check of `_Total` of the process countersets while a build begins and ends many short processes, beside
+//! `/proc/stat`.
 
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -14,10 +15,11 @@ use super::{finished, proc, record};
 
 /// Largest allowed difference from `/proc/stat`, in percentage points for each processor of the machine.
 const POINTS: f64 = 2.0;
-/// Tick of 10 ms in a second, in points of %: the kernel's count of a single second is that coarse.
+/// Share of a second that a clock tick of 10 ms is, in percentage points: the kernel's count of a single second is
+/// that coarse.
 const TICK: f64 = 1.0;
 
-/// Compares `_Total` − Idle with the processors' busy time, for each way of reading processes that the check names.
+/// Checks `_Total` − Idle of the processes against the processors' busy time, for each way of reading processes.
 ///
 /// The processors are kept busy by a build, because its compilers live shorter than an interval: a sum over running
 /// processes loses what these used.
@@ -67,7 +69,7 @@ pub fn check(full: bool) -> Result<String> {
     Ok(format!(": at most {} points per processor from /proc/stat, {mean:.0} % busy", figures.join(", ")))
 }
 
-/// Fields of a printed value that this check needs.
+/// Line of `perfset get` about one value, with the fields that the check of totals needs.
 #[derive(Deserialize)]
 struct Line {
     time: String,
@@ -77,7 +79,8 @@ struct Line {
     mark: Option<String>,
 }
 
-/// Returns the largest difference of `_Total`, and of `_Total` − Idle, from `/proc/stat`, in points per processor.
+/// Returns the largest difference of the processes' `_Total`, and of `_Total` − Idle, from `/proc/stat`, in points
+/// per processor.
 fn compare(lines: &str, (paths, samples): (usize, usize), cpus: f64, busy: &Busy) -> Result<f64> {
     let lines: Vec<Line> = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     ensure!(lines.len() == paths * samples, "{} values are printed, not {paths} x {samples}", lines.len());
@@ -126,13 +129,13 @@ fn compare(lines: &str, (paths, samples): (usize, usize), cpus: f64, busy: &Busy
     Ok(worst)
 }
 
-/// Converts a printed time to seconds since 1970.
+/// Converts a time that `perfset get` printed to seconds since 1970.
 pub fn seconds(time: &str) -> Result<f64> {
     let parsed: jiff::Timestamp = time.parse().with_context(|| format!("not a time: {time}"))?;
     Ok(parsed.as_millisecond() as f64 / 1e3)
 }
 
-/// Build on every processor that does not end: one compiler after another.
+/// Build that keeps every processor busy with one compiler after another, until it is dropped.
 struct Build {
     _makers: Vec<Running>,
     _folder: Folder,
@@ -192,12 +195,12 @@ impl BusyTime {
     }
 }
 
-/// Time of all processors together: seconds in `/proc/stat`, or processors in use between two readings.
+/// Time of all processors together: seconds since boot, or processors in use between two readings.
 #[derive(Clone, Copy)]
 struct Counted {
-    /// Time in any state. Guest times are left out, because user time includes them.
+    /// Time of the processors in any state. Guest times are left out, because user time includes them.
     all: f64,
-    /// Time in any state except idle and iowait.
+    /// Time of the processors in any state except idle and iowait.
     busy: f64,
 }
 
@@ -212,14 +215,14 @@ impl Counted {
         Ok(Self { all: all / 100.0, busy: (all - idle - iowait) / 100.0 })
     }
 
-    /// Interpolates between this time and another one, with 0 and 1 as the ends of `share`.
+    /// Interpolates between this processor time and a later one, with 0 and 1 as the ends of `share`.
     fn towards(self, other: Self, share: f64) -> Self {
         let between = |a: f64, b: f64| a + (b - a) * share;
         Self { all: between(self.all, other.all), busy: between(self.busy, other.busy) }
     }
 }
 
-/// Processor times at each reading of `/proc/stat`.
+/// Processor times at each reading of `/proc/stat` during a check.
 struct Busy {
     readings: Vec<(f64, Counted)>,
     first: f64,
@@ -227,14 +230,14 @@ struct Busy {
 }
 
 impl Busy {
-    /// Returns the mean number of processors between two times, `None` outside the readings.
+    /// Returns the mean number of busy processors between two times; `None` outside the readings.
     fn between(&self, from: f64, to: f64) -> Option<Counted> {
         let (then, now) = (self.at(from)?, self.at(to)?);
         let mean = |then, now| (now - then) / (to - from);
         Some(Counted { all: mean(then.all, now.all), busy: mean(then.busy, now.busy) })
     }
 
-    /// Returns the seconds at a time, interpolated between the two nearest readings.
+    /// Returns the processor times at a time, interpolated between the two nearest readings.
     fn at(&self, time: f64) -> Option<Counted> {
         let after = self.readings.partition_point(|(at, _)| *at <= time);
         let (at, counted) = *self.readings.get(after.checked_sub(1)?)?;

@@ -1,4 +1,5 @@
-//! Blocks that `perfset v1 query` writes, beside a reader that was written from the description of the format alone.
+//! Check of blocks that `perfset v1 query` writes, beside a reader that was written from the description of the
+//! format alone.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -58,19 +59,19 @@ pub fn check(rounds: usize) -> Result<String> {
     Ok(format!(": {values} raw and {formatted} formatted values, all equal; {capped} capped at 100 %"))
 }
 
-/// Checks the independent reader itself: its formulas give the results of the test vectors.
+/// Checks the independent reader of V1 blocks itself: its formulas give the results of the test vectors.
 pub fn vectors() -> Result<String> {
     let output =
         reader().arg("vectors").arg(root().join("testdata/formulas/counter-type-vectors.csv")).output()?;
     Ok(format!(": {}", finished(output)?.trim()))
 }
 
-/// Key of a value: object, instance, counter.
+/// Identity of a value in a V1 block: object, instance, counter.
 type Key = (String, String, String);
-/// Raw value and formatted value of a counter.
+/// Raw value and formatted value of a counter in a V1 block.
 type Pair = (Option<u64>, Option<f64>);
 
-/// A value as `perfset v1 values` prints it.
+/// Value of a V1 block as `perfset v1 values` prints it.
 struct OurValue {
     raw: Option<u64>,
     value: Option<f64>,

@@ -1,4 +1,4 @@
-//! Rates of Memory and System beside vmstat and `/proc` over the same seconds.
+//! Check of the rates of Memory and System beside vmstat and `/proc` over the same seconds.
 
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -11,16 +11,16 @@ use super::proc::{self, of};
 use super::procps::kib_in_page;
 use super::{finished, median, record};
 
-/// Rate of a counter, and the names of the peers for it.
+/// Rate of a counter that is checked, and the names under which vmstat and `/proc` have it.
 struct Rate {
     path: &'static str,
-    /// Name of the counter's value in [`proc::read`].
+    /// Name in [`proc::read`] of the counter's value.
     proc: &'static str,
     /// Column of vmstat with the counter's value.
     column: Option<&'static str>,
-    /// `true` if the peers count KiB and the counter pages.
+    /// `true` if vmstat and `/proc` count KiB, and the counter counts pages.
     in_kib: bool,
-    /// Minimum number of events of this kind that the known load causes.
+    /// Minimum number of events that the known load causes, as the counter counts them.
     least: usize,
 }
 
@@ -44,8 +44,8 @@ const RATES: [Rate; 6] = [
     kib_rate(r"\Memory\Pages Output/sec", "vmstat pgpgout", "bo"),
 ];
 
-/// Compares perfset with vmstat and `/proc` over the same seconds, with the load in their middle: the medians of the
-/// differences are at most a twentieth, or 50 per second.
+/// Compares perfset's rates with vmstat and `/proc` over the same seconds, with the load in their middle. The medians
+/// of the differences are at most a twentieth, or 50 per second.
 pub fn check(rounds: usize) -> Result<String> {
     let page = kib_in_page()?;
     let mut differences = vec![[Vec::new(), Vec::new()]; RATES.len()];
@@ -80,7 +80,8 @@ pub fn check(rounds: usize) -> Result<String> {
 
 type Round = (Vec<f64>, Vec<f64>, Vec<Option<f64>>);
 
-/// Values per second of perfset, `/proc` and vmstat, in the units of the peers, except pages.
+/// Returns values per second of perfset, `/proc` and vmstat over the same seconds, in the units of vmstat and
+/// `/proc`.
 fn round() -> Result<Round> {
     let seconds = SECONDS.to_string();
     let paths = RATES.map(|rate| rate.path);

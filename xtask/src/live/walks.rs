@@ -1,4 +1,4 @@
-//! Processes by a walk over the kernel's tasks: that it is true through churn, and what is where it may not be had.
+//! Checks of processes collected by a walk over the kernel's tasks: through churn, and without the permission.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -10,8 +10,7 @@ use super::finished;
 use super::owned::{ForAll, Running};
 use crate::repository::{root, target};
 
-/// Checks that a walk in the kernel gives the same as the files, while as many processes begin and end as in an hour of
-/// a busy server.
+/// Checks that a walk over the kernel's tasks gives the same as files, while many processes begin and end.
 pub fn churn(full: bool) -> Result<String> {
     let mut test = Command::new("cargo");
     test.args(["test", "--quiet", "-p", "perfset-linux", "--lib"]);
@@ -26,7 +25,7 @@ pub fn churn(full: bool) -> Result<String> {
     Ok(format!(": {figures}"))
 }
 
-/// Returns the line of `doctor` about the way in which processes are read.
+/// Returns the line of `doctor` about the collection method of processes.
 fn source(command: &mut Command) -> Result<String> {
     let said = finished(command.arg("doctor").output().context("cannot start it")?)?;
     let line =
@@ -48,8 +47,8 @@ assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.byref(filter
 os.execv(sys.argv[1], sys.argv[1:])
 ";
 
-/// Checks that files are read where a walk is not permitted, and that `doctor` reports the reason and a remedy. A
-/// program with the two capabilities has it, and shows no more than the files would.
+/// Checks that processes are read from files where a walk is not permitted, and that `doctor` reports reason and
+/// remedy. A program with the two capabilities has it, and shows no more than the files would.
 pub fn rights() -> Result<String> {
     let copy = ForAll::copy_of(&target().join("release/perfset"))?;
     let program = copy.program.display().to_string();
@@ -100,7 +99,7 @@ pub fn rights() -> Result<String> {
     Ok(String::new())
 }
 
-/// Checks that a server gives up the right to load walks, and goes on walking.
+/// Checks that a server gives up the capabilities to load BPF programs, and goes on walking over tasks.
 pub fn given_up() -> Result<String> {
     let child = Command::new(target().join("release/perfset"))
         .args([
@@ -128,8 +127,8 @@ pub fn given_up() -> Result<String> {
     Ok(String::new())
 }
 
-/// Tries for two seconds to take the file descriptors of a process, and to read its memory. Before that it does both to
-/// a child of its own, which shows that it can.
+/// Python script that tries to take the file descriptors of a process and to read its memory, for two seconds. Before
+/// that it does both to a child of its own, which shows that it can.
 const THIEF: &str = r"
 import ctypes, os, subprocess, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
@@ -165,8 +164,9 @@ os.kill(victim, 0)
 print(rounds * 66, *sorted(taken))
 ";
 
-/// Checks that another process of the same user takes nothing of a server that was started with the capabilities of the
-/// unit in `docs/guides/serve.md` and gave them up: no map with numbers of other users' processes, and no memory.
+/// Checks that another process of the same user can take no BPF map and no memory of a server that walks over tasks.
+/// The server was started with the capabilities of the unit in `docs/guides/serve.md` and gave them up. The maps have
+/// numbers of other users' processes.
 pub fn not_taken() -> Result<String> {
     let copy = ForAll::copy_of(&target().join("release/perfset"))?;
     let nobody = ["--reuid", "65534", "--regid", "65534", "--clear-groups", "--no-new-privs"];

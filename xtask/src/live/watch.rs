@@ -1,4 +1,4 @@
-//! `perfset watch` beside processes that work, end and are started again.
+//! Check of `perfset watch` beside processes that work, end and are started again.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::owned::{Folder, Running};
 use super::perfset;
 
-/// Share of one processor that a busy process has at least, on a machine with a few others.
+/// Minimum share of one processor, in percent, that a busy process has on a machine with a few other busy ones.
 const BUSY: &str = "10";
 
 #[derive(Deserialize)]
@@ -22,14 +22,14 @@ struct Report {
     status: String,
 }
 
-/// Starts a process that never waits.
+/// Starts a process that is always busy.
 fn busy() -> Result<Running> {
     let child = Command::new("yes").stdin(Stdio::null()).stdout(Stdio::null()).spawn();
     Ok(Running(child.context("cannot start yes")?))
 }
 
-/// Checks that each busy process begins once, after three samples, with one run of the program; that its end is
-/// reported, and that one that is started again begins again.
+/// Checks that `perfset watch` reports each busy process once, after three samples, with one run of the program. Its
+/// end is reported, and a process that is started again is reported again.
 pub fn check() -> Result<String> {
     exit_codes()?;
     let folder = Folder::new("watch")?;
@@ -87,7 +87,7 @@ pub fn check() -> Result<String> {
     Ok(format!(": {} runs", ran.len()))
 }
 
-/// Checks that no thread of a process has CAP_PERFMON or CAP_BPF.
+/// Checks that no thread of a process has the capabilities CAP_PERFMON or CAP_BPF.
 fn no_right_to_walk(pid: u32) -> Result<()> {
     for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
         let status = fs::read_to_string(thread?.path().join("status"))?;
@@ -98,7 +98,7 @@ fn no_right_to_walk(pid: u32) -> Result<()> {
     Ok(())
 }
 
-/// Checks the exit codes of a named process: busy, idle, and ended.
+/// Checks the exit codes of `perfset watch` for a named process: busy, idle, and ended.
 fn exit_codes() -> Result<()> {
     let process = busy()?;
     let path = format!(r"\Process V2(yes:{})\% Processor Time", process.0.id());
@@ -115,7 +115,7 @@ fn exit_codes() -> Result<()> {
     Ok(())
 }
 
-/// Checks that a program that hangs delays neither the samples nor the end by Ctrl+C.
+/// Checks that a hanging program of `watch --run` delays neither the samples nor the end by Ctrl+C.
 fn hanging() -> Result<()> {
     let mut command = perfset();
     let path = r"\Memory\Available Bytes";
@@ -138,7 +138,7 @@ fn hanging() -> Result<()> {
     Ok(())
 }
 
-/// Returns the children of all threads of a process: another thread starts the program.
+/// Returns the children of all threads of a process: another thread of `perfset watch` starts the program.
 fn children(pid: u32) -> Result<Vec<String>> {
     let mut children = Vec::new();
     for thread in fs::read_dir(format!("/proc/{pid}/task"))? {

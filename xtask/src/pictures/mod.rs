@@ -22,17 +22,17 @@ pub struct Args {
     out: PathBuf,
 }
 
-/// Columns and lines of the terminal.
+/// Columns and lines of the drawn terminal.
 const SIZE: (usize, usize) = (80, 24);
 
-/// Time before a picture is taken, in which the load begins and the strips fill.
+/// Time before a picture of the screen is taken, in which the load begins and the strips fill.
 const RUN_UP: Duration = Duration::from_secs(50);
 
-/// Interval between two screens of the session.
+/// Interval between two drawn screens of the session.
 const STEP: Duration = Duration::from_millis(100);
 
-/// Load of the pictures: a program with 200 MiB, archives, a search, a writer with pauses, and a compressor that begins
-/// after the screens.
+/// Shell commands of the load that the pictures show. They are a program with 200 MiB, archives, a search, a writer
+/// with pauses, and a compressor that begins after the screens.
 const LOAD: &str = "{
     python3 -c 'import time
 held = bytearray(200 << 20)
@@ -43,7 +43,7 @@ while sum(range(1000000)): time.sleep(0.3)' &
     { sleep 20; exec xz -6; } </dev/urandom >/dev/null &
 } 2>/dev/null;";
 
-/// Lines typed in the session, each with the seconds that its result stays, and the keys pressed then.
+/// Lines typed in the drawn session, each with the seconds that its result stays, and the keys pressed then.
 const SESSION: [(&str, u64, &str); 4] = [
     ("perfset find disk full", 4, ""),
     ("perfset get mem 1 3", 4, ""),
@@ -51,7 +51,7 @@ const SESSION: [(&str, u64, &str); 4] = [
     ("perfset top 1", 5, ">>>q"),
 ];
 
-/// Takes the pictures and writes them.
+/// Takes the pictures of the screens and the session, and writes them.
 pub fn run(args: &Args) -> Result<()> {
     let perfset = args.perfset.clone().unwrap_or_else(|| target().join("dist/perfset"));
     let perfset = perfset.canonicalize().with_context(|| format!("no {}", perfset.display()))?;
@@ -76,14 +76,14 @@ fn write(out: &Path, name: &str, screens: &[(String, Duration)], title: &str) ->
     Ok(())
 }
 
-/// Place of a picture: namespaces in which only the load and the drawn command are visible.
+/// Namespaces for a picture, in which only the load and the drawn command are visible.
 struct Stage<'a> {
     perfset: &'a Path,
     folder: &'a Path,
 }
 
 impl Stage<'_> {
-    /// Starts a command on a terminal, beside the load.
+    /// Starts the drawn command on a terminal, beside the load.
     ///
     /// The namespaces hide the machine's name, the processes and control groups of others, and recordings of this user.
     fn open(&self, command: &str) -> Result<Terminal> {

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// Width and height of a character cell, and the space around the screen, in pixels.
+/// Width and height of a character cell in an SVG picture, in pixels; the next constant is the space around the
+/// screen.
 const CELL: (f64, f64) = (8.4, 18.0);
 const MARGIN: f64 = 12.0;
 
-/// Colours of text and background that no sequence changes.
+/// Colour of text in an SVG picture that no sequence changes; the next constant is that of the background.
 const TEXT: &str = "#d8dee9";
 const GROUND: &str = "#1c2028";
 
@@ -18,7 +19,7 @@ const COLOURS: [&str; 16] = [
     "#f08a91", "#abd699", "#f0d590", "#94c1f3", "#d9a9e8", "#8adbe4", "#ffffff",
 ];
 
-/// Style of a piece of text.
+/// Style of a piece of a terminal's text.
 #[derive(Clone, Default, PartialEq)]
 struct Style {
     bold: bool,
@@ -29,7 +30,7 @@ struct Style {
 }
 
 impl Style {
-    /// Applies the parameters of one SGR sequence. Unknown parameters have no effect.
+    /// Applies the parameters of one SGR sequence to the style. Unknown parameters have no effect.
     fn apply(&mut self, parameters: &str) {
         let mut numbers = parameters.split([';', ':']).map(|number| number.parse().unwrap_or(0_usize));
         while let Some(number) = numbers.next() {
@@ -53,7 +54,7 @@ impl Style {
         }
     }
 
-    /// Returns the colours of text and background.
+    /// Returns the colours of text and background of the style.
     fn colours(&self) -> (String, String) {
         let text = self.text.clone().unwrap_or_else(|| TEXT.to_owned());
         let ground = self.ground.clone().unwrap_or_else(|| GROUND.to_owned());
@@ -61,7 +62,7 @@ impl Style {
     }
 }
 
-/// Returns a colour of the palette of 256: 16 named ones, a cube of six levels, 24 greys.
+/// Returns a colour of the terminal's palette of 256: 16 named ones, a cube of six levels, 24 greys.
 fn palette(number: usize) -> String {
     let level = |step: usize| if step == 0 { 0 } else { 55 + 40 * step };
     match number {
@@ -77,7 +78,7 @@ fn palette(number: usize) -> String {
     }
 }
 
-/// Returns the colour of a sequence `5;N` or `2;R;G;B`.
+/// Returns the colour of an extended SGR sequence `5;N` or `2;R;G;B`.
 fn extended(numbers: &mut impl Iterator<Item = usize>) -> Option<String> {
     match numbers.next()? {
         5 => Some(palette(numbers.next()?)),
@@ -89,7 +90,8 @@ fn extended(numbers: &mut impl Iterator<Item = usize>) -> Option<String> {
     }
 }
 
-/// Splits a line into pieces of one style, each with its first column. The style lasts into the next line.
+/// Splits a line of terminal text into pieces of one style, each with its first column. The style lasts into the next
+/// line.
 fn pieces(line: &str, style: &mut Style) -> Vec<(usize, String, Style)> {
     let (mut found, mut column): (Vec<(usize, String, Style)>, usize) = (Vec::new(), 0);
     let mut rest = line.chars();
@@ -125,7 +127,7 @@ fn escaped(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// Returns the elements of one line, at the top of the picture.
+/// Returns the SVG elements of one line of terminal text, at the top of the picture.
 fn row(line: &str, style: &mut Style) -> String {
     let mut elements = String::new();
     for (column, text, style) in pieces(line, style) {
@@ -159,7 +161,8 @@ fn row(line: &str, style: &mut Style) -> String {
     elements
 }
 
-/// Draws screens one after another, each for its time, in a loop; one screen alone is a still picture.
+/// Draws terminal screens one after another as SVG, each for its time, in a loop; one screen alone is a still
+/// picture.
 ///
 /// Equal lines of all screens are stored once.
 pub fn draw(screens: &[(String, Duration)], (columns, lines): (usize, usize), title: &str) -> String {

@@ -1,10 +1,10 @@
-//! The documents as a book: each page is in its summary.
+//! Check of the documents as a book: each page is in its summary.
 
 use std::path::{Path, PathBuf};
 
 use super::Problem;
 
-/// Summary of the book, which mdBook reads. It renders no page that the summary lacks.
+/// Path of the summary of the book, which mdBook reads. It renders no page that the summary lacks.
 pub const SUMMARY: &str = "docs/SUMMARY.md";
 
 /// Returns the pages that the summary lacks, and those that it names and that do not exist.

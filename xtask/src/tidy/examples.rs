@@ -1,11 +1,11 @@
-//! Paths in documented examples, which users copy into a project that depends on `perfset` alone.
+//! Check of the paths in documented examples, which users copy into a project that depends on `perfset` alone.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::Problem;
 
-/// Manifest of the crate that re-exports others.
+/// Path of the manifest of the crate `perfset`, which re-exports others.
 pub const FACADE: &str = "crates/perfset/Cargo.toml";
 
 /// Returns the examples that name an inner crate, in the crates that `manifest` lists as dependencies of `perfset`.
@@ -42,7 +42,7 @@ fn check_file(path: &Path, text: &str) -> Vec<Problem> {
     problems
 }
 
-/// Returns the inner crate at the start of a path in a line of code.
+/// Returns the inner crate that a path in a line of an example begins with.
 fn inner_crate(code: &str) -> Option<&str> {
     code.match_indices("perfset_").find_map(|(at, _)| {
         let rest = code.get(at..)?;

@@ -1,15 +1,15 @@
-//! Statics with locks in the crates of the C library, whose functions forked processes call, too.
+//! Check of statics with locks in the crates of the C library, whose functions forked processes call, too.
 
 use std::path::{Path, PathBuf};
 
 use super::Problem;
 
-/// Crates that are not part of the C library on Linux.
+/// Names of the crates that are not part of the C library on Linux.
 const OTHERS: [&str; 5] = ["cli", "parquet", "tui", "web", "windows"];
-/// Types that lock. `Once` stands for `Once`, `OnceLock` and their like.
+/// Names of Rust types that lock. `Once` stands for `Once`, `OnceLock` and their like.
 const LOCKS: [&str; 5] = ["Mutex", "RwLock", "Once", "LazyLock", "Condvar"];
 
-/// Returns the statics with locks whose comment does not say why no forked process waits for the lock for ever.
+/// Returns the statics with locks whose comment does not state why no forked process waits for the lock for ever.
 pub fn unexplained_locks(sources: &[(PathBuf, String)]) -> Vec<Problem> {
     sources
         .iter()

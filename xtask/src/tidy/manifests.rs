@@ -1,14 +1,14 @@
-//! Manifests of crates: a description in each, and what registries show in each that is published.
+//! Check of the crates' manifests: a description in each, and the fields that registries show in published ones.
 
 use std::path::Path;
 
 use super::Problem;
 
-/// Fields that a published crate inherits from the workspace, so that all crates have the same.
+/// Manifest fields that a published crate inherits from the workspace, so that all crates have the same.
 const INHERITED: [&str; 7] =
     ["version", "edition", "rust-version", "license", "readme", "keywords", "categories"];
 
-/// Returns the problems of a manifest.
+/// Returns the problems of a crate's manifest.
 pub fn check(path: &Path, manifest: &str) -> Vec<Problem> {
     let problem = |what: String| Problem::new(path, None, what);
     let manifest: toml::Table = match manifest.parse() {

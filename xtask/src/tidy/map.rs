@@ -1,11 +1,11 @@
-//! ARCHITECTURE.md, compared with the code that it describes.
+//! Check of ARCHITECTURE.md against the code that it describes.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::Problem;
 
-/// Path of the map of the repository.
+/// Path of ARCHITECTURE.md, the map of the repository.
 pub const MAP: &str = "ARCHITECTURE.md";
 
 /// Returns the crates and directories of the repository that the map does not name between backquotes.
@@ -25,7 +25,7 @@ pub fn missing_folders(files: &[PathBuf], map: &str) -> Vec<Problem> {
     folders.into_iter().filter(is_missing).map(problem).collect()
 }
 
-/// Returns the rows of the table of questions whose file is missing or does not define the item.
+/// Returns the rows of the map's table of questions whose file is missing or does not define the item.
 pub fn wrong_items(map: &str, read: &dyn Fn(&Path) -> String) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut count = 0_usize;
@@ -43,7 +43,7 @@ pub fn wrong_items(map: &str, read: &dyn Fn(&Path) -> String) -> Vec<Problem> {
     problems
 }
 
-/// Returns the files with `unsafe` code that the table lacks, and those of the table that have none.
+/// Returns the files with `unsafe` code that the map's table lacks, and those of the table that have none.
 pub fn wrong_unsafe_files(sources: &[(PathBuf, String)], map: &str) -> Vec<Problem> {
     let listed: BTreeSet<PathBuf> = section(map, "## Unsafe code")
         .filter_map(|(line, _)| quoted(line).first().map(PathBuf::from))
@@ -62,21 +62,20 @@ pub fn wrong_unsafe_files(sources: &[(PathBuf, String)], map: &str) -> Vec<Probl
     added.chain(gone).map(|(path, what)| Problem::new(path, None, what)).collect()
 }
 
-/// Returns the lines of a section of second level, and their numbers.
+/// Returns the lines of a section of the map, and their numbers.
 fn section<'a>(map: &'a str, title: &'a str) -> impl Iterator<Item = (&'a str, usize)> {
     let lines = map.lines().zip(1..).skip_while(move |(line, _)| *line != title).skip(1);
     lines.take_while(|(line, _)| !line.starts_with("## "))
 }
 
-/// Returns the texts between backquotes in the last two cells of a table's row: the file and the item; nothing for
-/// other lines.
+/// Returns the file and the item in a row of the map's table: the texts between backquotes in the last two cells.
 fn quoted(row: &str) -> Vec<&str> {
     let Some(cells) = row.strip_prefix('|') else { return Vec::new() };
     let cells = cells.split('|').map(str::trim);
     cells.filter_map(|cell| cell.strip_prefix('`')?.strip_suffix('`')).collect()
 }
 
-/// Returns `true` if a source has a function, type, constant or macro of this name, or a use of a generated constant.
+/// Returns `true` if a source file defines a function, type, constant or macro of this name, or uses such a constant.
 fn defines(text: &str, name: &str) -> bool {
     let is_word = |at: usize| {
         let end = at + name.len();

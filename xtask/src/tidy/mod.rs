@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: what no compiler checks.
+//! `cargo xtask tidy`: checks of the repository that no compiler does.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -25,11 +25,11 @@ mod tests;
 #[derive(clap::Args)]
 pub struct Args {}
 
-/// Problem that a check found in a file.
+/// Problem that a check of the repository found in a file.
 #[derive(Debug, PartialEq, Eq)]
 struct Problem {
     path: PathBuf,
-    /// Line number, counted from 1.
+    /// Number of the line with the problem, counted from 1.
     line: Option<usize>,
     what: String,
 }
@@ -49,7 +49,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Checks all files of the repository and prints the problems.
+/// Runs all checks of the repository's files, and prints the problems.
 pub fn run(_: &Args) -> Result<()> {
     let root = root();
     let files = files(&root)?;
@@ -97,7 +97,7 @@ pub fn run(_: &Args) -> Result<()> {
     }
 }
 
-/// Returns the files that git tracks or does not ignore, relative to the root; deleted files are left out.
+/// Returns the files of the repository that git tracks or does not ignore, relative to the root.
 fn files(root: &Path) -> Result<Vec<PathBuf>> {
     let mut git = Command::new("git");
     git.args(["-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -110,8 +110,8 @@ fn files(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Returns the test data without a stated origin: neither a README beside or above them, nor a first line that is a
-/// comment.
+/// Returns problems for the test data without a stated origin. Test data have a README beside or above them, or a
+/// first line that is a comment.
 fn origins(files: &[PathBuf], read: &dyn Fn(&Path) -> String) -> Vec<Problem> {
     let is_explained = |path: &Path| {
         let above = path.ancestors().skip(1).take_while(|folder| *folder != Path::new("testdata"));

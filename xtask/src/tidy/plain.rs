@@ -1,4 +1,4 @@
-//! Measures of the language: opaque comments and names, of which there may be only so many.
+//! Measures of the language: numbers of opaque comments and names, each with a limit.
 //!
 //! Each measure has a limit. A limit only ever falls: whoever rewrites comments lowers it in the same commit.
 
@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use super::Problem;
 
-/// Words with which no first doc line begins: what follows is a clause, and names no thing.
+/// Words with which no first doc line begins: a clause follows them, which names no thing.
 pub(super) const OPAQUE: [&str; 17] = [
     "What", "Whether", "Who", "Whose", "Of", "So", "As", "That", "Which", "Where", "Those", "How", "Why",
     "When", "From", "Behind", "Whoever",
 ];
 
-/// Words with which few first doc lines begin: they point at something outside the line.
+/// Words with which few first doc lines begin: they refer to something outside the line.
 const POINTING: [&str; 15] = [
     "It", "Its", "They", "Their", "One", "This", "These", "Another", "By", "In", "Also", "Only", "Since",
     "Until", "Without",
@@ -38,29 +38,29 @@ const OPAQUE_IN_TESTS: [&str; 14] = [
     "as",
 ];
 
-/// Beginnings of error texts that do not name the object.
+/// Beginnings of error texts that do not name the object of the error.
 const WITHOUT_OBJECT: [&str; 4] =
     ["#[error(\"it ", "#[error(\"cannot be read", "#[error(\"not a ", "#[error(\"there is "];
 
-/// Number of lines from which on the steps of a function need comments.
+/// Number of lines from which on a function needs comments for its steps.
 const LONG: usize = 60;
 
 /// Maximum number of words of a first doc line that counts as short.
 const SHORT: usize = 3;
 
-/// Number of examples that are printed of a measure above its limit.
+/// Maximum number of examples that are printed of a measure above its limit.
 const EXAMPLES: usize = 5;
 
-/// Count of places of one kind in all files, with its limit.
+/// Number of places in all files that violate one rule of the language, with its limit.
 #[derive(Debug)]
 pub struct Measure {
-    /// Name of the kind of places that is counted.
+    /// Name of the measure: the kind of places that it counts.
     name: &'static str,
-    /// Places of this kind that were found.
+    /// Places that violate the rule of this measure.
     found: Vec<Problem>,
-    /// Number of all things of this kind.
+    /// Number of places that this measure has checked, with and without a violation.
     of: usize,
-    /// Maximum number of places that may be found.
+    /// Maximum number of violations that this measure permits.
     limit: usize,
 }
 
@@ -82,13 +82,13 @@ impl Measure {
         }
     }
 
-    /// Returns the number of places that were found.
+    /// Returns the number of violations that the measure has found.
     #[cfg(test)]
     pub(super) fn found(&self) -> usize {
         self.found.len()
     }
 
-    /// Returns a problem with some of the places if the measure is above its limit.
+    /// Returns a problem with some of the violations if the measure is above its limit.
     pub fn problem(&self) -> Option<Problem> {
         if self.found.len() <= self.limit {
             return None;
@@ -98,8 +98,8 @@ impl Measure {
     }
 }
 
-/// Measures the sources of crates. Generated tables and tests of several files are left out, as the names that
-/// another program chose.
+/// Measures the language in the sources of crates. Generated tables and tests of several files are left out, as the
+/// names that another program chose.
 pub fn measure(files: &[(PathBuf, String)]) -> Vec<Measure> {
     let mut opaque = Measure::new("first doc lines that begin with an opaque word", 5);
     let mut pointing = Measure::new("first doc lines that begin with a pronoun or preposition", 6);
@@ -170,7 +170,7 @@ fn first_doc_lines(text: &str) -> impl Iterator<Item = (&str, usize)> {
         .map(|((_, line), number)| (line, number))
 }
 
-/// Returns the name of the type that a line defines.
+/// Returns the name of the type that a line of Rust code defines.
 fn type_name(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let line = line.strip_prefix("pub").map_or(line, |rest| {
@@ -208,7 +208,7 @@ fn long_functions(text: &str) -> Vec<(&str, usize, usize)> {
     functions
 }
 
-/// Returns `true` if a line without its indentation begins a function.
+/// Returns `true` if a line of Rust code without its indentation begins a function.
 fn is_function(code: &str) -> bool {
     let before =
         code.split_once("fn ").filter(|(_, name)| name.starts_with(|c: char| c.is_ascii_lowercase()));
@@ -219,7 +219,7 @@ fn is_function(code: &str) -> bool {
     })
 }
 
-/// Returns the first lines of the help texts of a counterset, and their numbers.
+/// Returns the first lines of the help texts in a counterset's catalogue file, and their numbers.
 fn help_texts(text: &str) -> impl Iterator<Item = (&str, usize)> {
     let next = text.lines().skip(1).chain(std::iter::once(""));
     text.lines().zip(next).zip(1..).filter_map(|((line, next), number)| {
@@ -230,7 +230,7 @@ fn help_texts(text: &str) -> impl Iterator<Item = (&str, usize)> {
     })
 }
 
-/// Returns the names of test functions, and their lines.
+/// Returns the names of test functions in Rust code, and their lines.
 fn test_names(text: &str) -> Vec<(&str, usize)> {
     let lines: Vec<_> = text.lines().collect();
     let is_test = |line: &str| line.trim() == "#[test]";
@@ -248,7 +248,7 @@ fn test_names(text: &str) -> Vec<(&str, usize)> {
 mod tests {
     use super::*;
 
-    /// Returns the texts that each measure found in one file.
+    /// Returns the texts of the violations that each measure found in one file.
     fn found(path: &str, text: &str) -> Vec<Vec<String>> {
         let measures = measure(&[(path.into(), text.to_owned())]);
         measures.into_iter().map(|m| m.found.into_iter().map(|place| place.what).collect()).collect()

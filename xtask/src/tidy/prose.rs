@@ -7,7 +7,7 @@ use super::plain::{Measure, OPAQUE};
 /// Maximum number of words in a sentence that readers can follow.
 const LONG: usize = 30;
 
-/// Words and groups of words that only this project used, or that have a usual equivalent.
+/// Words and groups of words that only this project uses, or that have a usual equivalent.
 const IDIOMS: [&str; 17] = [
     "anew",
     "besides",
@@ -35,10 +35,10 @@ const NO_AND_ALL: [&str; 10] =
 /// Words before which a "but" means "except".
 const AFTER_BUT: [&str; 7] = ["for", "with", "by", "those", "one", "what", "for,"];
 
-/// Number of characters before a "but" in which a word of [`NO_AND_ALL`] belongs to it.
+/// Maximum number of characters between a word of [`NO_AND_ALL`] and the "but" to which it belongs.
 const NEAR: usize = 60;
 
-/// Measures documents, and the comments of sources.
+/// Measures the prose of documents, and of the comments in sources.
 pub fn measure(documents: &[(PathBuf, String)], sources: &[(PathBuf, String)]) -> Vec<Measure> {
     let mut long = Measure::new("sentences of documents with more than 30 words", 40);
     let mut opaque = Measure::new("sentences of documents that begin with an opaque word", 0);
@@ -78,7 +78,7 @@ fn is_document(path: &Path) -> bool {
     is_wanted && path.extension().is_some_and(|end| end == "md") && !path.ends_with("windows-meaning.md")
 }
 
-/// Returns `true` for a source that is not generated.
+/// Returns `true` for a source file that is not generated.
 fn is_written(path: &Path) -> bool {
     !path.starts_with("crates/catalogue/src/tables")
 }
@@ -135,7 +135,7 @@ fn split(paragraph: &str) -> Vec<String> {
     sentences
 }
 
-/// Returns the words of a line in small letters, without what is between backticks.
+/// Returns the words of a line of prose in small letters, without those between backticks.
 fn words(line: &str) -> Vec<String> {
     let text: String = line.split('`').step_by(2).collect::<Vec<_>>().join(" ");
     let is_part = |c: char| c.is_alphanumeric() || c == '\'' || c == '-' || c == '/' || c == '_';

@@ -1,21 +1,21 @@
-//! Rules of `docs/spec`: each one that code cites is defined, and each one names tests that exist.
+//! Check of the rules in `docs/spec`: each rule that code cites is defined, and each rule names tests that exist.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::Problem;
 
-/// Rule under a heading such as `### R-28: indexes of entries`.
+/// Rule of a specification, under a heading such as `### R-28: indexes of entries`.
 #[derive(Debug, PartialEq, Eq)]
 struct Rule<'a> {
     name: &'a str,
-    /// Line of the heading, from 1.
+    /// Number of the line with the rule's heading, from 1.
     line: usize,
-    /// Line that begins with `Test:`, without that word.
+    /// Line of the rule that begins with `Test:`, without that word.
     test: Option<&'a str>,
 }
 
-/// Returns the rules that are cited and not defined, defined twice, or without a test that exists.
+/// Returns the rules of specifications that are cited and not defined, defined twice, or without a test that exists.
 pub fn check(pages: &[(PathBuf, String)], sources: &[(PathBuf, String)]) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut defined = BTreeMap::new();
@@ -47,16 +47,16 @@ pub fn check(pages: &[(PathBuf, String)], sources: &[(PathBuf, String)]) -> Vec<
     problems
 }
 
-/// Prefixes of rules: V2 blocks, formulas, counter paths and logs; `R` and `E` alone are of V1 blocks.
+/// Prefixes in the names of rules: V2 blocks, formulas, counter paths and logs; `R` and `E` alone are of V1 blocks.
 const PREFIXES: [&str; 6] = ["R-", "F-", "P-", "B-", "R", "E"];
 
-/// Returns `true` for the name of a rule, such as `R-28` or `E2`.
+/// Returns `true` for the name of a specification's rule, such as `R-28` or `E2`.
 fn is_rule(name: &str) -> bool {
     let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     PREFIXES.iter().any(|prefix| name.strip_prefix(prefix).is_some_and(is_number))
 }
 
-/// Returns the rules of a page.
+/// Returns the rules that a page of the specifications defines.
 fn rules(text: &str) -> Vec<Rule<'_>> {
     let mut rules: Vec<Rule<'_>> = Vec::new();
     for (line, number) in text.lines().zip(1..) {
@@ -71,8 +71,8 @@ fn rules(text: &str) -> Vec<Rule<'_>> {
     rules
 }
 
-/// Returns the problems of a line such as `` `a::tests::x` and `y` (crates/a/src/tests.rs) ``: files that do not
-/// exist, functions that none of the files has.
+/// Returns the problems of a rule's line such as `` `a::tests::x` and `y` (crates/a/src/tests.rs) ``: missing files,
+/// and functions that none of the files has.
 fn missing_tests(test: &str, sources: &[(PathBuf, String)]) -> Vec<String> {
     let mut problems = Vec::new();
     let paths = test.split('(').skip(1).filter_map(|rest| rest.split(')').next());
@@ -95,8 +95,8 @@ fn missing_tests(test: &str, sources: &[(PathBuf, String)]) -> Vec<String> {
     problems
 }
 
-/// Returns the rules that a line cites, such as `R-28`. Rules of V1 blocks have no hyphen and look like other words, so
-/// they are not found.
+/// Returns the names of rules that a line cites, such as `R-28`. Rules of V1 blocks have no hyphen and look like
+/// other words, so they are not found.
 fn citations(line: &str) -> impl Iterator<Item = &str> {
     let prefixes = PREFIXES.iter().filter(|prefix| prefix.ends_with('-'));
     prefixes.flat_map(move |prefix| line.match_indices(prefix)).filter_map(|(at, _)| {

@@ -1,10 +1,10 @@
-//! The look of one text file.
+//! Check of the form of a text file: line lengths, file lengths and private paths.
 
 use std::path::Path;
 
 use super::Problem;
 
-/// Maximum length of a line of Rust, in characters.
+/// Maximum length of a line of Rust code, in characters.
 const WIDTH: usize = 120;
 
 /// Maximum number of lines of a Rust file, without tests.
@@ -13,7 +13,7 @@ const LENGTH: usize = 700;
 /// Top directories that a text must not name, because they are specific to one machine.
 const PRIVATE: [&str; 3] = ["home", "root", "work"];
 
-/// Returns all problems of a text. Test data are as they were captured.
+/// Returns all problems in the form of a text file. Test data are as they were captured.
 pub fn check(path: &Path, text: &str) -> Vec<Problem> {
     let is_rust = path.extension().is_some_and(|extension| extension == "rs");
     let is_captured = path.starts_with("testdata") || path.starts_with("fuzz/corpus");

@@ -1,4 +1,4 @@
-//! `cargo xtask windows`: built for Windows, and run under Wine.
+//! `cargo xtask windows`: builds the project for Windows, and tests it under Wine.
 //!
 //! Serial and bounded, as the live tests, of which this is one. What runs under Wine stands beside the same on Linux
 //! wherever both must give the same.
@@ -48,11 +48,11 @@ const CHECKS: [(&str, Check); 8] = [
     ("a C++ consumer runs with our library", consumer),
 ];
 
-/// Portable crates that use functions and paths of Windows: their tests always run.
+/// Names of portable crates that use functions and paths of Windows: their tests always run.
 const WITH_SYSTEM: [&str; 2] = ["perfset-manifest", "perfset-windows"];
 
-/// Other portable crates: their tests run with `--full`. The results of most depend on their input alone. `log` and
-/// `output` use files, and so does the command, which is always tested.
+/// Names of other portable crates, whose tests run with `--full`. The results of most depend on their input alone.
+/// `log` and `output` use files, and so does the command, which is always tested.
 const WITH_FULL: [&str; 7] = [
     "perfset-core",
     "perfset-catalogue",
@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> Result<()> {
     check(args).map(|_| ())
 }
 
-/// Runs all checks under Wine, one after the other.
+/// Runs all checks of the build for Windows under Wine, one after the other.
 pub fn check(args: &Args) -> Result<String> {
     let stand = Stand::set_up(args.full)?;
     let is_wanted = |name: &str| args.only.as_ref().is_none_or(|only| name.contains(only));
@@ -126,7 +126,7 @@ fn portable(stand: &Stand) -> Result<String> {
     Ok(format!(": {passed} tests"))
 }
 
-/// Compiles a C library for the tests.
+/// Compiles a C library for the tests under Wine.
 fn library(stand: &Stand, name: &str) -> Result<PathBuf> {
     let library = stand.folder.join(format!("{name}.dll"));
     let source = root().join(format!("crates/windows/tests/stand/{name}.c"));
@@ -180,23 +180,23 @@ fn registry(stand: &Stand, args: &[&str]) -> Result<()> {
     tried
 }
 
-/// Returns a path in the form that Windows programs use.
+/// Returns a file path in the form that Windows programs use.
 fn dos(path: &Path) -> String {
     format!("Z:{}", path.display())
 }
 
-/// Returns the path of the capture that replaces a machine.
+/// Returns the path of the capture of a Windows machine that stands for the machine in tests.
 fn capture() -> PathBuf {
     root().join("testdata/captures/scripted-vista")
 }
 
-/// Runs a command on Linux and under Wine, and returns both outputs. Files are named as if they were in the current
-/// directory.
+/// Runs the `perfset` command on Linux and under Wine, and returns both outputs. Files are named as if they were in
+/// the current directory.
 fn both(stand: &Stand, args: &[&str], folder: &Path, captured: bool) -> Result<[Output; 2]> {
     Ok([one(stand, args, folder, captured, false)?, one(stand, args, folder, captured, true)?])
 }
 
-/// Runs a command on Linux or under Wine, and returns its output.
+/// Runs the `perfset` command on Linux or under Wine, and returns its output.
 fn one(stand: &Stand, args: &[&str], folder: &Path, captured: bool, in_wine: bool) -> Result<Output> {
     let (mut command, capture) = match in_wine {
         true => (stand.wine(&dos(&stand.built("perfset.exe"))), dos(&capture())),
@@ -297,7 +297,7 @@ fn said(output: &Output) -> String {
     format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr))
 }
 
-/// Checks that functions that Wine lacks are reported with a reason in words.
+/// Checks that functions of Windows that Wine lacks are reported with a reason in words.
 fn absent(stand: &Stand) -> Result<String> {
     let perfset = |args: &[&str]| output_of(stand.wine(&dos(&stand.built("perfset.exe"))).args(args));
     let doctor = perfset(&["doctor"])?;
@@ -336,7 +336,7 @@ fn interrupt(stand: &Stand) -> Result<String> {
     Ok(String::new())
 }
 
-/// Builds a program from Microsoft's documents for Windows, with the project's headers and library, and checks its
+/// Builds a program from Microsoft's documents for Windows, with the project's C headers and library, and checks its
 /// output.
 fn consumer(stand: &Stand) -> Result<String> {
     let source = root().join("crates/perflib/tests/windows/cpu");

@@ -1,4 +1,4 @@
-//! Recordings of a captured machine: written under Wine and on Linux, and each read by both.
+//! Check of recordings of a captured machine: written under Wine and on Linux, and each read by both.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,8 @@ const READERS: [(&[&str], &str); 9] = [
     (&["get", r"\No Such Set\*", "--log", "LOG"], ""),
 ];
 
-/// Compares what Linux and Windows programs read of the recordings of both, of parts of them, and of damaged ones.
+/// Compares the results of Linux and Windows programs for the recordings of both, for parts of them, and for damaged
+/// ones.
 pub fn check(stand: &Stand) -> Result<String> {
     let scratch = stand.folder.join("recordings");
     let _ = fs::remove_dir_all(&scratch); // of an earlier run
@@ -65,7 +66,8 @@ pub fn check(stand: &Stand) -> Result<String> {
     Ok(format!(": {values} lines of recordings of both systems"))
 }
 
-/// Runs a command that writes, on Linux and under Wine in separate directories. Returns the directories.
+/// Runs a command that writes a recording, on Linux and under Wine in separate directories, and returns these.
+/// Returns the directories.
 fn written(stand: &Stand, scratch: &Path, args: &[&str]) -> Result<[PathBuf; 2]> {
     let folders = ["linux", "windows"].map(|system| scratch.join(system));
     for (folder, system) in folders.iter().zip([0, 1]) {
@@ -78,8 +80,8 @@ fn written(stand: &Stand, scratch: &Path, args: &[&str]) -> Result<[PathBuf; 2]>
     Ok(folders)
 }
 
-/// Checks that a command prints the same on Linux and under Wine, and that the output has a text. Returns the number of
-/// lines.
+/// Checks that a command prints the same on Linux and under Wine, and that the output has a text. Returns the number
+/// of lines.
 fn same(stand: &Stand, args: &[&str], folder: &Path, text: &str) -> Result<usize> {
     let [linux, windows] = both(stand, args, folder, true)?;
     let printed =

@@ -1,4 +1,4 @@
-//! The overview, its parts, tables and searches: under Wine they print what they print on Linux.
+//! Check of the screens, tables and searches of the command: the output under Wine is that on Linux.
 
 use anyhow::{Context, Result, ensure};
 
@@ -21,7 +21,7 @@ const SCREENS: [(&[&str], &[&str]); 8] = [
     (&["get", r"\Process(*)\{% Processor Time,Working Set,ID Process}", "--top", "5"], &["17.9", "nrto"]),
 ];
 
-/// Other commands, and a text that each prints.
+/// Other commands than those of screens, and a text that each prints.
 const OTHERS: [(&[&str], &str); 9] = [
     (
         &["get", r"\Process(*)\{% Processor Time,Working Set}", "20ms", "1", "--wide", "--format", "csv"],
@@ -74,7 +74,7 @@ pub fn check(stand: &Stand) -> Result<String> {
     Ok(format!(": {lines} lines of {count} commands"))
 }
 
-/// Returns a line of a screen with a line end, and a title without the names of machine and system at its beginning.
+/// Returns a line of a screen with a line end; a title loses the names of machine and system at its beginning.
 fn without_machine(line: &str) -> String {
     let title = line.find(" 1 processor ").filter(|_| line.contains(" up "));
     let words = title.and_then(|at| line.get(at..)).map(|rest| rest.split_whitespace().collect::<Vec<_>>());

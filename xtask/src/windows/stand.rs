@@ -1,4 +1,5 @@
-//! The test stand: Debian's compiler with a standard library for Windows, and a Wine of our own.
+//! Test environment for Windows: Debian's compiler with a standard library for Windows, and a Wine of the project's
+//! own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,21 +16,21 @@ const WINE: &str = "/usr/lib/wine/wine64";
 const INSTALL: &str =
     "apt-get install --no-install-recommends gcc-mingw-w64-x86-64-win32 g++-mingw-w64-x86-64-win32 wine64";
 
-/// C source of the random number function of Windows 10, which Wine 8 lacks; every Rust program asks for it.
+/// C source of the random number function of Windows 10, which Wine 8 lacks; every Rust program calls it.
 const PRNG: &str = "#include <windows.h>\n#include <ntsecapi.h>\n\
     BOOL WINAPI ProcessPrng(PBYTE p, SIZE_T n) { return RtlGenRandom(p, (ULONG)n); }\n";
 
 /// Test environment for Windows programs: a compiler and Wine.
 pub struct Stand {
-    /// Directory of the environment's files.
+    /// Directory of the test environment's files.
     pub folder: PathBuf,
-    /// `true` if property tests run all their cases.
+    /// `true` if property tests under Wine run all their cases.
     pub full: bool,
     library: StandardLibrary,
 }
 
 impl Stand {
-    /// Prepares the compiler with a library for a purpose, and Wine; builds the missing parts.
+    /// Prepares the compiler with a standard library for a purpose, and Wine; builds the missing parts.
     pub fn of_compiler(purpose: Use) -> Result<Self> {
         ensure!(Path::new(WINE).exists(), "{WINE} is missing; install it with: {INSTALL}");
         let library = StandardLibrary::set_up(TARGET, purpose)?;
@@ -39,7 +40,7 @@ impl Stand {
         Ok(stand)
     }
 
-    /// Prepares the compiler and Wine, and builds the programs of this source.
+    /// Prepares the compiler and Wine, and builds the programs of this source for Windows.
     pub fn set_up(full: bool) -> Result<Self> {
         let started = Instant::now();
         let stand = Self { full, ..Self::of_compiler(Use::Test)? };
@@ -58,7 +59,7 @@ impl Stand {
         self.folder.join("prefix")
     }
 
-    /// Returns the directory of Windows' libraries in Wine.
+    /// Returns the directory of Windows' system libraries in Wine.
     pub fn system32(&self) -> PathBuf {
         self.prefix().join("drive_c/windows/system32")
     }
@@ -76,7 +77,7 @@ impl Stand {
         output_of(&mut compile).context(INSTALL).map(|_| ())
     }
 
-    /// Returns the path of a file of the debug build for Windows.
+    /// Returns the path of a file in the debug build for Windows.
     pub fn built(&self, name: &str) -> PathBuf {
         self.library.built().join("debug").join(name)
     }
@@ -110,7 +111,7 @@ impl Stand {
         command
     }
 
-    /// Returns the path of a file of the release build for Linux.
+    /// Returns the path of a file in the release build for Linux.
     pub fn linux_built(&self, name: &str) -> PathBuf {
         self.linux().join("release").join(name)
     }

@@ -1,4 +1,4 @@
-//! Circles of modules: inside a crate no more than two modules use each other in a circle.
+//! Check for circles of modules: inside a crate no more than two modules use each other in a circle.
 //!
 //! Modules that have the same parent are compared, each with everything below it. A parent and its children are one
 //! subject, so what they take from each other is no circle. A name that a parent re-exports counts as use of the module
@@ -15,13 +15,13 @@ mod tokens;
 use paths::{Reference, references};
 use tokens::{tokens, without_tests};
 
-/// Path of a module inside its crate; empty for the root.
+/// Path of a module inside its crate; empty for the root module.
 type ModulePath = Vec<String>;
 
-/// Sibling modules, and the siblings that each of them uses.
+/// Sibling modules of a crate, and the siblings that each of them uses.
 type SiblingGraph = BTreeMap<ModulePath, BTreeSet<ModulePath>>;
 
-/// Returns the circles of more than two modules in the sources of crates.
+/// Returns a problem for each circle of more than two modules in the sources of crates.
 pub fn check(sources: &[(PathBuf, String)]) -> Vec<Problem> {
     let mut crates: BTreeMap<PathBuf, Vec<(ModulePath, &Path, &str)>> = BTreeMap::new();
     for (path, text) in sources {
@@ -46,15 +46,15 @@ fn place(path: &Path) -> Option<(PathBuf, ModulePath)> {
     Some((parts.get(..src)?.iter().collect(), module))
 }
 
-/// Modules of a crate without those for tests.
+/// Modules of a crate without modules for tests.
 struct CrateModules<'a> {
     files: BTreeMap<ModulePath, &'a Path>,
     references: Vec<Reference>,
-    /// Names that each module imports, with their paths as written there.
+    /// Names that each module imports, with the paths of the imported items as written there.
     imports: BTreeMap<(ModulePath, String), Reference>,
 }
 
-/// Returns the circles of a crate.
+/// Returns a problem for each circle of modules in a crate.
 fn circles(files: &[(ModulePath, &Path, &str)]) -> Vec<Problem> {
     let mut of_tests: BTreeSet<ModulePath> = BTreeSet::new();
     let mut all = CrateModules { files: BTreeMap::new(), references: Vec::new(), imports: BTreeMap::new() };
@@ -86,9 +86,9 @@ fn circles(files: &[(ModulePath, &Path, &str)]) -> Vec<Problem> {
 }
 
 impl CrateModules<'_> {
-    /// Returns the module that a reference leads to; `None` if it leads out of the crate.
+    /// Returns the module of the crate to which a reference leads; `None` if it leads out of the crate.
     fn resolve(&self, reference: &Reference, depth: usize) -> Option<ModulePath> {
-        /// Number of imports that are followed one after the other.
+        /// Maximum number of imports that are followed one after the other.
         const MOST: usize = 8;
         let mut now = reference.base.clone();
         for name in &reference.names {
@@ -110,7 +110,7 @@ impl CrateModules<'_> {
         Some(now)
     }
 
-    /// Describes a circle: the files of its modules, and what each of them uses of the others.
+    /// Returns the problem that describes a circle of modules: their files, and what each of them uses of the others.
     fn problem(&self, circle: &BTreeSet<ModulePath>, graph: &SiblingGraph) -> Problem {
         let files: Vec<&Path> = circle.iter().filter_map(|module| self.files.get(module).copied()).collect();
         let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
@@ -128,7 +128,7 @@ fn below(module: &[String], name: &str) -> ModulePath {
     module.iter().cloned().chain([name.to_owned()]).collect()
 }
 
-/// Returns the groups of modules of which each one leads to every other, in order.
+/// Returns the groups of modules in which each one leads to every other, in order.
 fn groups(graph: &SiblingGraph) -> Vec<BTreeSet<ModulePath>> {
     let reached = |from: &ModulePath| {
         let mut reached: BTreeSet<ModulePath> = BTreeSet::new();

@@ -1,24 +1,24 @@
-//! Paths in code that lead to modules of the same crate.
+//! Paths in Rust code that lead to modules of the same crate.
 
 use super::ModulePath;
 use super::tokens::Token;
 
-/// Path in a module, split into the module where it begins and the names that follow.
+/// Path in the code of a module, split into the module where it begins and the names that follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// Module that contains the path.
+    /// Module whose code contains the path.
     pub module: ModulePath,
-    /// Module where the path begins.
+    /// Module where the path in the code begins.
     pub base: ModulePath,
-    /// Names of the path behind its beginning.
+    /// Names of the path after the module where it begins.
     pub names: Vec<String>,
     /// `true` if the path begins with a name, which may be that of another crate.
     pub is_relative: bool,
-    /// Name under which the module has the target, if the path is an import.
+    /// Name under which the module imports the target, if the path is an import.
     pub imported_as: Option<String>,
 }
 
-/// Returns the paths of a module: imports, and paths in code that begin with `crate`, `self` or `super`.
+/// Returns the paths in the code of a module: imports, and paths that begin with `crate`, `self` or `super`.
 pub fn references(module: &ModulePath, code: &[Token<'_>]) -> Vec<Reference> {
     let mut walk = Walk { module, code, at: 0, inline: Vec::new(), depth: 0, found: Vec::new() };
     walk.all();
@@ -29,7 +29,7 @@ struct Walk<'c, 'a> {
     module: &'c ModulePath,
     code: &'c [Token<'a>],
     at: usize,
-    /// Names and depths of the inline modules around the current position.
+    /// Names and depths of the inline modules around the current position in the code.
     inline: Vec<(&'a str, usize)>,
     depth: usize,
     found: Vec<Reference>,
@@ -81,7 +81,7 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// Reads a tree of imports that follows the names in `before`.
+    /// Reads a tree of a `use` declaration that follows the names in `before`.
     fn tree(&mut self, before: &[&'a str]) {
         let mut names = before.to_vec();
         loop {

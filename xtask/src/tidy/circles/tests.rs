@@ -1,13 +1,13 @@
 use super::*;
 
-/// Returns the circles in files of a crate, which are given by their paths below `crates/a/src`.
+/// Returns the problems about circles in files of a crate, which are given by their paths below `crates/a/src`.
 fn circles_of(files: &[(&str, &str)]) -> Vec<String> {
     let source = |(path, text): &(&str, &str)| (Path::new("crates/a/src").join(path), (*text).to_owned());
     let sources: Vec<_> = files.iter().map(source).collect();
     check(&sources).iter().map(Problem::to_string).collect()
 }
 
-/// Circle of `b.rs`, `c.rs` and `d.rs`, each of which uses the next one.
+/// Problem about the circle of `b.rs`, `c.rs` and `d.rs`, each of which uses the next one.
 const CIRCLE: &str = "crates/a/src/b.rs: is in a circle of 3 modules: crates/a/src/b.rs, crates/a/src/c.rs, \
                       crates/a/src/d.rs; b uses c; c uses d; d uses b";
 

@@ -7,7 +7,7 @@ pub enum Token<'a> {
     Word(&'a str),
     /// Separator of a path, `::`.
     PathSeparator,
-    /// Any other sign, as a single character.
+    /// Sign of Rust code other than `::`, as a single character.
     Sign(char),
 }
 
@@ -39,7 +39,7 @@ pub fn tokens(text: &str) -> Vec<Token<'_>> {
     found
 }
 
-/// Returns the length of a comment, text, character or lifetime at the start; `None` if there is none.
+/// Returns the length of a comment, text, character or lifetime at the start of Rust code; `None` if there is none.
 fn skipped(rest: &str) -> Option<usize> {
     if rest.starts_with("//") {
         return Some(rest.find('\n').unwrap_or(rest.len()));
@@ -70,7 +70,7 @@ fn skipped(rest: &str) -> Option<usize> {
     }
 }
 
-/// Returns the length up to the closing quote, which no backslash escapes.
+/// Returns the length of a text in Rust code up to the closing quote, which no backslash escapes.
 fn closed(text: &str, begin: usize, quote: char) -> usize {
     let mut is_escaped = false;
     for (at, c) in text.char_indices().filter(|(at, _)| *at >= begin) {
@@ -84,7 +84,8 @@ fn closed(text: &str, begin: usize, quote: char) -> usize {
     text.len()
 }
 
-/// Removes the items that are compiled for tests alone. Also returns the names of the modules among them.
+/// Removes the items from tokens of Rust code that are compiled only for tests. Also returns the names of the modules
+/// among them.
 pub fn without_tests<'a>(tokens: &[Token<'a>]) -> (Vec<Token<'a>>, Vec<&'a str>) {
     let (mut kept, mut modules) = (Vec::new(), Vec::new());
     let mut at = 0;
@@ -105,7 +106,7 @@ pub fn without_tests<'a>(tokens: &[Token<'a>]) -> (Vec<Token<'a>>, Vec<&'a str>)
     (kept, modules)
 }
 
-/// Returns the end of the attribute at a position, and `true` if it makes the item one for tests only.
+/// Returns the end of the attribute at a token, and `true` if it makes the item one for tests only.
 fn attribute(tokens: &[Token<'_>], at: usize) -> Option<(usize, bool)> {
     if tokens.get(at..at + 2)? != [Token::Sign('#'), Token::Sign('[')] {
         return None;
@@ -116,7 +117,7 @@ fn attribute(tokens: &[Token<'_>], at: usize) -> Option<(usize, bool)> {
     Some((end, has("cfg") && has("test") && !has("not") && !has("any")))
 }
 
-/// Returns the end of the item at a position, behind its other attributes, and its name if it is a module.
+/// Returns the end of the item at a token, after its other attributes, and its name if it is a module.
 fn item<'a>(tokens: &[Token<'a>], mut at: usize) -> (usize, Option<&'a str>) {
     while let Some((end, _)) = attribute(tokens, at) {
         at = end;
@@ -147,7 +148,7 @@ fn item<'a>(tokens: &[Token<'a>], mut at: usize) -> (usize, Option<&'a str>) {
     (at, module)
 }
 
-/// Returns the position behind the group that opens at a position.
+/// Returns the position behind the group of tokens that opens at a position.
 fn end_of_group(tokens: &[Token<'_>], at: usize) -> usize {
     let mut depth = 0_usize;
     for (end, token) in tokens.iter().enumerate().skip(at) {
