@@ -1,4 +1,4 @@
-//! The blocks that are decoded and encoded.
+//! Blocks that benches decode and encode.
 
 use std::hint::black_box;
 
@@ -7,7 +7,7 @@ use perfset_core::v2::raw::Cell;
 use perfset_core::v2::{BlockBuilder, TooLarge};
 use perfset_core::{CounterId, InstanceId};
 
-/// Number of counters of every instance.
+/// Number of counters of every instance in the measured blocks.
 pub const COUNTERS: usize = 32;
 
 /// Numbers of instances in the measured blocks; each number has a table of its own.
@@ -19,7 +19,7 @@ pub const IN_CACHE: usize = 64;
 /// Number of instances whose block does not fit into the caches.
 pub const LARGEST: usize = 100_000;
 
-/// Memory into which a block is copied.
+/// Memory into which a bench copies a block.
 ///
 /// Half a page off the block's own place in its page: processors copy badly between two places that are nearly the same
 /// in their pages, and chance would decide.
@@ -48,12 +48,12 @@ impl Copy {
     }
 }
 
-/// Widths of the counter values in a block.
+/// Widths of the counter values in a measured block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Widths {
-    /// All counter values have 8 bytes.
+    /// Widths of a block whose counter values all have 8 bytes.
     Long,
-    /// Every fourth counter has 4 bytes, every fourth has no value, and the others have 8 bytes.
+    /// Widths of a block in which every fourth counter has 4 bytes, every fourth no value, and the others 8 bytes.
     Mixed,
 }
 
@@ -67,7 +67,7 @@ impl Widths {
     }
 }
 
-/// Instance names and counter values from which a block is built.
+/// Instance names and counter values from which a bench builds a block.
 #[derive(Debug)]
 pub struct Content {
     names: Vec<Vec<u16>>,
@@ -76,7 +76,7 @@ pub struct Content {
 }
 
 impl Content {
-    /// Creates the names and values of that many instances.
+    /// Creates the names and values of a block with that many instances.
     pub fn new(instances: usize, widths: Widths) -> Self {
         let cell = |at: usize| {
             let value = at as u32;
@@ -92,12 +92,12 @@ impl Content {
         }
     }
 
-    /// Returns the number of counter values of all instances.
+    /// Returns the number of counter values of all instances in the block.
     pub fn values(&self) -> usize {
         self.cells.len()
     }
 
-    /// Returns the counter values of each instance.
+    /// Returns the counter values of each instance in the block.
     pub fn rows(&self) -> impl Iterator<Item = &[Cell]> {
         self.cells.chunks_exact(COUNTERS)
     }

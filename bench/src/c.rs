@@ -1,4 +1,4 @@
-//! The C boundary: what a call costs beside the collection in it, and names of 4-byte units beside copying.
+//! Bench of the C API: the cost of a call beside the collection in it, and names of 4-byte units beside copying.
 
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -93,7 +93,7 @@ type Query = unsafe extern "system" fn(*mut c_void, *mut u8, u32, *mut u32) -> u
 struct Handle(*mut c_void);
 
 impl Handle {
-    /// Opens a query with one entry for each counter, as the other benches do.
+    /// Opens a query of the C API with one entry for each counter, as the other benches do.
     #[expect(unsafe_code, reason = "a bench of C functions calls them")]
     fn open(counters: &[CounterId]) -> Result<Self> {
         let mut handle = Self(null_mut());
@@ -117,7 +117,7 @@ impl Handle {
         Ok(handle)
     }
 
-    /// Collects into the buffer, and returns the number of bytes; 0 if the call fails.
+    /// Collects a query of the C API into the buffer, and returns the number of bytes; 0 if the call fails.
     #[expect(unsafe_code, reason = "a bench of C functions calls them")]
     fn read(&self, query: Query, buffer: &mut [u8]) -> u64 {
         let mut len = 0;

@@ -1,4 +1,5 @@
-//! Cost of each counter: the time of a collection of it alone, per instance, beside the class in the catalogue.
+//! Bench of the cost of each counter: the time of a collection of it alone, per instance, beside the catalogue's
+//! class.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use perfset_engine::{Entry, Snapshot};
 use crate::collect::machine;
 use crate::{Options, Out};
 
-/// Table of the counters whose declared cost class is not the cheapest one or differs from the measured class.
+/// Costs of counters whose declared cost class is not the cheapest one or differs from the measured class.
 struct Costs {
     rows: Vec<Cost>,
     measured: usize,
@@ -50,7 +51,7 @@ impl fmt::Display for Costs {
     }
 }
 
-/// Measures each counter that has instances on this machine.
+/// Measures the cost of each counter that has instances on this machine.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let machine = machine();
     let mut rows = Vec::new();

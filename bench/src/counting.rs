@@ -1,4 +1,4 @@
-//! A counterset of many instances that only benches have.
+//! Counterset of many instances that only benches have.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Reading a block: the checked view beside a walk that trusts the bytes, and beside copying them.
+//! Bench of reading a V2 block: the checked view beside a walk that trusts the bytes, and beside copying them.
 
 use std::hint::black_box;
 
@@ -65,7 +65,7 @@ fn report(instances: usize, widths: Widths, rounds: usize) -> Result<Report> {
     Ok(comparison.run(rounds))
 }
 
-/// Sum of all values, and number of instances that have a name.
+/// Sum of all values of a block, and number of instances that have a name.
 type Sums = (u64, u64);
 
 /// Adds up all values of a block with an iterator chain, as some consumers do.
@@ -102,13 +102,13 @@ fn walk_rows(bytes: &[u8], sum_of: impl Fn(&Instance<'_>) -> u64) -> Result<Sums
     Ok((sum, named))
 }
 
-/// Cell header of a value of 8 bytes, with both sizes as one number.
+/// Cell header of a value of 8 bytes in a V2 block, with both sizes as one number.
 const LONG: u64 = 16 << 32 | 8;
-/// Cell header of a value of 4 or 8 bytes, without the bits that differ between the two.
+/// Cell header of a value of 4 or 8 bytes in a V2 block, without the bits that differ between the two.
 const ANY_WIDTH: u64 = 16 << 32;
 
-/// Adds up all values of one PERF_COUNTERSET result as the floor: takes every size from the bytes without a check. At
-/// the end, checks only that the cells have the expected headers.
+/// Adds up all values of one PERF_COUNTERSET result as the lower bound: takes every size from the bytes without a
+/// check. At the end, checks only that the cells have the expected headers.
 ///
 /// Values narrower than 8 bytes are padded with zeros, so that all are summed alike.
 ///

@@ -1,4 +1,4 @@
-//! Writing a block: from scratch, over a kept one, and through the engine, beside copying it.
+//! Bench of writing a V2 block: from scratch, over an earlier block, and through the engine, beside copying it.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -77,7 +77,7 @@ fn patch(block: Vec<u8>, content: &Content, clocks: &ClockReading) -> Option<Vec
     builder.finish().ok()
 }
 
-/// Provider of a counterset whose values grow with every collection.
+/// Test provider of a counterset whose values grow with every collection.
 struct Counting {
     catalogue: Arc<Catalogue>,
     names: Vec<String>,
@@ -121,6 +121,6 @@ impl Provider for Counting {
     }
 }
 
-/// Checks that a cell has 16 bytes: cells are copied whole, and another size would make the comparison with memcpy
+/// Check that a cell has 16 bytes: cells are copied whole, and another size would make the comparison with memcpy
 /// unfair.
 const _: () = assert!(size_of::<Cell>() == 16);

@@ -1,4 +1,5 @@
-//! An exporter of our own: started on a free loopback port, scraped over one connection, ended by its id.
+//! Exporters of metrics for benches: started on a free loopback port, scraped over one connection, ended by process
+//! id.
 
 use std::cell::{OnceCell, RefCell};
 use std::fs;
@@ -12,7 +13,7 @@ use anyhow::{Context, Error, Result, bail, ensure};
 
 use crate::measure::Comparison;
 
-/// Running exporter process, which is killed when this value is dropped.
+/// Running exporter process of a bench, which is killed when this value is dropped.
 #[derive(Debug)]
 pub struct Exporter {
     child: Child,
@@ -116,7 +117,8 @@ impl Connection {
     }
 }
 
-/// Returns `true` if an HTTP response is complete. Metrics are text: the last chunk's head cannot be inside.
+/// Returns `true` if an HTTP response of an exporter is complete. Metrics are text: the last chunk's head cannot be
+/// inside.
 fn is_whole(answer: &[u8]) -> Result<bool> {
     const END: &[u8] = b"\r\n\r\n";
     let Some(end) = answer.windows(END.len()).position(|part| part == END) else { return Ok(false) };
@@ -149,15 +151,15 @@ mod tests {
     }
 }
 
-/// Exporter that is compared with this project, and the connection over which it is scraped.
+/// Exporter that is compared with this project, and the connection over which a bench scrapes it.
 #[derive(Debug)]
 pub struct Peer {
     /// Process of the exporter.
     pub exporter: Exporter,
     connection: RefCell<Connection>,
-    /// Number of values that the exporter returned in its first scrape.
+    /// Number of values that the compared exporter returned in its first scrape.
     pub values: usize,
-    /// First failed scrape, after which no other scrape is made.
+    /// Error of the first failed scrape, after which no other scrape is made.
     failed: OnceCell<Error>,
 }
 
@@ -179,7 +181,7 @@ impl Peer {
         Ok(Self { exporter, connection: connection.into(), values, failed: OnceCell::new() })
     }
 
-    /// Scrapes the exporter once, and returns the length of the response.
+    /// Scrapes the exporter once, and returns the length of the response in bytes.
     pub fn scrape(&self) -> u64 {
         if self.failed.get().is_some() {
             return 0;
@@ -193,7 +195,7 @@ impl Peer {
         }
     }
 
-    /// Returns the first error of a scrape, if one failed.
+    /// Returns the first error of a scrape of the exporter, if one failed.
     pub fn check(self) -> Result<()> {
         self.failed.into_inner().map_or(Ok(()), Err)
     }
@@ -207,19 +209,19 @@ pub struct NodeExporters {
 }
 
 impl NodeExporters {
-    /// Starts both exporters with the given arguments and only the given collectors.
+    /// Starts both node_exporters with the given arguments and only the given collectors.
     pub fn start(collectors: &[&str], arguments: &[&str]) -> Result<Self> {
         let lean = [arguments, &[LEAN]].concat();
         Ok(Self { usual: Peer::start(collectors, arguments)?, lean: Peer::start(collectors, &lean)? })
     }
 
-    /// Returns a text with the number of values that the exporters have.
+    /// Returns a text with the numbers of values that both node_exporters have.
     pub fn about(&self) -> String {
         let Self { usual, lean } = self;
         format!("the exporter has {}, and {} about itself", lean.values, usual.values - lean.values)
     }
 
-    /// Adds both exporters to a comparison, as the references `peer` and `lean`.
+    /// Adds both node_exporters to a comparison, as the references `peer` and `lean`.
     pub fn in_comparison<'a>(&'a self, comparison: Comparison<'a>) -> Comparison<'a> {
         comparison
             .variant("node_exporter's process, a scrape over a kept connection (peer)", || {
@@ -232,7 +234,7 @@ impl NodeExporters {
             .reference("lean")
     }
 
-    /// Returns the first error of a scrape of either exporter, if one failed.
+    /// Returns the first error of a scrape of either node_exporter, if one failed.
     pub fn check(self) -> Result<()> {
         self.usual.check()?;
         self.lean.check()

@@ -1,4 +1,4 @@
-//! Formatted values of two collections, paired by identity, beside the bare arithmetic.
+//! Bench of formatted values of two collections, paired by identity, beside the bare arithmetic.
 
 use std::hint::black_box;
 use std::num::NonZeroU64;
@@ -14,7 +14,7 @@ use crate::counting::catalogue;
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
 
-/// Types of the counters of every instance; each counter that needs a base is followed by it.
+/// Types of the counters of every instance in the bench; each counter that needs a base is followed by it.
 const TYPES: [CounterType; SHOWN + BASES] = [
     CounterType::PERF_COUNTER_COUNTER,
     CounterType::PERF_COUNTER_BULK_COUNT,
@@ -29,18 +29,18 @@ const TYPES: [CounterType; SHOWN + BASES] = [
     CounterType::PERF_COUNTER_RAWCOUNT,
     CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
 ];
-/// Number of counters whose values are shown, which are all counters except the bases.
+/// Number of counters of an instance whose formatted values are shown: all counters except the bases.
 const SHOWN: usize = 10;
-/// Number of base counters: they are walked over too, and not counted as values.
+/// Number of base counters of an instance: they are read too, and not counted as values.
 const BASES: usize = 2;
-/// Number of counters that have a formatted value without an older sample.
+/// Number of counters of an instance that have a formatted value without an older sample.
 const WITHOUT_DIFFERENCE: usize = 2;
 
 /// Numbers of instances in the compared collections. All sizes have the goal, and the cost of a value should be the
 /// same.
 const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
 
-/// Measures the formatting for each way in which the second collection differs from the first.
+/// Measures the formatting of values for each way in which the second collection differs from the first.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     for change in [Change::None, Change::HalfReplaced, Change::Shuffled] {
         out(&report(change, rounds)?)?;
@@ -71,11 +71,13 @@ fn report(change: Change, rounds: usize) -> Result<Report> {
 /// Difference between the instances of the newer collection and those of the older one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
-    /// The same instances in the same order.
+    /// No difference: the newer collection has the same instances in the same order.
     None,
-    /// Every other instance is gone, the rest moved up, and as many new ones follow: as processes do.
+    /// Difference as processes cause it: every other instance is gone, the rest moved up, and as many new ones
+    /// follow.
     HalfReplaced,
-    /// The same instances in another order, none at its place or beside its neighbours: as no source does.
+    /// Difference in the order of all instances, none at its position or beside its neighbours: as no source causes
+    /// it.
     Shuffled,
 }
 
@@ -89,7 +91,7 @@ impl Change {
         }
     }
 
-    /// Returns the goal: the highest cost of a value, in multiples of the floor.
+    /// Returns the goal for formatting: the highest cost of a value, in multiples of the lower bound.
     fn goal(self) -> f64 {
         match self {
             Self::None => 4.0,
@@ -98,7 +100,8 @@ impl Change {
         }
     }
 
-    /// Returns the numbers of the newer instances; the older instances have all numbers below `instances`.
+    /// Returns the numbers of the newer collection's instances; the older instances have all numbers below
+    /// `instances`.
     fn newer(self, instances: usize) -> Vec<usize> {
         // A step that has no factor in common with the sizes comes by every number once.
         const STEP: usize = 7_919;
@@ -168,8 +171,8 @@ fn formatted((old, new): &Two) -> (f64, usize) {
     (sum, missing)
 }
 
-/// Computes the floor: subtracts raw values at the same position of both blocks, and divides by the time between them.
-/// Ignores the types of the counters and the identities of the instances.
+/// Computes the lower bound of formatting: subtracts raw values at the same position of both blocks, and divides by
+/// the time. Ignores the types of the counters and the identities of the instances.
 fn by_position((old, new): &Two) -> u64 {
     let seconds = (new.clocks().perf_time - old.clocks().perf_time) as f64 / new.clocks().perf_freq as f64;
     let mut sum = 0.0;
@@ -188,10 +191,10 @@ fn by_position((old, new): &Two) -> u64 {
     f64::to_bits(sum)
 }
 
-/// Provider of a counterset whose values grow with every collection.
+/// Test provider of a counterset whose values grow with every collection.
 struct Counting {
     catalogue: Arc<Catalogue>,
-    /// Numbers of the instances of the first and of all later collections.
+    /// Numbers of the provider's instances in the first and in all later collections.
     instances: [Vec<usize>; 2],
     collections: usize,
 }
@@ -203,13 +206,14 @@ impl Counting {
         Self { catalogue: catalogue(Self::GUID, TYPES), instances, collections: 0 }
     }
 
-    /// Returns the instances of the next collection; all collections after the first have the same ones.
+    /// Returns the numbers of the instances in the next collection; all collections after the first have the same
+    /// ones.
     fn now(&self) -> &[usize] {
         &self.instances[self.collections.min(1)]
     }
 
-    /// Returns the birth of an instance, which tells apart two instances of one name, as the start time of a process
-    /// does.
+    /// Returns the birth of an instance by its number. A birth tells apart two instances of one name, as the start
+    /// time of a process does.
     fn birth(number: usize) -> Option<NonZeroU64> {
         NonZeroU64::new(number as u64 + 1)
     }

@@ -1,5 +1,5 @@
-//! Reading a binary log of Windows: every raw value, one counter, and formatted values, beside reading the file alone.
-//! Writing it as CSV, beside printing the same numbers.
+//! Bench of a binary log of Windows: every raw value, one counter, and formatted values, beside reading the file
+//! alone. Writing the log as CSV is measured beside printing the same numbers.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -22,7 +22,7 @@ use perfset_output::{PdhCsv, PdhCsvColumns, PdhCsvOptions, SampleWriter, learn_s
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
 
-/// Length of the log in bytes, for about 10 million values.
+/// Length of the measured log in bytes, for about 10 million values.
 const LEN: usize = 525 << 20;
 /// Goal for reading the log, in ns a KiB: 200 MB a second.
 const NS_A_KIB: f64 = 1_024.0 / 0.2;
@@ -64,7 +64,7 @@ fn relog_report(log: &LongLog, rounds: usize) -> Result<Report> {
     Ok(comparison.run(rounds))
 }
 
-/// Writes the log as PDH-CSV, as `relog` does.
+/// Writes the measured log as PDH-CSV, as `relog` does.
 fn relog(path: &Path, out: impl Write) -> Result<()> {
     let logs = Logs::open(&[path])?;
     let options = PdhCsvOptions { is_learned: true, ..PdhCsvOptions::default() };
@@ -75,7 +75,7 @@ fn relog(path: &Path, out: impl Write) -> Result<()> {
     Ok(())
 }
 
-/// Writer that keeps all text in memory.
+/// Writer that keeps all text of a converted log in memory.
 #[derive(Debug, Default)]
 struct Text {
     bytes: Vec<u8>,
@@ -92,7 +92,7 @@ impl Write for &mut Text {
     }
 }
 
-/// Writer that keeps only the length of the text.
+/// Writer that keeps only the length of a converted log's text.
 #[derive(Debug, Default)]
 struct Length(u64);
 
@@ -107,11 +107,11 @@ impl Write for &mut Length {
     }
 }
 
-/// Columns and numbers of a text log, which are printed again without computing them.
+/// Columns and numbers of a text log, which are printed again without pairing and formulas.
 #[derive(Debug)]
 struct Printed {
     paths: Vec<String>,
-    /// Time and numbers of each line; the number of a column without a value is NaN.
+    /// Time and numbers of each line of the text log; the number of a column without a value is NaN.
     lines: Vec<(i64, Vec<f64>)>,
 }
 
@@ -134,7 +134,7 @@ impl Printed {
         Ok(Self { paths, lines: numbers })
     }
 
-    /// Decodes the log and prints the stored numbers: nothing is paired or computed.
+    /// Decodes the binary log and prints the stored numbers of the text log: nothing is paired or computed.
     fn print(
         &self,
         path: &Path,
@@ -157,8 +157,7 @@ impl Printed {
         Ok(writer.get_mut().finish()?)
     }
 
-    /// Decodes the log and prints the stored numbers with the standard library alone, as `TextLogWriter` did at commit
-    /// b2888f3.
+    /// Decodes the binary log and prints the stored numbers with the standard library alone, as at commit b2888f3.
     fn print_as_before(&self, path: &Path, out: impl Write) -> Result<()> {
         let mut line = String::new();
         self.print(path, out, |writer, time, numbers| {
@@ -183,7 +182,7 @@ impl Printed {
     }
 }
 
-/// Writes a line with the current `TextLogWriter`.
+/// Writes a line of the text log with the current `TextLogWriter`.
 fn line(writer: &mut TextLogWriter<SampleWriter<'_>>, time: i64, numbers: &[f64]) -> std::io::Result<()> {
     writer.line(time, numbers.iter().map(|number| (!number.is_nan()).then_some(*number)))
 }
@@ -278,7 +277,7 @@ fn one_counter(path: &Path) -> Result<Sum> {
     Ok(sum)
 }
 
-/// Reads one counter with `Logs::series`, formats its values, and adds them up.
+/// Reads one counter of the log with `Logs::series`, formats its values, and adds them up.
 fn series(path: &Path) -> Result<Sum> {
     let mut logs = Logs::open(&[path])?;
     let machine = logs.machine().clone();
@@ -325,16 +324,16 @@ fn query(path: &Path) -> Result<Sum> {
 /// Long binary log in a temporary file, which is removed on drop.
 #[derive(Debug)]
 pub struct LongLog {
-    /// Path of the log file.
+    /// Path of the long log's file.
     pub path: PathBuf,
-    /// Length of the log file, in bytes.
+    /// Length of the long log's file, in bytes.
     pub len: usize,
     samples: usize,
     values_a_sample: usize,
 }
 
 impl LongLog {
-    /// Creates the file by repeating the samples of a real log of Windows.
+    /// Creates the file of the long log by repeating the samples of a real log of Windows.
     pub fn make() -> Result<Self> {
         const BUFFER: usize = 64 << 10;
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/logs/BasicPerfCounters.blg");

@@ -1,4 +1,4 @@
-//! Measures hot paths beside their floors and peers. See README.md for what the tables mean.
+//! Benches of hot paths beside their lower bounds and other programs. See README.md for what the tables mean.
 
 #![cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "benches of Linux use the rest"))]
 
@@ -76,15 +76,15 @@ fn main() -> ExitCode {
 /// Options given on the command line.
 #[derive(Clone, Copy, Debug)]
 struct Options {
-    /// Number of samples that are measured of each variant.
+    /// Number of samples that a bench measures of each variant.
     rounds: usize,
-    /// Number of processes that the bench starts beside those of this machine.
+    /// Number of processes that a bench starts in addition to those of this machine.
     processes: usize,
-    /// `true` if the costs are measured for several numbers of processes.
+    /// `true` if a bench measures the costs for several numbers of processes.
     growth: bool,
 }
 
-/// Function that takes each finished table, to print and record it.
+/// Function that takes each finished table of a bench, to print and record it.
 type Out<'a> = &'a mut dyn FnMut(&dyn Display) -> Result<()>;
 
 /// Function that runs one bench, and passes each of its tables to `Out`.

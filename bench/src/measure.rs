@@ -1,4 +1,4 @@
-//! Several ways to do the same work, timed side by side.
+//! Comparison of several ways to do the same work, timed side by side.
 //!
 //! The cost of a run is the CPU time of this thread, or of the process that does the work for it, so that a busy
 //! neighbour costs little. All variants run in every round, each round beginning with another one; a ratio is the
@@ -10,9 +10,9 @@ use std::hint::black_box;
 /// Comparison of several variants that do the same work.
 pub struct Comparison<'a> {
     title: String,
-    /// Number of values that one run handles, unless a variant has its own number.
+    /// Number of values that one run of the compared work handles, unless a variant has its own number.
     values: usize,
-    /// Name of the unit that is counted as one value, such as "process" or "KiB".
+    /// Name of the unit that a comparison counts as one value, such as "process" or "KiB".
     per: &'static str,
     variants: Vec<Variant<'a>>,
 }
@@ -20,41 +20,41 @@ pub struct Comparison<'a> {
 struct Variant<'a> {
     name: &'static str,
     run: Box<dyn FnMut() -> u64 + 'a>,
-    /// Function that is called before each run, and is not timed.
+    /// Function that is called before each run of the variant, and is not timed.
     before: Option<Box<dyn FnMut() + 'a>>,
     /// Number of values that one run of the variant handles.
     values: usize,
     clock: Clock<'a>,
-    /// Minimum number of runs, of which a sample is the mean.
+    /// Minimum number of runs of the variant, of which a sample is the mean.
     least_runs: usize,
-    /// Heading of the column of ratios, if other variants are divided by this one.
+    /// Heading of the column of ratios, if other variants are divided by this variant.
     reference: Option<&'static str>,
     goals: Vec<Goal>,
-    /// Goal: the maximum cost of a value, in ns.
+    /// Goal of the variant: the maximum cost of a value, in ns.
     ns_goal: Option<f64>,
 }
 
 /// Clock by which the runs of a variant are timed.
 struct Clock<'a> {
-    /// Function that returns the CPU time so far, in ns.
+    /// Function that returns the CPU time of the variant's work so far, in ns.
     now: Box<dyn Fn() -> f64 + 'a>,
     /// Minimum time that the runs of a sample take together, in ns.
     least_ns: f64,
 }
 
-/// Goal: the maximum ratio of a variant to a reference.
+/// Goal of a variant: the maximum ratio of its cost to that of a reference.
 struct Goal {
     reference: &'static str,
     at_most: f64,
 }
 
 impl<'a> Comparison<'a> {
-    /// Creates a comparison without variants.
+    /// Creates a comparison without variants, with its title and its number of values.
     pub fn new(title: String, values: usize) -> Self {
         Self { title, values, per: "value", variants: Vec::new() }
     }
 
-    /// Sets the name of the unit that is counted as one value.
+    /// Sets the name of the unit that the comparison counts as one value.
     #[must_use]
     pub fn per(mut self, per: &'static str) -> Self {
         self.per = per;
@@ -146,7 +146,7 @@ impl<'a> Comparison<'a> {
         self
     }
 
-    /// Measures one sample of every variant in each of `rounds` rounds.
+    /// Measures one sample of every variant of the comparison in each of `rounds` rounds.
     pub fn run(mut self, rounds: usize) -> Report {
         let counts: Vec<usize> = self.variants.iter_mut().map(Variant::runs_in_a_sample).collect();
         let mut samples = vec![Vec::with_capacity(rounds); self.variants.len()];
@@ -193,7 +193,7 @@ impl<'a> Comparison<'a> {
 }
 
 impl Variant<'_> {
-    /// Returns the number of runs that a sample needs to be exact; the first run only warms up.
+    /// Returns the number of runs that a sample of the variant needs to be exact; the first run only warms up.
     fn runs_in_a_sample(&mut self) -> usize {
         const MOST: usize = 1 << 24; // should the clock stand still
         self.sample(1);
@@ -207,7 +207,7 @@ impl Variant<'_> {
         }
     }
 
-    /// Returns the mean time of that many runs, in ns.
+    /// Returns the mean time of that many runs of the variant, in ns.
     fn sample(&mut self, runs: usize) -> f64 {
         let Self { run, before, clock, .. } = self;
         let mut timed = |runs: usize| {
@@ -235,7 +235,8 @@ fn thread_cpu_ns() -> f64 {
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-/// Returns the elapsed time in ns, because only Linux has the CPU time here: a busy neighbour costs more.
+/// Returns the elapsed time in ns, because this system does not report the CPU time of a thread: a busy neighbour
+/// costs more.
 #[cfg(not(target_os = "linux"))]
 fn thread_cpu_ns() -> f64 {
     use std::sync::OnceLock;
@@ -261,17 +262,17 @@ pub struct Report {
 #[derive(Debug)]
 struct Line {
     name: &'static str,
-    /// Median time of one run, in ns; `least` and `most` have the same unit.
+    /// Median time of one run of the variant, in ns; `least` and `most` have the same unit.
     median: f64,
     least: f64,
     most: f64,
-    /// Median time of one value, in ns, with its goal.
+    /// Median time of one value of the variant, in ns, with its goal.
     of_value: Number,
-    /// Ratio to each reference, in the order of the headings.
+    /// Ratio of the variant's cost to each reference, in the order of the headings.
     ratios: Vec<Number>,
 }
 
-/// A number that may have a goal.
+/// Number in a bench's table that may have a goal.
 #[derive(Debug)]
 struct Number {
     number: f64,
@@ -279,7 +280,7 @@ struct Number {
 }
 
 impl Report {
-    /// Returns the name of each variant, and the ns that one of its values takes.
+    /// Returns the name of each variant, and the time in ns that one of its values takes.
     pub fn costs(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
         self.lines.iter().map(|line| (line.name, line.of_value.number))
     }
@@ -323,7 +324,7 @@ impl Display for Report {
 }
 
 impl Number {
-    /// Returns a text with the goal and the words "met" or "MISSED"; empty without a goal.
+    /// Returns a text with the number's goal and the words "met" or "MISSED"; empty without a goal.
     fn goal(&self) -> String {
         match self.at_most {
             Some(at_most) if self.number <= at_most => format!(" (goal {at_most}: met)"),

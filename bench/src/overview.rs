@@ -1,4 +1,5 @@
-//! The overview of a machine: its collections, rankings and findings, beside a collection of Process V2 alone.
+//! Bench of the overview of a machine: its collections, rankings and findings, beside a collection of Process V2
+//! alone.
 
 use std::fmt::{self, Display};
 use std::fs::{self, DirBuilder};
@@ -24,20 +25,21 @@ use crate::process::nursery::{Nursery, Who};
 use crate::process::processes;
 use crate::{Options, Out};
 
-/// Number of processes of an ordinary machine, and number of its control groups.
+/// Number of processes of an ordinary machine; the next constant is that of its control groups.
 const FEW: usize = 300;
 const GROUPS: usize = 100;
 
-/// Goal: the maximum CPU time of a sample, in ns: 3 ms a second.
+/// Goal: the maximum CPU time of a sample of the overview, in ns: 3 ms a second.
 const GOAL_NS: f64 = 3e6;
 
 /// Goal: the maximum cost of an overview of many processes, in multiples of a collection of these processes.
 const GOAL: f64 = 1.3;
 
-/// Number of rows of each list, as on a terminal.
+/// Number of rows of each list in the overview, as on a terminal.
 const LISTED: usize = 40;
 
-/// Number of samples, one of which reads costly control groups, and in which each file of processes is read once.
+/// Number of samples in which the overview reads each file of processes once, and costly control groups in one of
+/// them.
 const TURNS: usize = 10;
 
 /// Measures the overview of an ordinary machine, and of a machine with very many processes.
@@ -108,11 +110,11 @@ fn sample(overview: &mut Overview) -> u64 {
     (state.processes.len() + state.findings.len() + state.groups_by_memory.len()) as u64
 }
 
-/// Control groups that are removed when this value is dropped.
+/// Control groups of a bench that are removed when this value is dropped.
 #[derive(Debug)]
 struct Groups {
     folders: Vec<PathBuf>,
-    /// Number of control groups; 0 if the kernel's file system of groups cannot be written.
+    /// Number of created control groups; 0 if the kernel's file system of groups cannot be written.
     count: usize,
 }
 
@@ -154,14 +156,14 @@ impl Drop for Groups {
 #[derive(Debug)]
 struct CommandCost {
     user: &'static str,
-    /// CPU time of one sample, in ms.
+    /// CPU time of one sample of the command, in ms.
     ms: f64,
 }
 
 impl CommandCost {
     /// Runs the `perfset` command as an ordinary user three times, and takes the median cost of a sample.
     fn measure(nursery: &Nursery) -> Result<Self> {
-        /// Number of samples of the short run, and number of further samples of the long one.
+        /// Number of samples in the short run of the command, and number of further samples of the long run.
         const SHORT: u32 = 20;
         const MORE: u32 = 100;
         let mut samples = Vec::new();

@@ -1,5 +1,5 @@
-//! A warm collection of three counter paths and their values, beside bare readings of the files that they need. Many
-//! paths read one by one, beside all at once.
+//! Bench of counter paths: a warm collection of three paths and their values, beside bare readings of the needed
+//! files. Many paths read one by one are measured beside all at once.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ const PATHS: [&str; 3] = [
     r"\System\Context Switches/sec",
 ];
 
-/// Measures one selection of paths, then 1,000 paths of three shapes.
+/// Measures one selection of counter paths, then 1,000 paths of three shapes.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let before = KernelFile::open_ones()?;
     let mut machine = machine();
@@ -65,7 +65,7 @@ pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Measures 1,000 paths of one collection, read one by one and all at once.
+/// Measures 1,000 counter paths of one collection, read one by one and all at once.
 fn many(instances: usize, counters: usize, rounds: usize) -> Result<Report> {
     let mut machine = Machine::new(Box::new(FixedClock::default()));
     machine.register(Box::new(Rising::new(instances, counters)));
@@ -124,7 +124,7 @@ fn each_path(query: &PathQuery, paths: usize) -> u64 {
     sum
 }
 
-/// Provider whose values rise with every collection: each counter of each instance by another number.
+/// Test provider whose values rise with every collection: each counter of each instance by another number.
 struct Rising {
     catalogue: Arc<Catalogue>,
     instances: usize,
@@ -180,14 +180,14 @@ fn sum(query: &PathQuery) -> u64 {
         as u64
 }
 
-/// Returns the files that contain the values of the three paths, each once.
+/// Returns the kernel files that contain the values of the three counter paths, each once.
 fn needed(kept: &BTreeSet<KernelFile>) -> BTreeSet<KernelFile> {
     let mut files = KernelFile::once(kept);
     files.retain(|file| matches!(file.path.to_str(), Some("/proc/stat" | "/proc/meminfo")));
     files
 }
 
-/// Returns the sum of the numbers that the three paths need from a file.
+/// Returns the sum of the numbers that the three counter paths need from a kernel file.
 fn wanted(kind: Kind, text: &[u8]) -> u64 {
     match kind {
         Kind::Stat => times_at_rest(text).wrapping_add(context_switches(text)),
@@ -195,7 +195,8 @@ fn wanted(kind: Kind, text: &[u8]) -> u64 {
     }
 }
 
-/// Returns the sum of `idle` and `iowait` of all processors together, the fourth and fifth number of the first line.
+/// Returns the sum of `idle` and `iowait` of all processors in `/proc/stat`, the fourth and fifth number of the first
+/// line.
 fn times_at_rest(text: &[u8]) -> u64 {
     let mut rest = text.get(3..).unwrap_or_default();
     for _ in 0..3 {
@@ -206,7 +207,7 @@ fn times_at_rest(text: &[u8]) -> u64 {
     idle.wrapping_add(iowait)
 }
 
-/// Returns the number of `ctxt`, in the second line after those of the processors.
+/// Returns the number of `ctxt` in `/proc/stat`, in the second line after those of the processors.
 fn context_switches(text: &[u8]) -> u64 {
     let mut rest = text;
     while let [b'c', b'p', b'u', ..] = rest {
@@ -216,7 +217,7 @@ fn context_switches(text: &[u8]) -> u64 {
     number(after_blanks(line.get(4..).unwrap_or_default())).0
 }
 
-/// Returns the number of `MemAvailable`, in the third line.
+/// Returns the number of `MemAvailable` in the third line of `/proc/meminfo`.
 fn available(text: &[u8]) -> u64 {
     let line = after_line(after_line(text));
     number(after_blanks(line.get(13..).unwrap_or_default())).0

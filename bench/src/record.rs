@@ -1,4 +1,4 @@
-//! The record of what was measured where.
+//! Record of the results of benches, by machine and day.
 
 use std::fmt::Display;
 use std::fs::{File, OpenOptions, create_dir_all, read_to_string};
@@ -10,12 +10,12 @@ use std::time::SystemTime;
 use anyhow::{Context, Result};
 use perfset_core::clock::{self, UNIX_EPOCH_100NS};
 
-/// Open file in the folder `record/`, to which tables are appended.
+/// Open file of results in the directory `record/`, to which tables are appended.
 #[derive(Debug)]
 pub struct Record(File);
 
 impl Record {
-    /// Opens the file of this day and processor, and writes a description of the machine.
+    /// Opens the file of results for this day and processor, and writes a description of the machine.
     pub fn open() -> Result<Self> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_nanos() / 100;
         let now = clock::SystemTime::from_100ns(UNIX_EPOCH_100NS.saturating_add(i64::try_from(now)?));
@@ -37,7 +37,7 @@ impl Record {
         Ok(Self(file))
     }
 
-    /// Appends a table to the file.
+    /// Appends a bench's table to the file of results.
     pub fn append(&mut self, table: &dyn Display) -> Result<()> {
         writeln!(self.0, "{table}").context("the record")
     }

@@ -1,5 +1,4 @@
-//! A scrape by Prometheus: collection and text alone, and over a connection that is kept, beside a node_exporter that
-//! is scraped for the same things.
+//! Bench of a scrape by Prometheus: collection and text alone, and over a kept connection, beside a node_exporter.
 
 use std::collections::BTreeSet;
 use std::hint::black_box;
@@ -18,7 +17,7 @@ use crate::exporter::{Exporter as Server, NodeExporters, Peer};
 use crate::measure::Comparison;
 use crate::{Options, Out};
 
-/// Options of node_exporter that select the collectors for the subjects of the measured paths.
+/// Options of node_exporter that select the collectors for the measured counter paths.
 const COLLECTORS: [&str; 16] = [
     "--collector.cpu",
     "--collector.stat",
@@ -68,10 +67,10 @@ const COLLECTORS_OF_PROFILE: [&str; 28] = [
     "--collector.uname",
     "--collector.vmstat",
 ];
-/// Option of node_exporter that selects all lines of `/proc/vmstat`, because all of them are counters here.
+/// Option of node_exporter that selects all lines of `/proc/vmstat`, because perfset has a counter for each.
 const ALL_OF_VMSTAT: &str = "--collector.vmstat.fields=.*";
 
-/// Returns the default paths and those of all of `/proc/meminfo`, `/proc/vmstat` and the scheduler.
+/// Returns the default counter paths, and those of all of `/proc/meminfo`, `/proc/vmstat` and the scheduler.
 fn paths() -> Result<Vec<CounterPath>> {
     let mut paths = default_paths(&[]);
     for more in [r"\Linux Memory\*", r"\Scheduler(*)\*"] {
@@ -80,18 +79,19 @@ fn paths() -> Result<Vec<CounterPath>> {
     Ok(paths)
 }
 
-/// Scrape that is measured: its paths and names, and what node_exporter is asked for.
+/// Scrape that a bench measures: its counter paths and names, and the collectors of the compared node_exporter.
 struct Scrape {
     name: &'static str,
     paths: Vec<CounterPath>,
     profiles: Vec<Profile>,
     collectors: &'static [&'static str],
     options: &'static [&'static str],
-    /// Goals of collection and text alone beside the floor, and of a scrape beside the peer.
+    /// Goals of collection and text alone beside the lower bound, and of a scrape beside node_exporter.
     goals: (Option<f64>, f64),
 }
 
-/// Measures a scrape of the measured paths and one with the names of node_exporter, beside scrapes of node_exporter.
+/// Measures a scrape of the measured counter paths and one with the names of node_exporter, beside scrapes of
+/// node_exporter.
 pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
     let profile = vec![Profile::NodeExporter];
     let scrapes = [
@@ -166,7 +166,7 @@ fn process_cpu_ns() -> f64 {
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-/// Starts `perfset serve` with the paths of a scrape; returns `None` if the command was not built.
+/// Starts `perfset serve` with the counter paths of a scrape; returns `None` if the command was not built.
 fn served(scrape: &Scrape) -> Result<Option<Peer>> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
     let program = target.join("dist/perfset");

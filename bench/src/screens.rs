@@ -1,4 +1,5 @@
-//! Screens of tables: the CPU time of a live one beside its peers, and how soon screens of logs are there.
+//! Bench of table screens: the CPU time of a live one beside other tools, and the time until screens of logs are
+//! drawn.
 
 use std::fmt::{self, Display};
 use std::fs;
@@ -25,25 +26,25 @@ use crate::process::processes;
 use crate::recording::Hour;
 use crate::{Options, Out};
 
-/// Size of each terminal, in columns and lines.
+/// Size of each measured terminal, in columns and lines.
 const SIZE: (u16, u16) = (200, 50);
 
-/// Text that is on the screen as soon as it shows values.
+/// Text that is on the screen as soon as the screen shows values.
 const FIRST: &[u8] = b"instance";
 
-/// Number of processes of an ordinary machine.
+/// Number of processes of an ordinary machine, among which the screens are measured.
 const FEW: usize = 300;
 
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// Time that the screens run before the measurement, and duration of the measurement.
+/// Time that the screens run before the measurement; the next constant is the duration of the measurement.
 const SETTLED: Duration = Duration::from_secs(12);
 const MEASURED: Duration = Duration::from_secs(60);
 
 /// Maximum time to wait for the first screen.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Tools, each with the command that draws all processes every two seconds.
+/// Names of other tools, each with the command that draws all processes every two seconds.
 const PEERS: [(&str, &str); 3] = [("btop", "btop"), ("htop", "htop -d 20"), ("atop", "atop 2")];
 
 /// Measures live screens, and screens that show logs.
@@ -61,9 +62,9 @@ pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
 /// Program in a terminal, which ends when this value is dropped.
 #[derive(Debug)]
 struct OnTerminal {
-    /// Process of the command `script`, which provides the terminal.
+    /// Process of the command `script`, which provides the program's terminal.
     holder: Child,
-    /// Receiver of the bytes that the program draws.
+    /// Receiver of the bytes that the program draws on its terminal.
     drawn: Receiver<Vec<u8>>,
 }
 
@@ -92,7 +93,7 @@ impl OnTerminal {
         Ok(Self { holder, drawn })
     }
 
-    /// Waits until the program has drawn a text.
+    /// Waits until the program has drawn a text on its terminal.
     fn wait_for(&self, text: &[u8]) -> Result<()> {
         let end = Instant::now() + PATIENCE;
         let mut all = Vec::new();
@@ -103,7 +104,7 @@ impl OnTerminal {
         Ok(())
     }
 
-    /// Returns the CPU time of the program, in ms.
+    /// Returns the CPU time of the program on its terminal, in ms.
     fn cpu_ms(&self) -> Result<f64> {
         // The holder's child is a shell, which the program replaced.
         let holder = self.holder.id();
@@ -159,8 +160,8 @@ impl Display for FirstScreen {
 #[derive(Debug)]
 struct LiveCost {
     processes: usize,
-    /// Name of each tool, and its CPU time in percent of one processor; `None` if the tool is not installed. The first
-    /// one is ours.
+    /// Name of each tool, and its CPU time in percent of one processor; `None` if the tool is not installed. The
+    /// first one is ours.
     shares: Vec<(&'static str, Option<f64>)>,
 }
 

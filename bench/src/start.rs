@@ -1,4 +1,5 @@
-//! Start-up of the command: `list` and `get`, beside a program that prints the same text and does nothing else.
+//! Bench of the start of the command: `list` and `get`, beside a program that prints the same text and does nothing
+//! else.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -62,7 +63,7 @@ fn printed<S: AsRef<OsStr>>(program: &Path, arguments: &[S]) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Returns the CPU time of all ended child processes, in ns.
+/// Returns the CPU time of all ended child processes of the bench, in ns.
 fn children_ns() -> f64 {
     let ns = |time: TimeVal| time.tv_sec() as f64 * 1e9 + time.tv_usec() as f64 * 1e3;
     getrusage(UsageWho::RUSAGE_CHILDREN)

@@ -1,4 +1,4 @@
-//! Streams of the page: samples of many values to many viewers, beside writing the same bytes to as many sockets.
+//! Bench of event streams of the server: samples for many viewers, beside writing the same bytes to as many sockets.
 
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -13,16 +13,16 @@ use crate::exporter::Exporter;
 use crate::measure::Comparison;
 use crate::{Options, Out};
 
-/// Numbers of viewers in the measurements; each number has a table of its own.
+/// Numbers of viewers of the event stream in the measurements; each number has a table of its own.
 const VIEWERS: [usize; 2] = [1, 50];
-/// Query with the paths that each viewer receives: every line of `/proc/meminfo` and `/proc/vmstat`.
+/// Query string with the counter paths of each viewer: every line of `/proc/meminfo` and `/proc/vmstat`.
 const PATHS: &str = "path=/Linux+Memory/*";
-/// Time between two samples.
+/// Time between two samples of the event stream.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// Maximum number of rounds: a round takes seconds, because samples are waited for.
+/// Maximum number of rounds: a round takes seconds, because it waits for samples.
 const MOST_ROUNDS: usize = 5;
 
-/// Measures the streams of `perfset serve` for each number of viewers.
+/// Measures the event streams of `perfset serve` for each number of viewers.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     for viewers in VIEWERS {
         let mut serve = Command::new(command::path());
@@ -60,15 +60,15 @@ pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Reads the next sample of each viewer.
+/// Reads the next sample of the event stream of each viewer.
 fn next_of_all(viewers: &mut [Viewer]) -> Result<Vec<Vec<u8>>> {
     viewers.iter_mut().map(Viewer::next).collect()
 }
 
-/// Beginning of the line of a sample, before its time.
+/// Beginning of the line of a sample in an event stream, before its time.
 const SAMPLE: &[u8] = b"data: {\"time\"";
 
-/// Reader of a stream of samples.
+/// Viewer that reads an event stream of samples.
 struct Viewer(BufReader<TcpStream>);
 
 impl Viewer {
@@ -79,7 +79,7 @@ impl Viewer {
         Ok(Self(BufReader::with_capacity(64 << 10, stream)))
     }
 
-    /// Returns the data of the next sample.
+    /// Returns the line with the next sample of the viewer's event stream.
     fn next(&mut self) -> Result<Vec<u8>> {
         let mut line = Vec::new();
         while !line.starts_with(SAMPLE) {
@@ -90,7 +90,7 @@ impl Viewer {
     }
 }
 
-/// Reads all samples that were already sent, and one that it had to wait for.
+/// Reads all samples of the viewers' streams that were already sent, and the first one that it has to wait for.
 fn catch_up(viewers: &mut [Viewer]) -> Result<()> {
     let Some((first, others)) = viewers.split_first_mut() else { return Ok(()) };
     let newest = loop {
@@ -106,14 +106,14 @@ fn catch_up(viewers: &mut [Viewer]) -> Result<()> {
     Ok(())
 }
 
-/// Returns the time in the line of a sample.
+/// Returns the time in the line of a sample of an event stream.
 fn time_of(event: &[u8]) -> Result<u64> {
     let digits = event.iter().skip(SAMPLE.len() + 1).take_while(|byte| byte.is_ascii_digit());
     let digits: String = digits.map(|digit| char::from(*digit)).collect();
     digits.parse().context("a sample without a time")
 }
 
-/// Connected sockets, each with a thread that reads the other end.
+/// Connected sockets for comparison, each with a thread that reads the other end.
 struct Sockets(Vec<TcpStream>);
 
 impl Sockets {

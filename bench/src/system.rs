@@ -1,4 +1,5 @@
-//! A warm collection of Processor Information, Memory and System, beside a node_exporter that is scraped for the same.
+//! Bench of a warm collection of Processor Information, Memory and System, beside a node_exporter with the same
+//! metrics.
 
 use std::collections::BTreeSet;
 use std::hint::black_box;
@@ -16,7 +17,7 @@ use crate::{Options, Out};
 
 const COLLECTORS: [&str; 3] = ["--collector.cpu", "--collector.meminfo", "--collector.vmstat"];
 
-/// Measures all counters except those that need `/proc/interrupts` or a listing of `/proc`.
+/// Measures all counters of these countersets except those that need `/proc/interrupts` or a listing of `/proc`.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let before = KernelFile::open_ones()?;
     let (mut query, mut snapshot) = (warm_query()?, Snapshot::default());
@@ -68,7 +69,7 @@ fn warm_query() -> Result<Query> {
     Ok(query)
 }
 
-/// Returns the sum of all numbers that the floor reads from a file.
+/// Returns the sum of all numbers that the lower bound reads from a kernel file.
 fn everything(kind: Kind, text: &[u8]) -> u64 {
     match kind {
         Kind::Stat => {
@@ -79,7 +80,8 @@ fn everything(kind: Kind, text: &[u8]) -> u64 {
     }
 }
 
-/// Adds up the numbers of the four lines after `intr`: `ctxt`, `btime`, `processes` and `procs_running`.
+/// Adds up the numbers of the four lines of `/proc/stat` after `intr`: `ctxt`, `btime`, `processes` and
+/// `procs_running`.
 fn behind_interrupts(text: &[u8]) -> u64 {
     let mut rest = after_line(text);
     let mut sum = 0_u64;

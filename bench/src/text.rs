@@ -1,4 +1,4 @@
-//! Text logs and text outputs: CSV is read, JSON is written, and `get --log` does both for many counters.
+//! Bench of text logs and text outputs: CSV is read, JSON is written, and `get --log` does both for many counters.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -18,10 +18,10 @@ use perfset_output::{
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
 
-/// Number of counters in the log, and number of instances of each.
+/// Number of counters in the measured text log, and number of instances of each.
 const COUNTERS: usize = 10;
 const INSTANCES: usize = 100;
-/// Number of samples in the log.
+/// Number of samples in the measured text log.
 const LINES: usize = 200;
 
 /// Measures the reading, formatting and writing of text logs, and passes on three tables.
@@ -32,7 +32,7 @@ pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     out(&writing(&log, rounds)?)
 }
 
-/// Adds up the bits of all numbers.
+/// Adds up the bits of numbers, so that the compiler keeps the work that computes them.
 fn sum(numbers: impl IntoIterator<Item = f64>) -> u64 {
     numbers.into_iter().map(f64::to_bits).fold(0, u64::wrapping_add)
 }
@@ -105,7 +105,7 @@ fn query_of_all(path: &Path) -> Result<PathQuery> {
     Ok(query)
 }
 
-/// Measures `get --log` of every counter: the log is read and its values are printed as CSV.
+/// Measures `get --log` of every counter of a text log, printed as CSV.
 fn getting(log: &TextLog, rounds: usize) -> Result<Report> {
     let get = |out: &mut dyn Write| -> Result<()> {
         let mut lines = CsvLines::new(SampleWriter::buffered(out), false);
@@ -177,14 +177,14 @@ fn writing(log: &TextLog, rounds: usize) -> Result<Report> {
     Ok(comparison.run(rounds))
 }
 
-/// Copies a text line by line, and returns its length.
+/// Copies a text output line by line, and returns its length.
 fn copied(text: &[u8], into: &mut Vec<u8>) -> u64 {
     into.clear();
     black_box(text).split_inclusive(|byte| *byte == b'\n').for_each(|line| into.extend_from_slice(line));
     black_box(&*into).len() as u64
 }
 
-/// Writer that keeps only the number of bytes.
+/// Writer that keeps only the number of bytes of a text output.
 #[derive(Debug)]
 struct Length(u64);
 

@@ -1,4 +1,4 @@
-//! Reading a block of the V1 format: the checked view beside a walk that trusts the bytes, and beside copying them.
+//! Bench of reading a V1 block: the checked view beside a walk that trusts the bytes, and beside copying them.
 
 use std::hint::black_box;
 
@@ -13,10 +13,10 @@ use crate::blocks::{COUNTERS, Copy, LARGEST};
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
 
-/// Numbers of instances in the measured blocks; each number has a table of its own.
+/// Numbers of instances in the measured V1 blocks; each number has a table of its own.
 const SIZES: [usize; 5] = [1, 64, IN_CACHE, 4_096, LARGEST];
 
-/// Number of instances whose block fits into a second-level cache.
+/// Number of instances whose V1 block fits into a second-level cache.
 const IN_CACHE: usize = 1_000;
 
 /// Measures the decoding of V1 blocks of all sizes, and of two with mixed widths of values.
@@ -70,17 +70,17 @@ fn report(instances: usize, widths: Widths, rounds: usize) -> Result<Report> {
     Ok(comparison.run(rounds))
 }
 
-/// Widths of the counter values in a block.
+/// Widths of the counter values in a V1 block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Widths {
-    /// All counter values have 8 bytes.
+    /// Widths of a V1 block whose counter values all have 8 bytes.
     Long,
-    /// Counter values have 4 and 8 bytes in turn: Windows' own objects have both widths.
+    /// Widths of a V1 block whose counter values have 4 and 8 bytes in turn: Windows' own objects have both.
     Alternating,
 }
 
 impl Widths {
-    /// Returns the widths as text for a table title.
+    /// Returns the widths of a V1 block's values as text for a table title.
     fn text(self) -> &'static str {
         match self {
             Self::Long => "8 bytes",
@@ -88,7 +88,7 @@ impl Widths {
         }
     }
 
-    /// Returns the type of the counter at that position.
+    /// Returns the type of the V1 block's counter at that position.
     fn counter_type(self, position: usize) -> CounterType {
         match (self, position % 2) {
             (Self::Alternating, 0) => CounterType::PERF_COUNTER_COUNTER,
@@ -97,10 +97,10 @@ impl Widths {
     }
 }
 
-/// Sum of all values, and number of instances that are identified by their name.
+/// Sum of all values of a V1 block, and number of instances that are identified by their name.
 type Sums = (u64, u64);
 
-/// Builds a block with one object of that many instances, and returns it with the sums that a walk must return.
+/// Builds a V1 block with one object of that many instances, and returns it with the sums that a walk must return.
 fn build(instances: usize, widths: Widths) -> Result<(Vec<u8>, Sums)> {
     let counters: Vec<_> = (0..COUNTERS).map(|at| NewCounter::new(4, widths.counter_type(at))).collect();
     let mut builder = BlockBuilder::new(&ClockReading::default(), "BENCH");
@@ -117,7 +117,7 @@ fn build(instances: usize, widths: Widths) -> Result<(Vec<u8>, Sums)> {
     Ok((builder.finish()?, (sum, named)))
 }
 
-/// Adds up all values of a block with an iterator chain, as some consumers do.
+/// Adds up all values of a V1 block with an iterator chain, as some consumers do.
 fn walk_view(bytes: &[u8]) -> Result<Sums, WireError> {
     walk_instances(bytes, |instance| {
         let numbers = instance.values().iter().filter_map(BlockValue::number);
@@ -125,7 +125,7 @@ fn walk_view(bytes: &[u8]) -> Result<Sums, WireError> {
     })
 }
 
-/// Adds up all values of a block with a `for` loop, as other consumers do.
+/// Adds up all values of a V1 block with a `for` loop, as other consumers do.
 fn walk_view_in_a_loop(bytes: &[u8]) -> Result<Sums, WireError> {
     walk_instances(bytes, |instance| {
         let mut sum = 0_u64;
@@ -151,9 +151,9 @@ fn walk_instances(bytes: &[u8], sum_of: impl Fn(&Instance<'_>) -> u64) -> Result
     Ok((sum, named))
 }
 
-/// Adds up all values of one object as the floor: takes every length and offset from the bytes without a check. Reads
-/// the positions of the values from the definitions, once for all instances; with `LONG`, only the position of the
-/// first. For a value of 4 bytes, reads 8 bytes and keeps 4.
+/// Adds up all values of one V1 object as the lower bound: takes every length and offset from the bytes without a
+/// check. Reads the positions of the values from the definitions, once for all instances; with `LONG`, only the
+/// position of the first. For a value of 4 bytes, reads 8 bytes and keeps 4.
 ///
 /// # Safety
 /// `block` is what [`build`] returned: every length and offset in it is right, there are [`COUNTERS`] counters, and

@@ -1,4 +1,5 @@
-//! The floor: bare readings of kept descriptors, and parsers that know where everything stands and check nothing.
+//! Lower bound ("floor") of a collection: bare readings of open files, and parsers that check nothing. The parsers
+//! know the position of every number.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -7,7 +8,7 @@ use std::os::unix::fs::FileExt;
 
 use super::kernel_file::{KernelFile, Kind};
 
-/// Open kernel files, and a buffer that is large enough for each of them.
+/// Lower bound of a collection: open kernel files, and a buffer that is large enough for each of them.
 #[derive(Debug)]
 pub struct Floor {
     files: Vec<OpenFile>,
@@ -22,7 +23,7 @@ struct OpenFile {
 }
 
 impl Floor {
-    /// Opens the given kernel files for reading.
+    /// Opens the given kernel files for the lower bound of a collection.
     pub fn open(files: &BTreeSet<KernelFile>) -> io::Result<Self> {
         let open = |file: &KernelFile| {
             Ok(OpenFile {
@@ -102,7 +103,7 @@ pub fn cpu_lines_and_rest(text: &[u8]) -> (u64, &[u8]) {
     (sum, rest)
 }
 
-/// Adds up the number of each line, which follows the name and some blanks.
+/// Adds up the number of each line in a kernel file, which follows the name and some blanks.
 fn named(text: &[u8]) -> u64 {
     let mut rest = text;
     let mut sum = 0_u64;
@@ -114,7 +115,7 @@ fn named(text: &[u8]) -> u64 {
     sum
 }
 
-/// Adds up the numbers of all CPUs, which follow the colon of each line.
+/// Adds up the numbers of all CPUs in a kernel file, which follow the colon of each line.
 fn columns(text: &[u8]) -> u64 {
     let mut rest = text;
     let cpus = text
@@ -149,7 +150,7 @@ fn numbers(text: &[u8]) -> u64 {
     sum
 }
 
-/// Returns the number at the start of a text, and the text after that number.
+/// Returns the number at the start of a kernel file's text, and the text after that number.
 pub fn number(text: &[u8]) -> (u64, &[u8]) {
     number_from(0, text)
 }
@@ -162,7 +163,7 @@ fn number_from(mut value: u64, mut text: &[u8]) -> (u64, &[u8]) {
     (value, text)
 }
 
-/// Returns the text without the blanks at its start.
+/// Returns the text of a kernel file without the blanks at its start.
 pub fn after_blanks(mut text: &[u8]) -> &[u8] {
     while let [b' ', behind @ ..] = text {
         text = behind;
@@ -170,7 +171,7 @@ pub fn after_blanks(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// Returns the text without its first line.
+/// Returns the text of a kernel file without its first line.
 pub fn after_line(mut text: &[u8]) -> &[u8] {
     let _ = text.skip_until(b'\n'); // reading a slice never fails
     text

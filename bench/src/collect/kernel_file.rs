@@ -1,16 +1,16 @@
-//! Which files a provider keeps open, and how each is printed.
+//! Kernel files that a provider keeps open, and their formats.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-/// A file below `/proc` or `/sys`.
+/// Kernel file below `/proc` or `/sys` that a collection reads.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KernelFile {
     /// Path of the kernel file.
     pub path: PathBuf,
-    /// Number of the open file descriptor; empty if the file is not open.
+    /// Number of the kernel file's open file descriptor; empty if the file is not open.
     descriptor: String,
 }
 
@@ -23,9 +23,9 @@ pub enum Kind {
     Columns,
     /// Format of `/proc/meminfo` and `/proc/vmstat`: lines of a name and a number.
     Named,
-    /// List of the CPUs that are online.
+    /// Format of the list of the CPUs that are online.
     Online,
-    /// Kernel attribute that contains numbers, such as a file in `/sys`.
+    /// Format of a kernel attribute that contains numbers, such as a file in `/sys`.
     Numbers,
 }
 
@@ -46,7 +46,7 @@ impl KernelFile {
         Ok(files)
     }
 
-    /// Creates the entry of a kernel file that is not open yet.
+    /// Creates the description of a kernel file that is not open yet.
     pub fn at(path: &str) -> Self {
         Self { path: path.into(), descriptor: String::new() }
     }
@@ -68,13 +68,14 @@ impl KernelFile {
         NAMES.iter().any(|name| self.path.ends_with(name))
     }
 
-    /// Returns the files with each path only once, because two providers may have opened the same file.
+    /// Returns kernel files with each path only once, because two providers may have opened the same file.
     pub fn once(files: &BTreeSet<Self>) -> BTreeSet<Self> {
         let mut paths = BTreeSet::new();
         files.iter().filter(|file| paths.insert(&file.path)).cloned().collect()
     }
 
-    /// Lists the paths of the files for a table title; files of the CPUs after the first are only counted.
+    /// Returns the paths of kernel files as text for a table title; files of the CPUs after the first are only
+    /// counted.
     pub fn list(files: &BTreeSet<Self>) -> String {
         let paths = || files.iter().map(|file| file.path.to_string_lossy());
         let is_of_another_cpu = |path: &str| path.contains("/cpu/cpu") && !path.contains("/cpu/cpu0/");

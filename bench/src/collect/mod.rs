@@ -1,5 +1,4 @@
-//! A warm collection of Processor Information through the engine, beside bare readings of the same files, and beside
-//! what a program would do with the procfs crate.
+//! Bench of a warm collection of Processor Information, beside bare readings of the same files and the procfs crate.
 
 pub mod floor;
 pub mod kernel_file;
@@ -21,7 +20,7 @@ use crate::{Options, Out};
 use floor::Floor;
 use kernel_file::KernelFile;
 
-/// Counters that need `/proc/interrupts`, which costs more than all other files together.
+/// Counters of Processor Information that need `/proc/interrupts`, which costs more than all other files together.
 pub const OF_INTERRUPTS: [CounterId; 2] = [cpu::INTERRUPTS_PER_SEC, cpu::CLOCK_INTERRUPTS_PER_SEC];
 
 /// Measures the collection of three selections of Processor Information counters.
@@ -95,7 +94,7 @@ pub fn machine_by(source: ProcessSource) -> Machine {
     machine
 }
 
-/// Adds the entries to a query, and collects until all files are open.
+/// Adds entries to a query, and collects until all its files are open.
 pub fn warm(query: &mut Query, entries: impl IntoIterator<Item = Entry>) -> Result<()> {
     for entry in entries {
         let status = query.add(&entry);

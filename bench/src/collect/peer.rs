@@ -1,5 +1,5 @@
-//! The peer: what a program does that has the procfs crate. Where that has nothing, for `/proc/softirqs`,
-//! `/proc/interrupts` and everything in `/sys`, it reads a file to a string and parses that.
+//! Collection by a program that uses the procfs crate, with which the engine is compared. Where that has nothing, for
+//! `/proc/softirqs`, `/proc/interrupts` and everything in `/sys`, it reads a file to a string and parses that.
 
 use std::collections::BTreeSet;
 use std::fs::read_to_string;
@@ -9,7 +9,7 @@ use procfs::{CurrentSI, KernelStats};
 
 use super::kernel_file::{KernelFile, Kind};
 
-/// Reads each kernel file, with the procfs crate where possible, and returns the sum of all numbers.
+/// Reads each kernel file as a program with the procfs crate does, and returns the sum of all numbers.
 ///
 /// The list of CPUs is not read: procfs has them from `/proc/stat`.
 pub fn collect(files: &BTreeSet<KernelFile>) -> Result<u64> {

@@ -1,4 +1,4 @@
-//! What others collect of a machine, and what it costs them: its processors, memory, disks and networks, and all of its
+//! Bench of collecting a whole machine beside other programs: processors, memory, disks and networks, and all
 //! processes.
 
 mod psutil;
@@ -35,9 +35,9 @@ pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
     out(&of_processes(options)?)
 }
 
-/// Files that each of the compared programs reads.
+/// Kernel files that each of the compared programs reads.
 const FILES: [&str; 5] = ["/proc/stat", "/proc/meminfo", "/proc/vmstat", "/proc/diskstats", "/proc/net/dev"];
-/// Countersets with counters that come from these files.
+/// Names of countersets with counters that come from the five compared kernel files.
 const SETS: [&str; 6] =
     ["Processor Information", "Memory", "System", "PhysicalDisk", "Network Interface", "Linux Memory"];
 const COLLECTORS: [&str; 6] = [
@@ -49,7 +49,7 @@ const COLLECTORS: [&str; 6] = [
     "--collector.netdev",
 ];
 
-/// Measures the collection of the counters that come from the five files of the whole system.
+/// Measures the collection of the counters that come from the five kernel files of the whole system.
 fn of_system(rounds: usize) -> Result<Report> {
     let files: BTreeSet<_> = FILES.into_iter().map(KernelFile::at).collect();
     let mut floor = Floor::open(&files)?;
@@ -89,8 +89,8 @@ fn of_system(rounds: usize) -> Result<Report> {
     Ok(report)
 }
 
-/// Returns a query with an entry for each counterset, of its counters from these files, and a text with the names of
-/// the countersets that are missing.
+/// Returns a query of the counters that come from the five kernel files, and the names of missing countersets. The
+/// query has an entry for each counterset.
 fn query_of_files() -> Result<(Query, String)> {
     let machine = machine();
     let sets = machine.countersets();
@@ -188,7 +188,7 @@ fn of_processes(options: &Options) -> Result<Report> {
     Ok(report)
 }
 
-/// Program pidstat of the sysstat package, started for each collection.
+/// Program pidstat of the sysstat package, which the bench starts for each collection.
 #[derive(Debug)]
 struct Pidstat {
     /// First error of a run of pidstat.

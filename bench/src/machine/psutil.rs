@@ -1,4 +1,4 @@
-//! A program that uses psutil, as the peer that says itself what it costs.
+//! Python program that collects with psutil, and reports its own CPU time, for comparison.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::io::{BufRead, BufReader, Write};
@@ -16,12 +16,12 @@ pub struct Psutil {
     child: Child,
     pipes: RefCell<Option<(ChildStdin, BufReader<ChildStdout>)>>,
     spent_ns: Cell<f64>,
-    /// First failed collection, after which no other one is made.
+    /// Error of the first failed collection, after which no other one is made.
     failed: OnceCell<Error>,
 }
 
 impl Psutil {
-    /// Starts the Python program, which collects `processes` or `system`, and lets it collect once.
+    /// Starts the Python program, which collects `processes` or `system` with psutil, and lets it collect once.
     pub fn start(what: &str) -> Result<Self> {
         let imports = Command::new(PYTHON).args(["-c", "import psutil"]).stderr(Stdio::null()).status();
         if !imports.is_ok_and(|status| status.success()) {
@@ -40,7 +40,7 @@ impl Psutil {
         Ok(psutil)
     }
 
-    /// Lets the Python program collect once.
+    /// Lets the Python program collect with psutil once.
     pub fn collect(&self) -> u64 {
         if self.failed.get().is_none()
             && let Err(error) = self.ask()
@@ -60,12 +60,12 @@ impl Psutil {
         Ok(())
     }
 
-    /// Returns the CPU time of all collections of the Python program so far, in ns.
+    /// Returns the CPU time of all collections of the psutil program so far, in ns.
     pub fn spent_ns(&self) -> f64 {
         self.spent_ns.get()
     }
 
-    /// Returns the first error of a collection, if one failed.
+    /// Returns the first error of a collection by the psutil program, if one failed.
     pub fn check(mut self) -> Result<()> {
         self.failed.take().map_or(Ok(()), Err)
     }

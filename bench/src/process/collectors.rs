@@ -1,4 +1,4 @@
-//! This project and its peers, each as a program would use it.
+//! Collectors of processes: this project and the crates procfs and sysinfo, each as a program would use it.
 
 use std::hint::black_box;
 
@@ -12,7 +12,7 @@ use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
 
 use crate::collect::{Values, machine_by, values};
 
-/// Counters that need files which no peer reads here: `status` and the list of open files.
+/// Counters of Process V2 that need files which no other compared crate reads: `status` and the list of open files.
 const OF_OTHER_FILES: [CounterId; 5] = [
     process_v2::VIRTUAL_BYTES_PEAK,
     process_v2::WORKING_SET_PEAK,
@@ -39,12 +39,13 @@ pub struct Perfset {
 }
 
 impl Perfset {
-    /// Creates a collector of all processes with the counters that the peers have too, which keeps `held` collections.
+    /// Creates a collector of all processes with the counters that the compared crates have too, which keeps `held`
+    /// collections.
     pub fn new(held: usize, source: ProcessSource) -> Result<Self> {
         Self::of(Entry::several(GUID, counters()), held, source)
     }
 
-    /// Collects once with a new machine, and returns the length of the block.
+    /// Collects all processes once with a new machine, and returns the length of the block.
     pub fn first(source: ProcessSource) -> Result<u64> {
         let mut query = machine_by(source).query();
         let status = query.add(&Entry::several(GUID, counters()).instance("*"));
@@ -73,7 +74,7 @@ impl Perfset {
         Ok(perfset)
     }
 
-    /// Collects once, and returns the length of the block.
+    /// Collects processes or threads once, and returns the length of the block.
     pub fn collect(&mut self) -> Result<u64> {
         self.snapshots.rotate_right(1);
         let latest = self.snapshots.first_mut().context("none is held")?;
@@ -90,19 +91,19 @@ impl Perfset {
 /// Collector that reads `/proc` with the procfs crate.
 #[derive(Debug)]
 pub struct Procfs {
-    /// Data of the latest collections, the newest first.
+    /// Data of processes in the latest collections, the newest first.
     collections: Vec<Vec<OfProcess>>,
 }
 
 type OfProcess = (Option<Stat>, Option<StatM>, Option<Io>);
 
 impl Procfs {
-    /// Creates a collector that keeps `held` collections.
+    /// Creates a collector with the procfs crate that keeps `held` collections.
     pub fn new(held: usize) -> Self {
         Self { collections: vec![Vec::new(); held] }
     }
 
-    /// Reads `stat`, `statm` and `io` of each process.
+    /// Reads `stat`, `statm` and `io` of each process with the procfs crate.
     pub fn collect(&mut self) -> Result<u64> {
         self.collections.rotate_right(1);
         let latest = self.collections.first_mut().context("none is held")?;
@@ -125,23 +126,23 @@ pub fn procfs_threads(latest: &mut Vec<(Option<Stat>, Option<Schedstat>)>) -> Re
     Ok(latest.len() as u64)
 }
 
-/// Collector that uses the sysinfo crate.
+/// Collector of processes that uses the sysinfo crate.
 #[derive(Debug)]
 pub struct Sysinfo(System);
 
 impl Sysinfo {
-    /// Creates a collector that has read nothing yet.
+    /// Creates a collector with the sysinfo crate that has read nothing yet.
     pub fn new() -> Result<Self> {
         Ok(Self(System::new().map_err(|error| anyhow!("sysinfo: {error:?}"))?))
     }
 
-    /// Reads CPU time, memory and disk usage of each process, without its threads.
+    /// Reads CPU time, memory and disk usage of each process with the sysinfo crate, without its threads.
     pub fn collect(&mut self) -> u64 {
         let what = ProcessRefreshKind::nothing().with_cpu().with_memory().with_disk_usage().without_tasks();
         self.0.refresh_processes_specifics(ProcessesToUpdate::All, true, what) as u64
     }
 
-    /// Reads the CPU time of each process and each of its threads.
+    /// Reads the CPU time of each process and each of its threads with the sysinfo crate.
     pub fn collect_threads(&mut self) -> u64 {
         let what = ProcessRefreshKind::nothing().with_cpu().with_tasks();
         self.0.refresh_processes_specifics(ProcessesToUpdate::All, true, what) as u64

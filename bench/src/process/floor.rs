@@ -1,5 +1,6 @@
-//! The floor: one listing of `/proc`, the CPU clocks, three files of each process that they show to have run or of all,
-//! and parsers that know where everything stands and check nothing.
+//! Lower bound ("floor") of a collection of processes: bare readings of `/proc`, and parsers that check nothing. A
+//! collection lists `/proc`, and reads the CPU clocks and three files of each process that has run, or of all. The
+//! parsers know the position of every number.
 
 use std::io::Write;
 
@@ -10,7 +11,7 @@ use rustix::fs::{Mode, OFlags, RawDir, SeekFrom, open, openat, seek};
 
 use crate::collect::floor::{after_blanks, after_line, number};
 
-/// Floor of a collection: the open `/proc`, and the last times of the processes' CPU clocks.
+/// Lower bound of a collection of processes: the open `/proc`, and the last times of the processes' CPU clocks.
 #[derive(Debug)]
 pub struct Floor {
     folder: OwnedFd,
@@ -27,7 +28,8 @@ const PIDS: usize = 1 << 22;
 const NAMES: usize = 1 << 20;
 
 impl Floor {
-    /// Opens the directory `/proc`. With `gated`, a collection reads only processes that have run since the one before.
+    /// Opens the directory `/proc` for the lower bound of a collection. With `gated`, a collection reads only
+    /// processes that have run since the one before.
     pub fn open(gated: bool) -> Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self {
@@ -91,7 +93,7 @@ fn statm(text: &[u8]) -> u64 {
     sum(text, 3)
 }
 
-/// Adds up that many numbers with a blank between them. The sign of a negative number is ignored.
+/// Adds up the first `count` numbers of a text with a blank between them. The sign of a negative number is ignored.
 fn sum(text: &[u8], count: usize) -> u64 {
     let mut rest = text;
     let mut sum = 0_u64;

@@ -1,4 +1,4 @@
-//! How much memory a collector holds: each in a process of its own, which collects a few times.
+//! Bench of the memory of collectors: each runs in a process of its own, which collects a few times.
 
 use std::fmt::{self, Display};
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use perfset_linux::ProcessSource;
 
 use super::collectors::{Perfset, Procfs, Sysinfo};
 
-/// Keyword of each collector, and its description in the table.
+/// Keyword of each collector of processes, and its description in the table.
 const COLLECTORS: [(&str, &str); 7] = [
     ("perfset", "Query::collect, the counters from stat, statm and io"),
     ("perfset-2", "the same, and the collection before"),
@@ -20,7 +20,7 @@ const COLLECTORS: [(&str, &str); 7] = [
     ("sysinfo", "sysinfo crate: CPU, memory, disk usage, and what it keeps"),
 ];
 const COLLECTIONS: usize = 5;
-/// Goal: the maximum memory of the first collector, in KiB.
+/// Goal: the maximum memory of the collector of this project, in KiB.
 const GOAL_KIB: u64 = 12 << 10;
 
 /// Table with the memory that each collector holds.
@@ -34,13 +34,13 @@ pub struct Report {
 #[derive(Debug)]
 struct Held {
     what: &'static str,
-    /// Resident memory before the collector was created, in KiB.
+    /// Resident memory of the process before the collector was created, in KiB.
     start: u64,
     resident: u64,
     peak: u64,
 }
 
-/// Starts each collector in a process of its own, one after the other, and returns their memory.
+/// Runs each collector in a process of its own, one after the other, and returns their memory.
 pub fn report(processes: usize) -> Result<Report> {
     let held = |(who, what)| {
         let ran = Command::new("/proc/self/exe")

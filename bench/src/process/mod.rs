@@ -1,5 +1,5 @@
-//! Collections of Process V2 on a machine of many processes, beside bare readings of the same files and beside what a
-//! program would do with the procfs or the sysinfo crate.
+//! Bench of collections of Process V2 on a machine of many processes, beside bare readings and the crates procfs and
+//! sysinfo.
 
 pub mod collectors;
 mod floor;
@@ -18,23 +18,23 @@ use collectors::{Perfset, Procfs, Sysinfo};
 use floor::Floor;
 use nursery::{Nursery, Who};
 
-/// Hidden command word of the process that starts the many idle processes of a bench.
+/// Hidden command word for the process that starts the many idle processes of a bench.
 pub const NURSERY: &str = "nursery-of";
 /// Hidden command word of a process that measures the memory of one collector.
 pub const HOLDER: &str = "holder-of";
 
-/// State of the machine: the processes that run between two collections.
+/// State of the machine: the processes that run between two collections, and goals.
 #[derive(Clone, Copy, Debug)]
 struct State {
     name: &'static str,
     who: Who,
-    /// Goal: the maximum cost of a collection from files, in multiples of the procfs crate.
+    /// Goal: the maximum cost of a collection from files in this state, in multiples of the procfs crate.
     goal: Option<f64>,
-    /// Goal: the maximum cost of a collection by a walk over the tasks, the same in all states.
+    /// Goal: the maximum cost of a collection by a walk over the kernel's tasks, the same in all states.
     walk_goal: f64,
 }
 
-/// Goal of the walk over the tasks: a twenty-fifth of the cost of the procfs crate.
+/// Goal for the walk over the kernel's tasks, in multiples of the procfs crate's cost: a twenty-fifth.
 const WALK: f64 = 0.04;
 
 const FEW: State =
@@ -45,7 +45,8 @@ const STATES: [State; 3] = [
     State { name: "none have run", who: Who::Nobody, goal: None, walk_goal: WALK },
 ];
 
-/// Measures three states of the machine, and memory; or one state with several numbers of processes.
+/// Measures collections of processes in three states of the machine, and memory; or one state with several numbers of
+/// processes.
 pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
     if options.growth {
         return growth(options.rounds, out);
@@ -107,7 +108,7 @@ fn report(nursery: &Nursery, state: State, rounds: usize) -> Result<Report> {
     Ok(comparison.run(rounds))
 }
 
-/// Number of collections in which each file is read once that is read in turn.
+/// Number of collections in which the provider reads each file once that it reads in turn.
 pub const TURNS: usize = 10;
 
 const FLOOR: &str = "getdents, CPU clocks if not all ran, stat, statm, io (floor)";
@@ -123,7 +124,7 @@ pub fn processes() -> Result<usize> {
     Ok(entries.flatten().filter(|entry| is_pid(&entry.file_name())).count())
 }
 
-/// Table of the cost of a process, with several numbers of processes.
+/// Cost of collecting a process, measured with several numbers of processes.
 #[derive(Debug)]
 struct Growth {
     /// Number of processes, and the cost of each variant in ns a process.
@@ -148,7 +149,8 @@ fn growth(rounds: usize, out: Out<'_>) -> Result<()> {
     out(&Growth { sizes })
 }
 
-/// Returns the number of processes that can be added: as many as there are free pids and free memory for.
+/// Returns the number of processes that can be added to this machine: as many as there are free pids and free memory
+/// for.
 fn most_processes() -> Result<usize> {
     const FOR_OTHERS: usize = 1_500; // numbers
     const KIB_EACH: usize = 200; // more than one takes

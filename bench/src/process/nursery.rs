@@ -1,4 +1,4 @@
-//! Many processes that do nothing until they are told to.
+//! Group of many idle processes of a bench, which run only on command.
 //!
 //! They are children of this program under a hidden word. It is small, so that they are, and alone, so that a fork
 //! copies everything. Whatever ends the bench closes its standard input: then it ends them, and takes note of each.
@@ -25,7 +25,7 @@ use nix::unistd::{ForkResult, Pid, alarm, fork, getpid, getppid, pause};
 pub struct Nursery {
     child: Child,
     pipes: RefCell<Option<Pipes>>,
-    /// First error of the processes, after which none is told to run.
+    /// First error of the idle processes, after which no process runs on command.
     failed: OnceCell<Error>,
 }
 
@@ -35,14 +35,14 @@ struct Pipes {
     answers: std::process::ChildStdout,
 }
 
-/// Share of the processes that run for a moment.
+/// Share of the idle processes that run for a moment before a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
-    /// No process runs between two collections.
+    /// No share: no process runs between two collections.
     Nobody,
-    /// Every twentieth process runs, always the same ones.
+    /// Share of a twentieth of the processes, always the same ones.
     OneInTwenty,
-    /// All processes of the nursery run.
+    /// Share of all processes of the nursery.
     Everybody,
 }
 
@@ -51,7 +51,7 @@ const EVERYBODY: u8 = b'*';
 const DONE: u8 = b'.';
 
 impl Nursery {
-    /// Starts that many idle processes.
+    /// Starts that many idle processes for a bench.
     pub fn start(processes: usize) -> Result<Self> {
         let child = Command::new("/proc/self/exe")
             .args([super::NURSERY, &processes.to_string()])
@@ -67,7 +67,7 @@ impl Nursery {
         Ok(nursery)
     }
 
-    /// Lets the given share of the processes run for a moment, and waits until all of them rest again.
+    /// Lets the given share of the idle processes run for a moment, and waits until all of them rest again.
     pub fn let_run(&self, who: Who) {
         let order = match who {
             Who::Nobody => return,
@@ -97,7 +97,7 @@ impl Nursery {
         Ok(())
     }
 
-    /// Returns the first error of the processes, if there is one.
+    /// Returns the first error of the idle processes, if there is one.
     pub fn check(self) -> Result<()> {
         let mut nursery = self;
         nursery.failed.take().map_or(Ok(()), Err)
@@ -111,13 +111,13 @@ impl Drop for Nursery {
     }
 }
 
-/// File descriptor of the pipe into which a process writes when it has run: an atomic, because a signal handler reads
-/// it.
+/// File descriptor of the pipe into which an idle process writes when it has run. It is an atomic, because a signal
+/// handler reads it.
 static RAN: AtomicI32 = AtomicI32::new(-1);
 
-/// Maximum time in seconds for processes to start, or to run for a moment.
+/// Maximum time in seconds for the idle processes to start, or to run for a moment.
 const PATIENCE_S: u32 = 120;
-/// Time that the last process has to return to rest after it wrote that it ran.
+/// Time that the last process has to return to rest after it has reported that it ran.
 const BACK_TO_REST: Duration = Duration::from_millis(10);
 
 /// Runs the nursery process: starts the processes, and lets them run at each command on standard input.
@@ -151,7 +151,7 @@ pub fn serve(processes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Child processes of the nursery, which are killed when this value is dropped.
+/// Child processes of the nursery process, which are killed when this value is dropped.
 #[derive(Debug)]
 struct Nursed {
     children: Vec<Pid>,
@@ -199,7 +199,7 @@ impl Drop for Nursed {
     }
 }
 
-/// Handles the signal to run: writes one byte into the pipe of the nursery.
+/// Handles the signal to an idle process to run: writes one byte into the pipe of the nursery.
 #[expect(unsafe_code, reason = "a handler of signals may not take a lock, nor own what it writes to")]
 extern "C" fn runs(_: i32) {
     use std::mem::ManuallyDrop;

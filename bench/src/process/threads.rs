@@ -1,5 +1,4 @@
-//! Collections of Thread on a machine of many threads, beside what a program would do with the procfs or the sysinfo
-//! crate.
+//! Bench of collections of Thread on a machine of many threads, beside the crates procfs and sysinfo.
 
 use std::io::Write;
 use std::io::{Read, stdin, stdout};
@@ -17,7 +16,8 @@ pub const THREADS: &str = "threads-of";
 const PROCESSES: usize = 200;
 const EACH: usize = 10;
 
-/// Processes with idle threads. They end when their standard input is closed, also if this process is killed.
+/// Processes of a bench with idle threads. They end when their standard input is closed, also if this process is
+/// killed.
 struct Crowd(Vec<Child>);
 
 impl Crowd {

@@ -1,4 +1,4 @@
-//! DuckDB as the peer that reads Parquet, in a Python that says itself what CPU time it took.
+//! DuckDB as reader of Parquet files for comparison, in a Python program that reports its CPU time.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
@@ -22,12 +22,12 @@ pub struct DuckDb {
     spent_ns: Cell<f64>,
 }
 
-/// SQL statements as a line of JSON. Each statement returns a number of values and their sum.
+/// SQL statements for DuckDB as a line of JSON. Each statement returns a number of values and their sum.
 #[derive(Clone, Debug)]
 pub struct Question(String);
 
 impl Question {
-    /// Prepares statements for the database connection that is kept, or for a new one.
+    /// Prepares SQL statements for the database connection that is kept, or for a new one.
     pub fn new(statements: &[String], is_new: bool) -> Self {
         let mut line = format!("{{\"is_new\": {is_new}, \"statements\": [");
         for (at, statement) in statements.iter().enumerate() {
@@ -63,7 +63,7 @@ impl DuckDb {
         Ok(Self { child, pipes: RefCell::new(pipes), spent_ns: Cell::default() })
     }
 
-    /// Executes the statements, and returns the number and the sum of the values.
+    /// Executes SQL statements in DuckDB, and returns the number and the sum of the values.
     pub fn ask(&self, question: &Question) -> Result<Checksum> {
         let mut line = String::new();
         if let Some((questions, answers)) = &mut *self.pipes.borrow_mut() {
@@ -76,7 +76,7 @@ impl DuckDb {
         Ok(Checksum { values, sum })
     }
 
-    /// Returns the CPU time of all statements so far, in ns.
+    /// Returns the CPU time of all SQL statements so far, in ns.
     pub fn spent_ns(&self) -> f64 {
         self.spent_ns.get()
     }

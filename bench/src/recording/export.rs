@@ -1,4 +1,4 @@
-//! Export as Parquet: its cost and its bytes, beside the parquet crate that writes the same columns.
+//! Bench of the export as Parquet: its cost and its bytes, beside the parquet crate that writes the same columns.
 
 use std::cell::{Cell, RefCell};
 use std::env;
@@ -31,13 +31,13 @@ use super::{FEW_ROUNDS, Hour, TICKS, samples};
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out, command};
 
-/// Goals: the cost of an export in multiples of the parquet crate's, and its bytes in multiples of the best layout.
+/// Goal: the maximum cost of an export, in multiples of the parquet crate's.
 const COST_GOAL: f64 = 1.4;
 const SIZE_GOAL: f64 = 1.05;
 
-/// Variable with the directory of a recording, which is exported instead of a minute of this machine.
+/// Environment variable with the directory of a recording, which is exported instead of a minute of this machine.
 const VARIABLE: &str = "PERFSET_RECORDING";
-/// Number of samples of this machine, one a second.
+/// Number of recorded samples of this machine, one a second.
 const OF_THIS_MACHINE: u32 = 60;
 
 /// Measures exports of synthetic data, and of a recording of this machine.
@@ -64,7 +64,7 @@ pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
     out(&ExportedBytes::of(hour.path())?)
 }
 
-/// Returns samples of the synthetic machine.
+/// Returns samples of the synthetic machine, for an export.
 fn synthetic() -> Result<Vec<Snapshot>> {
     let machine = SyntheticMachine::new(Size::Whole);
     let mut query = machine.query();
@@ -91,7 +91,7 @@ fn of_recording(what: &str, folder: &Path, rounds: usize) -> Result<Report> {
     cost(what, &snapshots, folder, rounds)
 }
 
-/// Returns the number of values in samples.
+/// Returns the number of values in all samples.
 fn values(snapshots: &[Snapshot]) -> Result<usize> {
     let mut values = 0;
     let numbers = |cells: Values<'_>| cells.iter().filter(|value| value.number().is_some()).count();
@@ -150,7 +150,7 @@ fn cost(what: &str, snapshots: &[Snapshot], recorded: &Path, rounds: usize) -> R
     failures.into_inner().pop().map_or(Ok(report), Err)
 }
 
-/// Exports samples. Returns the number of rows.
+/// Exports samples as Parquet, and returns the number of rows. Returns the number of rows.
 fn write(snapshots: &[Snapshot], lake: &Path) -> Result<u64> {
     let mut exporter = Exporter::new(lake, "synthetic", ExportOptions::default())?;
     let origin = SampleOrigin { run: "1".to_owned(), boot: "01234567".to_owned(), sequence: 0 };
@@ -174,7 +174,7 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Column of a row group with its levels.
+/// Column of a Parquet row group, with its definition levels.
 #[derive(Debug)]
 enum RawColumn {
     Ints(RawValues<i64>),
@@ -183,7 +183,7 @@ enum RawColumn {
     Texts(RawValues<ByteArray>),
 }
 
-/// Values of a column, and the levels that mark rows without one.
+/// Values of a Parquet column, and the definition levels that mark rows without one.
 #[derive(Debug)]
 struct RawValues<T> {
     values: Vec<T>,
@@ -211,7 +211,7 @@ impl<T> RawValues<T> {
     }
 }
 
-/// Exported file in memory, ready to be written by the parquet crate alone.
+/// Parquet file of an export in memory, ready to be written by the parquet crate alone.
 #[derive(Debug)]
 struct RawFile {
     name: String,
@@ -264,7 +264,7 @@ impl RawFile {
         Ok(Self { name, schema, properties: Arc::new(properties.build()), groups })
     }
 
-    /// Writes the file. Returns its length in bytes.
+    /// Writes the Parquet file with the parquet crate, and returns its length in bytes. Returns its length in bytes.
     fn write(&self, folder: &Path) -> Result<u64> {
         const MISSING: &str = "a column is missing";
         let path = folder.join(&self.name);

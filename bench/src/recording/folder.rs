@@ -1,4 +1,4 @@
-//! Folders of recordings, which are removed in the end.
+//! Directories of recordings for benches, which are removed in the end.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,12 +12,12 @@ use perfset_log::recording::{RecordingAbout, RecordingWriter, TableDefinition, T
 
 use super::synthetic::{Checksum, SyntheticMachine};
 
-/// Folder that is removed when this value is dropped.
+/// Directory of a bench that is removed when this value is dropped.
 #[derive(Debug)]
 pub struct TemporaryFolder(PathBuf);
 
 impl TemporaryFolder {
-    /// Creates a folder in the directory of temporary files.
+    /// Creates a directory of a bench among the temporary files.
     pub fn new(name: &str) -> Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Relaxed);
@@ -26,7 +26,7 @@ impl TemporaryFolder {
         Ok(Self(path))
     }
 
-    /// Returns the path of the folder.
+    /// Returns the path of the temporary directory.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -38,7 +38,7 @@ impl Drop for TemporaryFolder {
     }
 }
 
-/// Returns the paths of the sealed files of a folder.
+/// Returns the paths of the sealed files of a recording's directory.
 pub fn sealed_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -50,7 +50,7 @@ pub fn sealed_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Returns the total length of all files of a folder, in bytes.
+/// Returns the total length of all files in a recording's directory, in bytes.
 pub fn length(folder: &Path) -> Result<u64> {
     let mut len = 0;
     for entry in fs::read_dir(folder)? {
@@ -59,7 +59,8 @@ pub fn length(folder: &Path) -> Result<u64> {
     Ok(len)
 }
 
-/// Reads 4 KiB at the beginning and at the end of each file. Returns the number of bytes.
+/// Reads 4 KiB at the beginning and at the end of each recording file, and returns the number of bytes. Returns the
+/// number of bytes.
 pub fn ends(files: &[PathBuf]) -> io::Result<u64> {
     let mut buffer = [0; 4_096];
     let mut read = 0;
@@ -73,7 +74,7 @@ pub fn ends(files: &[PathBuf]) -> io::Result<u64> {
     Ok(read)
 }
 
-/// Returns the facts that the bench writes into its recordings.
+/// Returns the description of the machine that the bench writes into its recordings.
 pub fn about() -> RecordingAbout {
     RecordingAbout::default()
         .with(RecordingAbout::MACHINE, "synthetic")
@@ -82,7 +83,7 @@ pub fn about() -> RecordingAbout {
         .with(RecordingAbout::INTERVAL_MS, "1000")
 }
 
-/// Adds a table for each entry of a sample.
+/// Adds a table to a recording for each entry of a snapshot.
 pub fn add_tables(writer: &mut RecordingWriter, snapshot: &Snapshot) -> Result<Vec<usize>> {
     let mut tables = Vec::new();
     for entry in snapshot.entries() {
@@ -95,14 +96,15 @@ pub fn add_tables(writer: &mut RecordingWriter, snapshot: &Snapshot) -> Result<V
 /// Numbers of samples in a recording and in its files.
 #[derive(Clone, Copy, Debug)]
 pub struct Samples {
-    /// Number of samples in the recording, and in each file.
+    /// Number of samples in the recording; the next field is that in each file.
     pub all: u32,
     pub of_a_file: u32,
-    /// Number of samples from one that has values to the next.
+    /// Number of samples of the recording from one that has values to the next.
     pub step: u32,
 }
 
-/// Records samples of a machine. Calls `each` for each file that is finished. Returns the checksum of all samples.
+/// Records samples of a synthetic machine, and returns the checksum of all samples. Calls `each` for each file that
+/// is finished. Returns the checksum of all samples.
 pub fn record(
     machine: &SyntheticMachine,
     folder: &Path,

@@ -1,5 +1,5 @@
-//! Recordings: their size, and the cost of writing, sealing, opening and reading them, beside Parquet files of the same
-//! rows, DuckDB and atop.
+//! Benches of recordings: size, and cost of writing, sealing, opening and reading, beside Parquet files, DuckDB and
+//! atop.
 
 mod duckdb;
 pub mod export;
@@ -29,15 +29,15 @@ use self::synthetic::{Checksum, Size, SyntheticMachine};
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
 
-/// Number of samples of a file, and number of files of an hour and of seven days.
+/// Number of samples of a recording file; the next constants are the numbers of files in an hour and in seven days.
 const TICKS: u32 = 300;
 const HOUR: u32 = 12;
 const WEEK: u32 = 2_016;
 
-/// Time from one sample to the next, with the delay that a sample can have, in 100 ns.
+/// Time from one sample of a recording to the next, with the delay that a sample can have, in 100 ns.
 const SECOND: i64 = 10_100_000;
 
-/// Rounds of the slow comparisons.
+/// Number of rounds of the slow comparisons.
 const FEW_ROUNDS: usize = 5;
 
 /// Goal: the maximum size of a recording, in multiples of Parquet files.
@@ -79,7 +79,7 @@ struct Bytes {
 }
 
 impl Bytes {
-    /// Writes Parquet files of a sealed recording, and compares the values of both.
+    /// Writes Parquet files with the values of a sealed recording, and compares the values of both.
     fn compare(what: &'static str, folder: &Path, recording: &Recording, database: &DuckDb) -> Result<Self> {
         let peer = TemporaryFolder::new("parquet")?;
         let mut bytes = Self { what, cells: 0, recording: folder::length(folder)?, parquet: 0 };
@@ -94,7 +94,8 @@ impl Bytes {
     }
 }
 
-/// Writes the Parquet file of a counterset. DuckDB must find the same values in it.
+/// Writes the Parquet file of a counterset, and checks with DuckDB that it has the same values. DuckDB must find the
+/// same values in it.
 fn write_checked(rows: &SetRows, folder: &Path, database: &DuckDb) -> Result<(ParquetFile, u64)> {
     let file = rows.file(folder)?;
     let len = file.write()?;
@@ -127,7 +128,7 @@ impl Display for Sizes {
     }
 }
 
-/// Recording of one hour of the synthetic machine, sealed.
+/// Sealed recording of one hour of the synthetic machine.
 #[derive(Debug)]
 pub struct Hour {
     folder: TemporaryFolder,
@@ -153,12 +154,12 @@ impl Hour {
         Ok(Self { folder, machine, recording, checksum })
     }
 
-    /// Returns the directory of the recording.
+    /// Returns the directory of the recording of an hour.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Writes Parquet files with the values of the whole hour.
+    /// Writes Parquet files with the values of the recording's whole hour.
     fn parquet(&self, database: &DuckDb, sizes: &mut Vec<Bytes>) -> Result<Parquet> {
         let folder = TemporaryFolder::new("parquet")?;
         let recording = folder::length(self.folder.path())?;
@@ -178,20 +179,20 @@ impl Hour {
         Ok(Parquet { _folder: folder, files })
     }
 
-    /// Returns the time of a sample in the middle of the hour, which is also in the middle of a file.
+    /// Returns the time of a sample in the middle of the recorded hour, which is also in the middle of a file.
     fn middle(&self) -> Result<i64> {
         self.recording.times().nth((HOUR / 2 * TICKS + TICKS / 2) as usize).context("no such sample")
     }
 }
 
-/// Parquet files of an hour, and the countersets in them.
+/// Parquet files of a recorded hour, and the countersets in them.
 #[derive(Debug)]
 struct Parquet {
     _folder: TemporaryFolder,
     files: Vec<(std::sync::Arc<Counterset>, std::path::PathBuf)>,
 }
 
-/// Measures the cost of sealing a journal.
+/// Measures the cost of sealing a journal of a recording.
 fn sealing(hour: &Hour, database: &DuckDb, rounds: usize, sizes: &mut Vec<Bytes>) -> Result<Report> {
     let folder = TemporaryFolder::new("seal")?;
     let saved = TemporaryFolder::new("journal")?;
@@ -255,7 +256,7 @@ fn sealing(hour: &Hour, database: &DuckDb, rounds: usize, sizes: &mut Vec<Bytes>
     failures.into_inner().pop().map_or(Ok(report), Err)
 }
 
-/// Measures the cost of writing a sample into the journal, after it was collected.
+/// Measures the cost of writing a collected sample into the journal of a recording.
 fn journal(rounds: usize) -> Result<Report> {
     let folder = TemporaryFolder::new("journal")?;
     let machine = SyntheticMachine::new(Size::Whole);
@@ -300,7 +301,7 @@ fn journal(rounds: usize) -> Result<Report> {
     failure.map_or(Ok(report), |error| Err(error.into()))
 }
 
-/// Measures the cost of reading one counter of one process over an hour.
+/// Measures the cost of reading one counter of one process over a recorded hour.
 fn series(hour: &Hour, peer: &Parquet, database: &DuckDb, rounds: usize) -> Result<Report> {
     let (set, name, id, birth, counter) = hour.machine.busy_process().context("no busy process")?;
     let units: Vec<u8> = name.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
@@ -344,7 +345,7 @@ fn series(hour: &Hour, peer: &Parquet, database: &DuckDb, rounds: usize) -> Resu
     same.result().map(|()| report)
 }
 
-/// Adds two variants with DuckDB: the kept connection, which is the reference, and new connections.
+/// Adds two variants with DuckDB to a comparison: the kept connection, which is the reference, and new connections.
 fn with_database<'a>(
     comparison: Comparison<'a>,
     database: &'a DuckDb,
@@ -361,7 +362,7 @@ fn with_database<'a>(
         .reference("new")
 }
 
-/// Measures the cost of reading the whole machine at one instant.
+/// Measures the cost of reading the whole recorded machine at one instant.
 fn instant(hour: &Hour, peer: &Parquet, database: &DuckDb, rounds: usize) -> Result<Report> {
     let time = hour.middle()?;
     let micros = (time - UNIX_EPOCH_100NS) / 10;
@@ -427,10 +428,10 @@ fn instant(hour: &Hour, peer: &Parquet, database: &DuckDb, rounds: usize) -> Res
     same.result().map(|()| report)
 }
 
-/// Check that all variants read the same values.
+/// Check that all variants of a comparison read the same values.
 struct Same {
     want: Checksum,
-    /// First error or wrong result of a variant.
+    /// First error or wrong checksum of a variant.
     failed: OnceCell<Error>,
 }
 
@@ -439,7 +440,8 @@ impl Same {
         Self { want, failed: OnceCell::new() }
     }
 
-    /// Compares a result with the expected one. Returns its sum, or 0 if it is wrong.
+    /// Compares the checksum of a variant with the expected one; returns its sum, or 0 if it is wrong. Returns its
+    /// sum, or 0 if it is wrong.
     fn check(&self, found: Result<Checksum>) -> u64 {
         let error = match found {
             Ok(found) if found == self.want => return found.sum,
@@ -455,7 +457,7 @@ impl Same {
     }
 }
 
-/// Returns the number and the sum of all values of a sample.
+/// Returns the number and the sum of all values of a snapshot.
 fn sum_of(snapshot: &Snapshot) -> Result<Checksum> {
     let mut checksum = Checksum::default();
     for result in Block::parse(snapshot.block())?.results() {
@@ -469,7 +471,7 @@ fn sum_of(snapshot: &Snapshot) -> Result<Checksum> {
     Ok(checksum)
 }
 
-/// Measures the cost of opening a folder of seven days.
+/// Measures the cost of opening a recording of seven days.
 fn week(rounds: usize) -> Result<Report> {
     let folder = TemporaryFolder::new("week")?;
     let machine = SyntheticMachine::new(Size::Small);

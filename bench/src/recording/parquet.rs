@@ -1,4 +1,4 @@
-//! Peer of recordings: Parquet files with the same rows, one file a counterset.
+//! Parquet files with the same rows as a recording, one file a counterset, for comparison.
 //!
 //! Columns: `time` (TIMESTAMP in microseconds, UTC), `instance` (UTF-8), `instance_id` (INT32), `birth` (INT64), and an
 //! optional INT64 for each counter. Rows are sorted by instance, id, birth and time. Values are PLAIN and compressed by
@@ -36,12 +36,12 @@ const GROUP: usize = 1_000_000;
 /// Name, id and birth of an instance.
 type Key = (String, i32, i64);
 
-/// Times and values of the samples of one instance.
+/// Times and values of the recorded samples of one instance.
 #[derive(Debug, Default)]
 struct Run {
-    /// Times of the samples, in microseconds since 1970.
+    /// Times of the instance's samples, in microseconds since 1970.
     times: Vec<i64>,
-    /// Values row by row; 0 for a missing value.
+    /// Values of the instance row by row; 0 for a missing value.
     values: Vec<i64>,
     has_value: Vec<bool>,
 }
@@ -51,14 +51,14 @@ struct Run {
 pub struct SetRows {
     set: Arc<Counterset>,
     runs: BTreeMap<Key, Run>,
-    /// Number and sum of the values.
+    /// Number and sum of the counterset's values in the recording.
     pub checksum: Checksum,
-    /// Number of cells, including those without a value.
+    /// Number of the counterset's cells in the recording, including those without a value.
     pub cells: u64,
 }
 
 impl SetRows {
-    /// Reads all samples of a counterset from a recording.
+    /// Reads the rows of a counterset in all samples of a recording.
     pub fn read(recording: &Recording, set: &Arc<Counterset>) -> Result<Self> {
         let mut handle = recording.clone().open()?;
         let entry = Entry::all(set.guid);
@@ -121,12 +121,12 @@ impl SetRows {
         }
     }
 
-    /// Returns the number of counters of the counterset.
+    /// Returns the number of counters of the recorded counterset.
     pub fn counters(&self) -> usize {
         self.set.counters.len()
     }
 
-    /// Returns the row groups with sorted columns, ready to be written.
+    /// Returns the Parquet row groups of the counterset with sorted columns, ready to be written.
     fn groups(&self) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         let columns = self.set.counters.len();
@@ -159,7 +159,7 @@ impl SetRows {
         groups
     }
 
-    /// Prepares a Parquet file, so that only the work of the parquet crate is left.
+    /// Prepares the Parquet file of the counterset, so that only the work of the parquet crate is left.
     pub fn file(&self, folder: &Path) -> Result<ParquetFile> {
         let slug: String = self
             .set
@@ -200,7 +200,7 @@ fn field(repetition: Repetition, name: &str, physical: Physical) -> PrimitiveTyp
     Type::primitive_type_builder(name, physical).with_repetition(repetition)
 }
 
-/// Returns the column name of a counter, which needs no quotes in SQL.
+/// Returns the Parquet column name of a counter, which needs no quotes in SQL.
 pub fn counter_name(number: usize) -> String {
     format!("c{number}")
 }
@@ -212,7 +212,7 @@ struct Group {
     instances: Vec<ByteArray>,
     ids: Vec<i32>,
     births: Vec<i64>,
-    /// Values of each counter, and for each row 1 if it has a value, or else 0.
+    /// Values of each counter in the row group, and for each row 1 if it has a value, or else 0.
     counters: Vec<(Vec<i64>, Vec<i16>)>,
 }
 
@@ -227,7 +227,7 @@ pub struct ParquetFile {
 }
 
 impl ParquetFile {
-    /// Writes the Parquet file. Returns its length in bytes.
+    /// Writes the prepared Parquet file, and returns its length in bytes. Returns its length in bytes.
     pub fn write(&self) -> Result<u64> {
         let file = File::create(&self.path).with_context(|| self.path.display().to_string())?;
         let (schema, properties) = (Arc::clone(&self.schema), Arc::clone(&self.properties));

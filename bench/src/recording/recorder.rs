@@ -1,4 +1,5 @@
-//! The command `perfset record` on this machine: its memory, its end, and its bytes beside those of `atop -w`.
+//! Bench of the command `perfset record` on this machine: its memory, its end, and its bytes beside those of `atop
+//! -w`.
 
 use std::fmt::{self, Display};
 use std::fs;
@@ -19,7 +20,7 @@ use crate::process::processes;
 
 /// Number of processes that the bench adds to those of the machine.
 const MORE: usize = 400;
-/// Number of samples of the slow run, and of the fast one.
+/// Number of samples in the slow run of the recorder; the next constant is that of the fast run.
 const SLOW: u32 = 60;
 const FAST: u32 = 295;
 
@@ -38,8 +39,8 @@ pub fn check_programs() -> Result<()> {
     atop.map(drop).context("atop is a Debian package: apt-get install atop")
 }
 
-/// Measures the recorder beside atop with a sample a second, then with ten samples a second for as long as a file has
-/// samples. Passes the folder of the first run to `recorded`.
+/// Measures the recorder beside atop with a sample a second, then with ten samples a second. Passes the folder of the
+/// first run to `recorded`.
 pub fn reports(out: Out<'_>, recorded: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let nursery = Nursery::start(MORE)?;
     let folder = TemporaryFolder::new("recorder")?;
@@ -61,12 +62,12 @@ pub fn reports(out: Out<'_>, recorded: impl FnOnce(&Path) -> Result<()>) -> Resu
     nursery.check()
 }
 
-/// Child process that is killed if it still runs when this value is dropped.
+/// Child process of a bench that is killed if it still runs when this value is dropped.
 #[derive(Debug)]
 struct Running(Child);
 
 impl Running {
-    /// Waits until the process ends by itself, at most for the time `longest`.
+    /// Waits until the child process ends by itself, at most for the time `longest`.
     fn wait(&mut self, longest: Duration) -> Result<ExitStatus> {
         let begin = Instant::now();
         while begin.elapsed() < longest {
@@ -78,7 +79,7 @@ impl Running {
         bail!("a program does not end")
     }
 
-    /// Returns the current and the maximum resident memory of the process in KiB; `None` if it has ended.
+    /// Returns the current and the maximum resident memory of the child process in KiB; `None` if it has ended.
     fn memory(&self) -> Option<(u64, u64)> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.0.id())).ok()?;
         let kib = |name: &str| -> Option<u64> {
@@ -144,7 +145,7 @@ impl Run {
     }
 }
 
-/// Results of both runs, and the sizes of the first recording and of atop's file.
+/// Results of both runs of the recorder, and the sizes of the first recording and of atop's file.
 #[derive(Debug)]
 struct Recorder {
     processes: usize,

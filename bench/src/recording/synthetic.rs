@@ -12,15 +12,15 @@ use perfset_engine::{
     Catalogue, Clock, CollectRequest, Entry, Machine, Provider, Query, Rows, Snapshot, SourceError,
 };
 
-/// Time of the first sample, in 100 ns since 1601 UTC.
+/// Time of the synthetic machine's first sample, in 100 ns since 1601 UTC.
 const BEGIN_100NS: i64 = 134_400_000_000_000_000;
-/// Monotonic time of the first sample, in ns.
+/// Monotonic time of the synthetic machine's first sample, in ns.
 const BEGIN_NS: i64 = 5_000_000_000_000;
 
-/// Number of instances that begin in 10 samples, in each counterset whose instances begin and end.
+/// Number of instances that begin in 10 samples, in each synthetic counterset whose instances begin and end.
 const BIRTHS_IN_10: u64 = 44;
 
-/// Names of processes; the last five are for processes that end soon.
+/// Names of the synthetic machine's processes; the last five are for processes that end soon.
 const NAMES: [&str; 16] = [
     "systemd",
     "kworker/0:1",
@@ -56,27 +56,27 @@ impl Random {
         self.next() % end.max(1)
     }
 
-    /// Returns a number whose size varies by powers of two, as amounts of work do.
+    /// Returns a random number whose size varies by powers of two, as amounts of work do.
     fn amount(&mut self, usual: u64) -> u64 {
         let doublings = self.next().trailing_zeros().min(8);
         self.below((usual << doublings) / 2 + 2)
     }
 }
 
-/// Behaviour of a column in a sample in which its instance is busy.
+/// Behaviour of a counter's values in a sample in which its instance is busy.
 #[derive(Clone, Copy, Debug)]
 enum Column {
-    /// Value that never changes: an id, a limit, a start time.
+    /// Behaviour of a value that never changes: an id, a limit, a start time.
     Constant,
-    /// Value that changes in one of 50 samples: the number of threads or handles.
+    /// Behaviour of a value that changes in one of 50 samples: the number of threads or handles.
     Rare,
-    /// Value that rises by about this amount.
+    /// Behaviour of a value that rises by about this amount.
     Total(u64),
-    /// Value that goes up or down by multiples of this amount.
+    /// Behaviour of a value that goes up or down by multiples of this amount.
     Level(u64),
 }
 
-/// Columns of the countersets of processes, repeated until a counterset has enough of them.
+/// Behaviours of the counters of processes, repeated until a counterset has enough of them.
 const PROCESS: [Column; 13] = [
     Column::Constant,
     Column::Total(20_000),
@@ -93,7 +93,7 @@ const PROCESS: [Column; 13] = [
     Column::Constant,
 ];
 
-/// Columns of the countersets of the system, repeated until a counterset has enough of them.
+/// Behaviours of the counters of the system, repeated until a counterset has enough of them.
 const SYSTEM: [Column; 6] = [
     Column::Total(50_000),
     Column::Constant,
@@ -109,7 +109,7 @@ struct SyntheticSet {
     set: Arc<Counterset>,
     columns: Vec<Column>,
     rows: Vec<SyntheticRow>,
-    /// `true` if instances begin and end between samples.
+    /// `true` if instances of the synthetic counterset begin and end between samples.
     churns: bool,
 }
 
@@ -119,11 +119,11 @@ struct SyntheticRow {
     name: String,
     id: u32,
     birth: Option<NonZeroU64>,
-    /// Share of the samples in which the instance is busy, in thousandths.
+    /// Share of the samples in which the synthetic instance is busy, in thousandths.
     busy: u64,
-    /// Number of the sample before which the instance ends.
+    /// Number of the sample before which the synthetic instance ends.
     ends: u64,
-    /// `true` if the last two columns cannot be read, as for other users' processes.
+    /// `true` if the instance's last two counters cannot be read, as for other users' processes.
     is_denied: bool,
     values: Vec<u64>,
 }
@@ -137,25 +137,25 @@ struct State {
     sets: Vec<SyntheticSet>,
     clocks: ClockReading,
     changes: u64,
-    /// Catalogue of the countersets, kept because it is requested before each collection.
+    /// Catalogue of the synthetic countersets, kept because it is requested before each collection.
     catalogue: Option<Arc<Catalogue>>,
 }
 
-/// Machine whose values are invented. Clones share the same state.
+/// Machine whose values are invented by a generator, for benches. Clones share the same state.
 #[derive(Clone, Debug)]
 pub struct SyntheticMachine(Arc<Mutex<State>>);
 
-/// Number of values, and their sum modulo 2^64.
+/// Checksum of samples: the number of values, and their sum modulo 2^64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checksum {
-    /// Number of cells that have a value.
+    /// Number of cells in the samples that have a value.
     pub values: u64,
-    /// Sum of the values, modulo 2^64.
+    /// Sum of the samples' values, modulo 2^64.
     pub sum: u64,
 }
 
 impl Checksum {
-    /// Adds one value to the checksum.
+    /// Adds one value of a sample to the checksum.
     pub fn add(&mut self, value: u64) {
         self.values += 1;
         self.sum = self.sum.wrapping_add(value);
@@ -171,14 +171,14 @@ impl Checksum {
 /// Size of a synthetic machine.
 #[derive(Clone, Copy, Debug)]
 pub enum Size {
-    /// Machine with all instances of each counterset.
+    /// Size of a synthetic machine with all instances of each counterset.
     Whole,
-    /// Machine with one or two instances of each counterset, for folders of very many files.
+    /// Size of a synthetic machine with one or two instances of each counterset, for directories of very many files.
     Small,
 }
 
 impl SyntheticMachine {
-    /// Creates the machine, in the state before its first sample.
+    /// Creates a synthetic machine, in the state before its first sample.
     pub fn new(size: Size) -> Self {
         let clocks = ClockReading::default();
         let mut state = State {
@@ -217,12 +217,12 @@ impl SyntheticMachine {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the values of the machine to those of the next sample.
+    /// Changes the values of the synthetic machine to those of the next sample.
     pub fn step(&self) {
         self.state().step();
     }
 
-    /// Returns the checksum of the current sample.
+    /// Returns the checksum of the synthetic machine's current sample.
     pub fn checksum(&self) -> Checksum {
         let mut checksum = Checksum::default();
         for set in &self.state().sets {
@@ -234,7 +234,7 @@ impl SyntheticMachine {
         checksum
     }
 
-    /// Returns how many values of all samples so far differed from the sample before.
+    /// Returns the number of values in all samples so far that differed from the previous sample.
     pub fn changes(&self) -> u64 {
         self.state().changes
     }
@@ -244,8 +244,8 @@ impl SyntheticMachine {
         self.state().sets.iter().map(|set| Arc::clone(&set.set)).collect()
     }
 
-    /// Returns a process that always exists and is mostly busy: its counterset, name, id and birth, and one of its
-    /// counters.
+    /// Returns a process of the synthetic machine that always exists and is mostly busy, and one of its counters. The
+    /// process is a counterset, a name, an id and a birth.
     pub fn busy_process(&self) -> Option<(Arc<Counterset>, String, u32, Option<NonZeroU64>, CounterId)> {
         let state = self.state();
         let set = state.sets.first()?;
@@ -253,7 +253,7 @@ impl SyntheticMachine {
         Some((Arc::clone(&set.set), row.name.clone(), row.id, row.birth, CounterId(3)))
     }
 
-    /// Returns a query of all counters of all instances.
+    /// Returns a query of all counters of all instances of the synthetic machine.
     pub fn query(&self) -> Query {
         let machine = Machine::bare(Box::new(self.clone()));
         machine.register(Box::new(self.clone()));
@@ -264,14 +264,14 @@ impl SyntheticMachine {
         query
     }
 
-    /// Changes the machine to its next sample, and collects that sample.
+    /// Changes the synthetic machine to its next sample, and collects that sample.
     pub fn collect(&self, query: &mut Query, snapshot: &mut Snapshot) -> Result<(), SourceError> {
         self.step();
         query.collect(snapshot).map(|_| ())
     }
 }
 
-/// Number of columns that cannot be read in the rows of other users' processes.
+/// Number of counters that cannot be read for other users' processes.
 const DENIED: usize = 2;
 
 impl State {
@@ -335,7 +335,7 @@ impl State {
         }
     }
 
-    /// Changes the values to those of the next sample.
+    /// Changes the values of the synthetic machine's state to those of the next sample.
     fn step(&mut self) {
         self.sample += 1;
         // Samples are a second apart, and at most a fifth of a millisecond late.

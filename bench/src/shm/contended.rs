@@ -1,4 +1,4 @@
-//! Two threads that count the same.
+//! Bench of two threads that update the same published counter.
 
 use std::cell::Cell;
 use std::hint::spin_loop;
@@ -19,7 +19,7 @@ use crate::{Options, Out};
 const UPDATES: usize = 100_000;
 const THREADS: usize = 2;
 
-/// Measures updates of a counter by two threads at once, in CPU time and in elapsed time.
+/// Measures updates of a published counter by two threads at once, in CPU time and in elapsed time.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let all = sched_getaffinity(None)?;
     let mut processors = (0..CpuSet::MAX_CPU).filter(|cpu| all.is_set(*cpu));
@@ -75,7 +75,7 @@ fn report(what: &str, time: fn(Took) -> f64, on: [usize; THREADS], rounds: usize
     Ok(report)
 }
 
-/// Time that both threads took together, in ns: CPU time and elapsed time.
+/// Time that both updating threads took together, in ns: CPU time and elapsed time.
 #[derive(Clone, Copy, Debug)]
 struct Took {
     processors: f64,

@@ -1,4 +1,4 @@
-//! Many programs, each with a file.
+//! Bench of many programs that publish counters, each in a file.
 
 use std::hint::black_box;
 use std::thread::sleep;
@@ -16,7 +16,7 @@ use crate::measure::{Comparison, Report};
 
 const FILES: usize = 1_000;
 
-/// Measures the search for programs that started or ended, and the collection of one instance of each program.
+/// Measures the search for publishing programs that started or ended, and the collection of one instance of each.
 pub fn report(rounds: usize) -> Result<Report> {
     // Each program has two descriptors, and all of them are here.
     let limits = getrlimit(Resource::Nofile);

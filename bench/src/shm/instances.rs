@@ -1,4 +1,4 @@
-//! Instances that come and go.
+//! Bench of published instances that begin and end.
 
 use std::cell::RefCell;
 
@@ -9,10 +9,10 @@ use super::snapshot::name;
 use super::{Place, Shared, Striped, Ten};
 use crate::measure::{Comparison, Report};
 
-/// Number of instances in a run.
+/// Number of published instances in a run.
 const INSTANCES: usize = 10_000;
 
-/// Measures the start and the end of instances.
+/// Measures the start and the end of published instances.
 pub fn report(rounds: usize) -> Result<Report> {
     const NS: f64 = 2_000.0;
     let place = Place::new()?;

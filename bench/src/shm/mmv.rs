@@ -1,4 +1,4 @@
-//! PCP's memory-mapped values, by its library, if it is installed.
+//! Memory-mapped values of PCP, updated by its library if it is installed, for comparison.
 
 #![expect(unsafe_code, reason = "functions of a C library")]
 
@@ -37,7 +37,7 @@ type Lookup = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) ->
 type Increment = unsafe extern "C" fn(*mut c_void, *mut c_void);
 
 impl Mmv {
-    /// Creates a counter in a new file below the given folder.
+    /// Creates a counter of PCP in a new file below the given directory.
     pub fn start(folder: &Path) -> Result<Self> {
         const U64: c_int = 3;
         const COUNTER: c_int = 1;
@@ -81,7 +81,7 @@ impl Mmv {
         Ok(Self { increment, file, value, _library: library })
     }
 
-    /// Increments the counter by one.
+    /// Increments the counter in PCP's memory-mapped file by one.
     #[inline]
     pub fn increment(&self) {
         // SAFETY: file and value are those that the library gave, which is still there.

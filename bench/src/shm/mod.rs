@@ -1,5 +1,5 @@
-//! Counters that programs publish in shared memory: what counting, reading and finding them costs, beside the crates
-//! that a program would count with otherwise.
+//! Benches of published counters: cost of updating, reading and finding them, beside the crates that programs use
+//! otherwise.
 
 mod contended;
 mod files;
@@ -68,7 +68,7 @@ macro_rules! ten {
     };
 }
 
-/// Number of counters of an instance.
+/// Number of counters of a published instance in the benches.
 const COUNTERS: usize = 10;
 
 /// Published counterset that has [`COUNTERS`] counters.
@@ -90,7 +90,7 @@ ten! {
     Striped
 }
 
-/// Folder of this bench in memory (`/dev/shm`), which is removed when this value is dropped.
+/// Directory of this bench in memory (`/dev/shm`), which is removed when this value is dropped.
 #[derive(Debug)]
 struct Place(PathBuf);
 
@@ -110,7 +110,7 @@ impl Place {
         Folders::only(&self.0)
     }
 
-    /// Creates a publisher, as a program does, with its file in this folder.
+    /// Creates a publisher, as a program does, with its file in the bench's directory.
     fn publisher(&self) -> Result<Publisher> {
         let publisher = Publisher::in_folders(self.folders());
         match publisher.problem() {
@@ -119,7 +119,7 @@ impl Place {
         }
     }
 
-    /// Creates the provider that reads the published files in this folder.
+    /// Creates the provider that reads the published files in the bench's directory.
     fn applications(&self) -> ApplicationProvider {
         ApplicationProvider::new(&self.folders(), false, Box::new(|| None))
     }

@@ -1,4 +1,4 @@
-//! All instances of a program, into a block.
+//! Bench of collecting all published instances of a program into a block.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -26,7 +26,7 @@ const LARGE: usize = 1_000_000;
 /// Number of rows that each instance of [`Striped`] has.
 const STRIPES: usize = 4;
 
-/// Measures snapshots of several sizes without and with stripes, then beside text outputs.
+/// Measures snapshots of published instances of several sizes without and with stripes, then beside text outputs.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     for (instances, goal) in [(SMALL, None), (MIDDLE, Some(1.5)), (LARGE, Some(2.2))] {
         out(&report::<Shared>(instances, goal, rounds)?)?;
@@ -55,7 +55,7 @@ fn report<T: Ten>(instances: usize, goal: Option<f64>, rounds: usize) -> Result<
     Ok(comparison.run(rounds))
 }
 
-/// Measures a snapshot beside the text of the same values, as other crates write it.
+/// Measures a snapshot of published instances beside the text of the same values, as other crates write it.
 fn text_report(instances: usize, rounds: usize) -> Result<Report> {
     type Labels = [(&'static str, String); 1];
     let mut published = Published::<Shared>::new(instances)?;
@@ -102,7 +102,7 @@ pub struct Published<T: Ten> {
 }
 
 impl<T: Ten> Published<T> {
-    /// Publishes that many instances with different values, which several threads count up together.
+    /// Publishes that many instances with different values, which several threads update together.
     pub fn new(instances: usize) -> Result<Self> {
         let place = Place::new()?;
         let publisher = place.publisher()?;
@@ -145,20 +145,20 @@ impl<T: Ten> Published<T> {
         Ok(this)
     }
 
-    /// Collects all instances once more.
+    /// Collects all published instances once more.
     pub fn collect(&mut self) -> u64 {
         u64::from(self.query.collect(black_box(&mut self.snapshot)).is_ok())
     }
 }
 
-/// Returns a query of all instances of a counterset, collected until all files are open.
+/// Returns a query of all published instances of a counterset, collected until all files are open.
 pub fn query(place: &Place, guid: Guid) -> Result<Query> {
     let mut query = place.machine().query();
     warm(&mut query, [Entry::all(guid).instance("*")])?;
     Ok(query)
 }
 
-/// Returns the name of an instance.
+/// Returns the name of the published instance with a number.
 pub fn name(row: usize) -> String {
     format!("inst{row:06}")
 }

@@ -1,4 +1,4 @@
-//! One thread that counts.
+//! Bench of one thread that updates a published counter.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use super::mmv::Mmv;
 use super::{Place, Shared, Striped};
 use crate::measure::{Comparison, Report};
 
-/// Number of updates in a run.
+/// Number of updates of the counter in a run.
 const UPDATES: usize = 1_000;
 
-/// Measures one update of a counter, for each way to count.
+/// Measures one update of a published counter, for each way to count.
 pub fn report(rounds: usize) -> Result<Report> {
     let place = Place::new()?;
     let publisher = place.publisher()?;
