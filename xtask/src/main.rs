@@ -1,4 +1,4 @@
-//! Chores of the project: `cargo xtask CHORE`, one module a chore. One module a chore.
+//! Chores of the project: `cargo xtask CHORE`, one module a chore.
 
 use clap::{Parser, Subcommand};
 

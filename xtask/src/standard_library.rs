@@ -122,7 +122,7 @@ fn directory() -> PathBuf {
 }
 
 /// Returns the target directory of Cargo that all library targets share, so that build scripts and macros are built
-/// once. All targets share it, so that build scripts and macros are built once.
+/// once.
 fn build_directory() -> PathBuf {
     directory().join("build")
 }

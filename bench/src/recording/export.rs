@@ -150,7 +150,7 @@ fn cost(what: &str, snapshots: &[Snapshot], recorded: &Path, rounds: usize) -> R
     failures.into_inner().pop().map_or(Ok(report), Err)
 }
 
-/// Exports samples as Parquet, and returns the number of rows. Returns the number of rows.
+/// Exports samples as Parquet, and returns the number of rows.
 fn write(snapshots: &[Snapshot], lake: &Path) -> Result<u64> {
     let mut exporter = Exporter::new(lake, "synthetic", ExportOptions::default())?;
     let origin = SampleOrigin { run: "1".to_owned(), boot: "01234567".to_owned(), sequence: 0 };
@@ -264,7 +264,7 @@ impl RawFile {
         Ok(Self { name, schema, properties: Arc::new(properties.build()), groups })
     }
 
-    /// Writes the Parquet file with the parquet crate, and returns its length in bytes. Returns its length in bytes.
+    /// Writes the Parquet file with the parquet crate, and returns its length in bytes.
     fn write(&self, folder: &Path) -> Result<u64> {
         const MISSING: &str = "a column is missing";
         let path = folder.join(&self.name);

@@ -59,8 +59,7 @@ pub fn length(folder: &Path) -> Result<u64> {
     Ok(len)
 }
 
-/// Reads 4 KiB at the beginning and at the end of each recording file, and returns the number of bytes. Returns the
-/// number of bytes.
+/// Reads 4 KiB at the beginning and at the end of each recording file, and returns the number of bytes.
 pub fn ends(files: &[PathBuf]) -> io::Result<u64> {
     let mut buffer = [0; 4_096];
     let mut read = 0;
@@ -104,7 +103,7 @@ pub struct Samples {
 }
 
 /// Records samples of a synthetic machine, and returns the checksum of all samples. Calls `each` for each file that
-/// is finished. Returns the checksum of all samples.
+/// is finished.
 pub fn record(
     machine: &SyntheticMachine,
     folder: &Path,

@@ -94,8 +94,7 @@ impl Bytes {
     }
 }
 
-/// Writes the Parquet file of a counterset, and checks with DuckDB that it has the same values. DuckDB must find the
-/// same values in it.
+/// Writes the Parquet file of a counterset, and checks with DuckDB that it has the same values.
 fn write_checked(rows: &SetRows, folder: &Path, database: &DuckDb) -> Result<(ParquetFile, u64)> {
     let file = rows.file(folder)?;
     let len = file.write()?;
@@ -440,8 +439,7 @@ impl Same {
         Self { want, failed: OnceCell::new() }
     }
 
-    /// Compares the checksum of a variant with the expected one; returns its sum, or 0 if it is wrong. Returns its
-    /// sum, or 0 if it is wrong.
+    /// Compares the checksum of a variant with the expected one; returns its sum, or 0 if it is wrong.
     fn check(&self, found: Result<Checksum>) -> u64 {
         let error = match found {
             Ok(found) if found == self.want => return found.sum,

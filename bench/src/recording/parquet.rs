@@ -227,7 +227,7 @@ pub struct ParquetFile {
 }
 
 impl ParquetFile {
-    /// Writes the prepared Parquet file, and returns its length in bytes. Returns its length in bytes.
+    /// Writes the prepared Parquet file, and returns its length in bytes.
     pub fn write(&self) -> Result<u64> {
         let file = File::create(&self.path).with_context(|| self.path.display().to_string())?;
         let (schema, properties) = (Arc::clone(&self.schema), Arc::clone(&self.properties));

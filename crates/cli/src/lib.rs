@@ -155,7 +155,7 @@ fn run_log(args: &LogArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Prints the error of a command, if the command failed, and returns its exit code. Returns the exit code.
+/// Prints the error of a command, if the command failed, and returns its exit code.
 fn ended(done: Result<Exit, Failure>) -> ExitCode {
     match done {
         Ok(exit) => exit.into(),
@@ -165,7 +165,7 @@ fn ended(done: Result<Exit, Failure>) -> ExitCode {
     }
 }
 
-/// Prints the error of a failed command to standard error, and returns its exit code. Returns its exit code.
+/// Prints the error of a failed command to standard error, and returns its exit code.
 fn failed(failure: &Failure) -> ExitCode {
     failure.print();
     failure.exit.into()

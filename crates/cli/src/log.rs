@@ -110,8 +110,7 @@ fn contents(file: &Path) -> Result<(Info, String), Failure> {
     open(file)
 }
 
-/// Reads a log to its end, and returns its summary and a text about its writer. Returns its contents, and a text
-/// about its writer.
+/// Reads a log to its end, and returns its summary and a text about its writer.
 fn open(file: &Path) -> Result<(Info, String), Failure> {
     let failed = |error| unusable(file, error);
     if !input::is_dash(file) && is_recording(file) {

@@ -55,8 +55,7 @@ impl Pace {
         self.next = Instant::now();
     }
 
-    /// Waits until the next collection is due, and returns `false` if there is none. Returns `false` if there is
-    /// none.
+    /// Waits until the next collection is due, and returns `false` if there is none.
     pub fn wait(&mut self) -> bool {
         if let Some(left) = &mut self.left {
             match left.checked_sub(1) {
@@ -85,8 +84,7 @@ impl Pace {
         self.skipped
     }
 
-    /// Waits for a few milliseconds, and returns `false` if the user ends the command. Returns `false` if the user
-    /// ends the command.
+    /// Waits for a few milliseconds, and returns `false` if the user ends the command.
     pub fn wait_briefly(&self) -> bool {
         self.stop.recv_timeout(BRIEFLY) == Err(RecvTimeoutError::Timeout)
     }

@@ -221,8 +221,7 @@ fn every_shell_has_completions() {
     assert_eq!(run("small-vm", &["completions", "tcsh"]).0, 2);
 }
 
-/// Checks the parts of the documented PowerShell script that depend on no other command; no test runs the script. Of
-/// its text, the parts that depend on no other command are compared.
+/// Checks the parts of the documented PowerShell script that depend on no other command; no test runs the script.
 #[test]
 fn script_for_powershell() {
     let (_, script, _) = run("small-vm", &["completions", "powershell"]);

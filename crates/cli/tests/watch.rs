@@ -255,8 +255,8 @@ mod program {
         assert_eq!(first, "warning: a run of the program was left out: 1,000 are waiting\n");
     }
 
-    /// Writes a script that prints its environment and its arguments into a file, and fails if another run has not
-    /// ended. Fails if another run has not ended.
+    /// Writes a script that prints its environment and its arguments into a file, one line per run. The script fails
+    /// if another run has not ended.
     fn script(name: &str) -> (std::path::PathBuf, String) {
         let folder = scratch(name);
         let script = "mkdir \"$0.lock\" || echo twice >>\"$0\"; sleep 0.05; \

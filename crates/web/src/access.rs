@@ -154,9 +154,8 @@ impl Access {
         self.guard.as_ref().map(|guard| &guard.token)
     }
 
-    /// Logs a browser in, and returns the JSON that its page gets, and the login that was replaced. Returns the JSON
-    /// that its page gets, and the login that lost its place. A browser that is logged in already keeps its login,
-    /// and with it the logs that it has sent.
+    /// Logs a browser in, and returns the JSON that its page gets, and the login that was replaced. A browser that is
+    /// logged in already keeps its login, and with it the logs that it has sent.
     ///
     /// # Errors
     /// If the system gives no random numbers.
@@ -494,7 +493,7 @@ mod tests {
         }
     }
 
-    /// Logs a browser in that has this login key, and returns its key. Returns its key.
+    /// Logs a browser in that has this login key, and returns its key.
     fn log_in(access: &Access, key: Option<&str>) -> String {
         let headers = key.map(|key| (KEY, HeaderValue::from_str(key).unwrap()));
         let (json, _) = access.login(&HeaderMap::from_iter(headers)).unwrap();

@@ -95,8 +95,8 @@ struct Asset {
 }
 
 impl Assets {
-    /// Compresses all files of the page, and writes their version into the addresses by which the page names them.
-    /// The page names the others with the version of all: if one changes, all get new addresses.
+    /// Compresses all files of the page, and writes their version into the addresses by which the page names them. If
+    /// one file changes, all get new addresses.
     pub fn new() -> Self {
         Self::from_files(FILES)
     }

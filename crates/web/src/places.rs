@@ -148,8 +148,7 @@ impl Places {
 }
 
 impl Place {
-    /// Marks the connection as trusted, and returns `false` if there is no slot for another trusted one. Returns
-    /// `false` if there is no place for another trusted one.
+    /// Marks the connection as trusted, and returns `false` if there is no slot for another trusted one.
     pub fn trust(&self) -> bool {
         let mut table = self.places.lock();
         // Read under the lock of the table, under which every change of the standing is made.

@@ -91,8 +91,7 @@ impl UsualDistance {
     /// Number of last distances between samples whose median is the usual one.
     pub const LEN: usize = 7;
 
-    /// Adds the distance to the next sample, and returns `true` if there is a gap between both. Returns `true` if
-    /// there is a gap between both.
+    /// Adds the distance to the next sample, and returns `true` if there is a gap between both.
     pub fn is_gap(&mut self, distance: i64) -> bool {
         let exceeds = |usual: i64| real(distance) > GAP * real(usual);
         // The usual distance is at least the shortest one, which is found without sorting.

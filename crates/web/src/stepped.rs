@@ -1,4 +1,4 @@
-//! Streams of samples that are taken on request, without threads and connections, for tests. For tests.
+//! Streams of samples that are taken on request, without threads and connections, for tests.
 
 use std::io;
 use std::pin::Pin;

@@ -25,7 +25,7 @@ pub enum TokenError {
     /// Error for a token file that cannot be read.
     #[error("the token file cannot be read")]
     Unreadable(#[from] std::io::Error),
-    /// Error for a token file that other users may read or change, with its mode. Contains the mode.
+    /// Error for a token file that other users may read or change, with the file's mode.
     #[error("the file has mode {0:03o}, so other users may open it: run chmod 600")]
     Open(u32),
     /// Error for a token file of another user, with the id of that user.

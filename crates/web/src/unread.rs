@@ -36,8 +36,7 @@ impl UnreadBytes {
         Self { most, level: Arc::default() }
     }
 
-    /// Counts the bytes of a text as unread until its clients have read it or are gone, and returns the text. Its
-    /// bytes count as waiting until the clients have read it or are gone.
+    /// Counts the bytes of a text as unread until its clients have read it or are gone, and returns the text.
     pub fn hold(&self, text: impl Into<Vec<u8>>) -> Bytes {
         let text = text.into().into_boxed_slice(); // what waits has no room to grow
         // Only a sum is needed, and no other memory depends on it, so no stronger order.

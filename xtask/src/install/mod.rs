@@ -117,8 +117,7 @@ pub fn install_built(prefix: &Path, built: &BuiltLibraries, progress: &mut Progr
     Ok(())
 }
 
-/// Builds the C library, and returns the paths of the shared and the static library. Cargo's output contains the
-/// paths of the shared and the static library.
+/// Builds the C library, and returns the paths of the shared and the static library, which Cargo's output contains.
 pub fn build() -> Result<BuiltLibraries> {
     // With these crate types alone the profile optimizes across crates, which an rlib beside them prevents.
     let mut build = Command::new("cargo");

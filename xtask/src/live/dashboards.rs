@@ -1,5 +1,5 @@
-//! Checks of Grafana dashboards over `perfset serve`: data of node_exporter's and windows_exporter's, and of the
-//! project's own. The project's own have data for every expression.
+//! Checks of Grafana dashboards over `perfset serve`: those of node_exporter and windows_exporter have the same data
+//! as over these. The project's own have data for every expression.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -177,7 +177,7 @@ fn figures(line: &str) -> Option<Answers> {
 type Counts = BTreeMap<String, f64>;
 
 /// Checks that every count of perfset lies between two readings of node_exporter, and returns the number of counts.
-/// Every count that both have must lie between. Returns the number of counts.
+/// Counts that only one of them has are left out.
 fn between(own: SocketAddr, peer: SocketAddr) -> Result<usize> {
     let before = counts(&get(peer, "/metrics")?)?;
     let ours = counts(&get(own, "/metrics")?)?;

@@ -79,8 +79,8 @@ struct Change {
     to: f64,
 }
 
-/// Switch that takes a processor offline, and brings it back when this value is dropped. The processor is brought
-/// back when this is dropped, and also when a signal ends this process.
+/// Switch that takes a processor offline, and brings it back when this value is dropped, or when a signal ends this
+/// process.
 struct Switch {
     /// Shell process that brings the processor back when its input ends, which it does however this process ends.
     keeper: Child,

@@ -41,8 +41,7 @@ pub fn hierarchy(controller: &str, v1: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Control group of a check, which is removed with its processes when this value is dropped. When this value is
-/// dropped, its processes are ended and it is removed.
+/// Control group of a check, which is removed with its processes when this value is dropped.
 pub struct Group {
     folder: PathBuf,
     children: Vec<Child>,

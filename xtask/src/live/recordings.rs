@@ -41,8 +41,7 @@ pub fn python() -> Result<String> {
     Ok(format!(": {} values are equal", texts.join(", ")))
 }
 
-/// Compares all values that the Python reader and the command read of a recording, and returns their number. Returns
-/// their number.
+/// Compares all values that the Python reader and the command read of a recording, and returns their number.
 fn compare(log: &Path) -> Result<usize> {
     let files: Vec<_> = match log.is_dir() {
         true => std::fs::read_dir(log)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?,
@@ -95,7 +94,6 @@ fn compare(log: &Path) -> Result<usize> {
 }
 
 /// Runs an ignored test of `crates/perfset/tests/recordings.rs` with these variables, and returns its figures.
-/// Returns its figures.
 fn test(is_full: bool, name: &str, variables: &[(&str, String)]) -> Result<String> {
     let mut command = Command::new("cargo");
     // Of the workspace, as `cargo test --workspace` has built it: nothing is compiled again.
@@ -217,8 +215,7 @@ pub fn killed(is_full: bool) -> Result<String> {
     Ok(format!(": {} kills, {samples} samples, no damage", OF_A_FOLDER * folders))
 }
 
-/// Kills recorders of one directory, and returns the number of samples that it has then. Returns the number of
-/// samples that it has then.
+/// Kills recorders of one directory, and returns the number of samples that it has then.
 fn killed_in(kills: u64, mut moment: u64) -> Result<u64> {
     let folder = Folder::new("killed-recorders")?;
     let mut before = 0;

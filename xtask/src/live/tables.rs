@@ -64,7 +64,7 @@ fn first_screen(terminal: &Terminal) -> Result<()> {
 }
 
 /// Waits until the table, sorted by written bytes, has the writer as its first process, or lacks it; returns the
-/// seconds. Returns the seconds.
+/// seconds.
 fn answer(terminal: &Terminal, begun: Instant, is_there: bool) -> Result<f64> {
     loop {
         let screen = terminal.screen()?;

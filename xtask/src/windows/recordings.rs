@@ -67,7 +67,6 @@ pub fn check(stand: &Stand) -> Result<String> {
 }
 
 /// Runs a command that writes a recording, on Linux and under Wine in separate directories, and returns these.
-/// Returns the directories.
 fn written(stand: &Stand, scratch: &Path, args: &[&str]) -> Result<[PathBuf; 2]> {
     let folders = ["linux", "windows"].map(|system| scratch.join(system));
     for (folder, system) in folders.iter().zip([0, 1]) {

@@ -174,8 +174,8 @@ mod with_parquet {
             }
         }
 
-        /// Exports the samples that are new since the last export, and returns `true` if that failed. Returns `true`
-        /// if that failed. The user hears of the first failure in a row, and of the recorder's last export.
+        /// Exports the samples that are new since the last export, and returns `true` if that failed. The user hears
+        /// of the first failure in a row, and of the recorder's last export.
         fn export(&mut self, is_last: bool) -> bool {
             let exported = self.export_new();
             self.cpu.update();

@@ -333,8 +333,8 @@ mod tests {
 
     use super::*;
 
-    /// Checks that paths whose interval changes get into another group, except those whose counterset is missing
-    /// then. One whose counterset is missing at that moment stays where it is.
+    /// Checks that paths whose interval changes get into another group, except those whose counterset is missing at
+    /// that moment.
     #[test]
     fn counters_are_not_lost_by_changes_of_their_interval() {
         let guid = Guid::from_u128(7);

@@ -122,8 +122,7 @@ pub(super) fn ended(logs: Logs, past: &PastArgs) -> Exit {
     if asked.warn_of_damage() { Exit::InvalidData } else { Exit::Ok }
 }
 
-/// Collects all samples of the logs, and returns the machine state at the last one. Returns the machine state at the
-/// last sample, and the history of the samples.
+/// Collects all samples of the logs, and returns the machine state at the last one, and the history of the samples.
 fn last_state(overview: &mut Overview, listed: usize) -> Result<(MachineState, History), Failure> {
     let failed = |error: SourceError| Failure::escaped(Exit::SourceFailed, error);
     let (mut history, mut last) = (History::default(), None);

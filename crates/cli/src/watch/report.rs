@@ -94,8 +94,7 @@ impl Reporter {
         }
     }
 
-    /// Reports that the watched condition of an instance begins, and returns the environment of the program. Returns
-    /// the environment of the program.
+    /// Reports that the watched condition of an instance begins, and returns the environment of the program.
     pub fn begins(
         &mut self,
         clocks: &ClockReading,

@@ -128,8 +128,8 @@ impl Watch {
         self.is_met(reading).is_none() && !matches!(reading, WatchReading::New | WatchReading::Lacking)
     }
 
-    /// Records the reading of a watched instance in this sample, and returns the resulting change of its condition.
-    /// Returns the resulting change of the condition, with the identity of the instance.
+    /// Records the reading of a watched instance in this sample. Returns the resulting change of the condition, with
+    /// the identity of the instance.
     pub fn read(
         &mut self,
         mut instance: WatchedInstance,

@@ -342,8 +342,7 @@ impl Feed {
         }
     }
 
-    /// Records that the viewers know a series by a requested path, and returns `true` if this is new. Returns `true`
-    /// if this is new.
+    /// Records that the viewers know a series by a requested path, and returns `true` if this is new.
     fn learn(&mut self, id: SeriesId, ask: usize) -> bool {
         let bit = bit(ask);
         let asks = self.series.entry(id).or_default();

@@ -475,7 +475,7 @@ impl PastLog {
         true
     }
 
-    /// Opens the log again if it has grown, unless it was opened just before. Returns `true` if it was opened.
+    /// Opens the log again if it has grown, unless that was done just before, and returns `true` if it was opened.
     pub fn refresh(&mut self, now: Instant, limits: &Limits) -> bool {
         let pause = self.cost.saturating_mul(COST_SHARE);
         if self.served.window.end.is_some() || now.saturating_duration_since(self.looked) < pause {

@@ -54,7 +54,7 @@ impl Piece {
         Ok(())
     }
 
-    /// Ends the piece, and returns the offset behind it. Returns the offset behind it.
+    /// Ends the piece, and returns the offset behind it.
     pub fn finish(self) -> Result<u64, ApiError> {
         if self.at == self.end {
             return Ok(self.end);
@@ -98,7 +98,6 @@ mod tests {
     use crate::upload::file;
 
     /// Stores a piece of an upload in parts of `part` bytes, and returns the status of the refusal if it fails.
-    /// Returns the status of the refusal.
     fn store(file: &Arc<File>, stored: &mut u64, offset: u64, bytes: &[u8], part: usize) -> Result<(), u16> {
         let status = |error: ApiError| error.status.as_u16();
         let mut piece =
