@@ -13,10 +13,10 @@ pub const COUNTERS: usize = 32;
 /// Numbers of instances in the measured blocks; each number has a table of its own.
 pub const SIZES: [usize; 4] = [1, IN_CACHE, 4_096, LARGEST];
 
-/// Number of instances whose block fits into the caches.
+/// Number of instances whose V2 block fits into the processor's caches.
 pub const IN_CACHE: usize = 64;
 
-/// Number of instances whose block does not fit into the caches.
+/// Number of instances whose V2 block does not fit into the processor's caches.
 pub const LARGEST: usize = 100_000;
 
 /// Memory into which a bench copies a block.

@@ -68,7 +68,7 @@ fn report(instances: usize, widths: Widths, rounds: usize) -> Result<Report> {
 /// Sum of all values of a block, and number of instances that have a name.
 type Sums = (u64, u64);
 
-/// Adds up all values of a block with an iterator chain, as some consumers do.
+/// Adds up all values of a V2 block with an iterator chain, as some consumers do.
 fn walk_view(bytes: &[u8]) -> Result<Sums, WireError> {
     walk_rows(bytes, |row| {
         let numbers = row.values().iter().filter_map(BlockValue::number);
@@ -76,7 +76,7 @@ fn walk_view(bytes: &[u8]) -> Result<Sums, WireError> {
     })
 }
 
-/// Adds up all values of a block with a `for` loop, as other consumers do.
+/// Adds up all values of a V2 block with a `for` loop, as other consumers do.
 fn walk_view_in_a_loop(bytes: &[u8]) -> Result<Sums, WireError> {
     walk_rows(bytes, |row| {
         let mut sum = 0_u64;

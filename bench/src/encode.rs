@@ -16,7 +16,7 @@ use crate::counting::catalogue;
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
 
-/// Measures the encoding of blocks of all sizes.
+/// Measures the encoding of V2 blocks of all sizes.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     SIZES.into_iter().try_for_each(|size| out(&report(size, rounds)?))
 }

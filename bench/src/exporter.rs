@@ -154,7 +154,7 @@ mod tests {
 /// Exporter that is compared with this project, and the connection over which a bench scrapes it.
 #[derive(Debug)]
 pub struct Peer {
-    /// Process of the exporter.
+    /// Process of the compared exporter.
     pub exporter: Exporter,
     connection: RefCell<Connection>,
     /// Number of values that the compared exporter returned in its first scrape.

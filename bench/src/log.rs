@@ -24,7 +24,7 @@ use crate::{Options, Out};
 
 /// Length of the measured log in bytes, for about 10 million values.
 const LEN: usize = 525 << 20;
-/// Goal for reading the log, in ns a KiB: 200 MB a second.
+/// Goal for reading the binary log, in ns a KiB: 200 MB a second.
 const NS_A_KIB: f64 = 1_024.0 / 0.2;
 
 /// Measures the reading of a binary log, and its conversion to CSV.

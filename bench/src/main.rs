@@ -73,7 +73,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Options given on the command line.
+/// Options of the benches on the command line.
 #[derive(Clone, Copy, Debug)]
 struct Options {
     /// Number of samples that a bench measures of each variant.

@@ -34,7 +34,7 @@ struct Variant<'a> {
     ns_goal: Option<f64>,
 }
 
-/// Clock by which the runs of a variant are timed.
+/// Clock by which the runs of a compared variant are timed.
 struct Clock<'a> {
     /// Function that returns the CPU time of the variant's work so far, in ns.
     now: Box<dyn Fn() -> f64 + 'a>,

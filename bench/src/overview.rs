@@ -90,7 +90,7 @@ fn of_many(nursery: &Nursery, rounds: usize) -> Result<Report> {
 const COLLECT: &str = "Query::collect, 18 counters of Process V2 (floor)";
 const SAMPLE: &str = "Overview::collect and state";
 
-/// Opens an overview, and collects until its rates have values.
+/// Opens the overview of a machine, and collects until its rates have values.
 fn open(source: ProcessSource) -> Result<Overview> {
     let mut overview = Overview::open(&mut machine_by(source))?;
     for _ in 0..3 {

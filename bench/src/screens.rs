@@ -41,7 +41,7 @@ const INTERVAL: Duration = Duration::from_secs(2);
 const SETTLED: Duration = Duration::from_secs(12);
 const MEASURED: Duration = Duration::from_secs(60);
 
-/// Maximum time to wait for the first screen.
+/// Maximum time to wait for the first screen of a tool.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Names of other tools, each with the command that draws all processes every two seconds.

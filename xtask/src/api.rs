@@ -90,7 +90,7 @@ struct Declaration {
     names: Vec<String>,
     is_use: bool,
     is_member: bool,
-    /// `true` if all modules around the declaration are public.
+    /// `true` if all modules around the public declaration are public.
     is_open: bool,
 }
 
@@ -110,7 +110,7 @@ fn visible(found: Vec<Declaration>) -> String {
     found.iter().filter(is_visible).map(|found| found.text.clone()).collect()
 }
 
-/// Appends the public items of the module in a file, and of the modules below it.
+/// Appends the public items of a library's module, and of the modules below it.
 fn module(directory: &Path, name: &str, is_open: bool, found: &mut Vec<Declaration>) -> Result<()> {
     let files = [directory.join(format!("{name}.rs")), directory.join(name).join("mod.rs")];
     let Some(file) = files.iter().find(|file| file.exists()) else { return Ok(()) };
@@ -121,7 +121,7 @@ fn module(directory: &Path, name: &str, is_open: bool, found: &mut Vec<Declarati
     items(&parsed.items, &path, &below, is_open, found)
 }
 
-/// Returns the path of a module from its directory, such as `read::`.
+/// Returns the path of a Rust module from its directory, such as `read::`.
 fn module_path(directory: &Path) -> String {
     let parts = directory.iter().map(|part| part.to_string_lossy());
     let parts: Vec<_> = parts.skip_while(|part| part != "src").skip(1).collect();

@@ -116,7 +116,7 @@ fn compile(target: &str, purpose: Use, package: &Path, sysroot: &Path) -> Result
     Ok(())
 }
 
-/// Returns the directory for everything that Debian's compiler builds.
+/// Returns the directory for all files that Debian's compiler builds.
 fn directory() -> PathBuf {
     target().join("debian")
 }

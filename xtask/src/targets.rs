@@ -108,7 +108,7 @@ fn libraries(targets: &'static [Target], purpose: Use) -> Result<Vec<StandardLib
     })
 }
 
-/// Runs the tests of core on an emulated processor.
+/// Runs the tests of core on an emulated processor of a target.
 fn test(target: &Target, library: &StandardLibrary) -> Result<()> {
     let mut test = library.cargo("test");
     test.env(library.variable("LINKER"), target.linker).env(library.variable("RUNNER"), target.emulator);

@@ -80,7 +80,7 @@ pub fn warm_query(counters: &[CounterId]) -> Result<Query> {
     Ok(query)
 }
 
-/// Returns this machine, with the providers of Linux.
+/// Returns the machine of this computer, with the providers of Linux.
 pub fn machine() -> Machine {
     machine_by(ProcessSource::Auto)
 }
@@ -106,12 +106,12 @@ pub fn warm(query: &mut Query, entries: impl IntoIterator<Item = Entry>) -> Resu
     Ok(())
 }
 
-/// Number and sum of all values of a block.
+/// Number and sum of all values of a V2 block.
 #[derive(Debug, Default)]
 pub struct Values {
-    /// Number of values in the block.
+    /// Number of values in the V2 block.
     pub count: usize,
-    /// Sum of the values in the block, modulo 2^64.
+    /// Sum of the values in the V2 block, modulo 2^64.
     pub sum: u64,
 }
 
@@ -124,7 +124,7 @@ impl Values {
     }
 }
 
-/// Visits every value of a block, and returns their number and sum.
+/// Visits every value of a V2 block, and returns their number and sum.
 pub fn values(block: &[u8]) -> Result<Values, WireError> {
     let mut all = Values::default();
     for result in Block::parse(block)?.results() {

@@ -191,7 +191,7 @@ fn of_processes(options: &Options) -> Result<Report> {
 /// Program pidstat of the sysstat package, which the bench starts for each collection.
 #[derive(Debug)]
 struct Pidstat {
-    /// First error of a run of pidstat.
+    /// Error of the first run of pidstat that failed.
     failed: OnceCell<anyhow::Error>,
 }
 

@@ -34,7 +34,7 @@ const GUID: Guid = process_v2::GUID;
 #[derive(Debug)]
 pub struct Perfset {
     query: Query,
-    /// Snapshots of the latest collections, the newest first.
+    /// Snapshots of the collector's latest collections, the newest first.
     snapshots: Vec<Snapshot>,
 }
 
@@ -55,7 +55,7 @@ impl Perfset {
         Ok(snapshot.block().len() as u64)
     }
 
-    /// Creates a collector of all counters of all threads.
+    /// Creates a collector of all counters of all threads, which uses this project.
     pub fn of_threads(source: ProcessSource) -> Result<Self> {
         Self::of(Entry::all(thread::GUID), 2, source)
     }
@@ -82,7 +82,7 @@ impl Perfset {
         Ok(latest.block().len() as u64)
     }
 
-    /// Returns the number and the sum of the values of the last collection.
+    /// Returns the number and the sum of the values in the collector's last collection.
     pub fn values(&self) -> Result<Values> {
         Ok(values(self.snapshots[0].block())?)
     }

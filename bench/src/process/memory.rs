@@ -23,14 +23,14 @@ const COLLECTIONS: usize = 5;
 /// Goal: the maximum memory of the collector of this project, in KiB.
 const GOAL_KIB: u64 = 12 << 10;
 
-/// Table with the memory that each collector holds.
+/// Table of a bench with the memory that each collector holds.
 #[derive(Debug)]
 pub struct Report {
     processes: usize,
     held: Vec<Held>,
 }
 
-/// Resident memory of one collector, in KiB.
+/// Resident memory of the process of one collector, in KiB.
 #[derive(Debug)]
 struct Held {
     what: &'static str,

@@ -155,7 +155,7 @@ pub fn serve(processes: usize) -> Result<()> {
 #[derive(Debug)]
 struct Nursed {
     children: Vec<Pid>,
-    /// Pipe into which each process writes when it has run.
+    /// Pipe into which each idle process writes when it has run.
     said: PipeWriter,
 }
 

@@ -33,7 +33,7 @@ const MISSING: &str = "a column is missing";
 /// Maximum number of rows in a row group of Parquet.
 const GROUP: usize = 1_000_000;
 
-/// Name, id and birth of an instance.
+/// Identity of a recorded instance: name, id and birth.
 type Key = (String, i32, i64);
 
 /// Times and values of the recorded samples of one instance.
@@ -46,7 +46,7 @@ struct Run {
     has_value: Vec<bool>,
 }
 
-/// Rows of a counterset in a recording.
+/// Rows of one counterset in a recording, which become a Parquet file.
 #[derive(Debug)]
 pub struct SetRows {
     set: Arc<Counterset>,

@@ -39,8 +39,8 @@ pub fn check_programs() -> Result<()> {
     atop.map(drop).context("atop is a Debian package: apt-get install atop")
 }
 
-/// Measures the recorder beside atop with a sample a second, then with ten samples a second. Passes the folder of the
-/// first run to `recorded`.
+/// Measures the recorder beside atop with a sample a second, then with ten samples a second for as long as a file has
+/// samples. Passes the directory of the first run to `recorded`.
 pub fn reports(out: Out<'_>, recorded: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let nursery = Nursery::start(MORE)?;
     let folder = TemporaryFolder::new("recorder")?;

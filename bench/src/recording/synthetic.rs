@@ -161,7 +161,7 @@ impl Checksum {
         self.sum = self.sum.wrapping_add(value);
     }
 
-    /// Adds the values of another checksum.
+    /// Adds the values of another checksum to this one.
     pub fn add_all(&mut self, other: Self) {
         self.values += other.values;
         self.sum = self.sum.wrapping_add(other.sum);

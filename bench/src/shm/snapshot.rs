@@ -92,7 +92,7 @@ fn text_report(instances: usize, rounds: usize) -> Result<Report> {
     Ok(comparison.run(rounds))
 }
 
-/// Published instances of a program, and the query that collects them.
+/// Published instances of a program in a bench, and the query that collects them.
 pub struct Published<T: Ten> {
     query: Query,
     snapshot: Snapshot,

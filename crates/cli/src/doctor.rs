@@ -82,14 +82,14 @@ enum CheckLevel {
 #[derive(Clone, Debug, Serialize)]
 struct CheckResult {
     level: CheckLevel,
-    /// Keyword of the subject that is checked.
+    /// Keyword of the subject that a check of the machine is about.
     check: &'static str,
     text: String,
-    /// Counterset that lacks values.
+    /// Name of the counterset that lacks values.
     counterset: Option<String>,
     /// Number of instances of the counterset that lack values.
     instances: Option<usize>,
-    /// Counters that have no value in at least one of these instances.
+    /// Names of the counters that have no value in at least one of these instances.
     counters: Vec<String>,
 }
 
@@ -309,7 +309,7 @@ struct Cost {
 }
 
 impl Trouble {
-    /// Counts a missing value, with its reason.
+    /// Counts a missing value for its cause and its counterset.
     fn add(&mut self, value: &Value<'_>, reason: &NoValue) {
         let text = match reason {
             NoValue::Denied(text) => format!("permission denied: {text}"),

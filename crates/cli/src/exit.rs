@@ -12,7 +12,7 @@ use crate::terminal::is_refused;
 /// Result of a command of `perfset`, as exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Success: all requested data were delivered.
+    /// Exit code of success: all requested data were delivered.
     Ok = 0,
     /// Exit code for a missing value, if `--strict` or `watch --exit-code` was given.
     ValueMissing = 1,
@@ -24,11 +24,11 @@ pub enum Exit {
     SourceFailed = 4,
     /// Exit code for invalid data, or for a damaged log whose intact part was used.
     InvalidData = 5,
-    /// A watched condition was met, and `watch --exit-code` was given.
+    /// Exit code for a watched condition that was met, if `watch --exit-code` was given.
     ConditionMet = 6,
 }
 
-/// Text about exit codes for `--help`.
+/// Help text about the exit codes, for `--help`.
 pub const HELP: &str = "\
 Exit codes:
   0  success
@@ -80,7 +80,7 @@ impl Failure {
         let _ = writeln!(io::stderr(), "error: {}", self.text());
     }
 
-    /// Returns `true` if the reader of the output has closed the pipe.
+    /// Returns `true` if the command failed because the reader of its output has closed the pipe.
     pub fn is_broken_pipe(&self) -> bool {
         // A broken pipe can lie below any context that was added on the way.
         self.error.chain().any(|cause| {
@@ -89,7 +89,7 @@ impl Failure {
     }
 }
 
-/// Message about a failed write of the output.
+/// Error text about a failed write of the output.
 const NOT_WRITTEN: &str = "cannot write the output";
 
 /// Converts an I/O error to the failure of a command whose output cannot be written.

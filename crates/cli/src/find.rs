@@ -1,4 +1,4 @@
-//! `perfset find`: counters by words of their names, search words and help texts.
+//! `perfset find`: searches counters by words of their names, search words and help texts.
 
 use std::io::{self, IsTerminal, Write};
 

@@ -1,4 +1,4 @@
-//! `perfset get`: values of counter paths.
+//! `perfset get`: prints values of counter paths.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! `perfset instances`: the instances of a counterset.
+//! `perfset instances`: prints the instances of a counterset.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -220,7 +220,7 @@ impl<'a> SeenFactRecord<'a> {
     }
 }
 
-/// Fields of one instance, in the order in which CSV and JSON contain them.
+/// Fields of one current instance, in the order in which CSV and JSON contain them.
 #[derive(Serialize)]
 struct InstanceRecord<'a> {
     counterset: &'a str,
@@ -250,10 +250,10 @@ impl<'a> InstanceRecord<'a> {
 struct FactRecord<'a> {
     #[serde(flatten)]
     instance: InstanceRecord<'a>,
-    /// Keyword of the kind of fact.
+    /// Keyword of the kind of the fact, such as its command line.
     fact: &'static str,
     text: Option<String>,
-    /// Reason why the fact has no text.
+    /// Reason why the fact about the instance has no text.
     reason: Option<String>,
 }
 
@@ -330,7 +330,7 @@ mod tests {
     use super::*;
     use crate::args::{Args, Command};
 
-    /// Provider whose fact about an instance is the birth of that instance.
+    /// Test provider whose fact about an instance is the birth of that instance.
     struct Births(Scripted);
 
     impl Provider for Births {

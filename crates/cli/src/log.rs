@@ -91,7 +91,7 @@ fn example(info: &Info) -> Option<String> {
     WANTED.iter().find_map(wanted).or_else(|| paths().find(is_counter)).cloned()
 }
 
-/// Returns a word as a shell reads it, in single quotes if necessary.
+/// Returns a word of a command as a shell reads it, in single quotes if necessary.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@%".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
@@ -158,7 +158,7 @@ pub fn format_of<R: Read>(log: &Log<R>) -> String {
     }
 }
 
-/// Returns the error for a file that is not a log, or cannot be read further.
+/// Returns the error for a file that is not a log, or a log that cannot be read further.
 pub fn unusable(file: &Path, error: LogError) -> Failure {
     let exit = if error.is_io() { Exit::SourceFailed } else { Exit::InvalidData };
     Failure::escaped(exit, anyhow!(error).context(file.display().to_string()))

@@ -49,7 +49,7 @@ impl Pace {
         self.stopper.clone()
     }
 
-    /// Sets the interval between the following collections.
+    /// Sets the timer's interval between the following collections.
     pub fn every(&mut self, interval: Duration) {
         self.interval = interval;
         self.next = Instant::now();

@@ -185,9 +185,9 @@ struct ChartLines {
     series: SeriesMap,
     /// Line of each series in the chart, indexed by the series' number; `None` beyond the maximum number of lines.
     ids: Vec<Option<LineId>>,
-    /// Series that never had a value.
+    /// Series of the chart that never had a value.
     never_there: NeverThere,
-    /// Values with marks, which are reported because a line cannot show marks.
+    /// Values of the chart with marks, which are reported because a line cannot show marks.
     marked: MarkedValues,
 }
 

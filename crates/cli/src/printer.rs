@@ -50,11 +50,11 @@ pub struct PrintOptions {
     pub summary: bool,
     /// Name of the machine that recorded the values; `None` for live values.
     pub host: Option<String>,
-    /// Time zone of displayed times; `None` is this machine's.
+    /// Time zone of the times in the output; `None` is this machine's.
     pub zone: Option<TimeZone>,
-    /// Spelling of instances in paths of PDH-CSV.
+    /// Spelling of instances in the counter paths of PDH-CSV.
     pub names: PathNames,
-    /// `true` if all series are learned before the first sample.
+    /// `true` if the output learns all series before the first sample.
     pub is_learned: bool,
     /// Maximum number of characters in a line of a table; `None` is the width of the terminal.
     pub width: Option<usize>,
@@ -74,7 +74,7 @@ impl From<&GetArgs> for PrintOptions {
 }
 
 impl ValuePrinter {
-    /// Creates a printer to standard output.
+    /// Creates a printer that writes samples to standard output.
     pub fn stdout(options: PrintOptions, paths: &[CounterPath]) -> Self {
         let on_terminal = io::stdout().is_terminal();
         let is_live = options.host.is_none() || on_terminal;

@@ -75,7 +75,7 @@ impl QuerySource {
         Ok(Self::Logs { logs: logs.within(window).picking(pick), files: files.log.clone() })
     }
 
-    /// Returns the machine whose countersets are read: this one, or that of the logs.
+    /// Returns the machine whose countersets are read: this one, or the recorded one.
     pub fn machine(&self) -> &Machine {
         match self {
             Self::Machine(machine) => machine,
@@ -234,7 +234,7 @@ pub fn instant_of(logs: &Logs, instant: &InstantArg) -> Result<i64, String> {
     instant.to_utc(&zone_of(logs), last, &marks)
 }
 
-/// Returns the time zone of a recorded machine.
+/// Returns the time zone of the machine that wrote a recording.
 pub fn zone_of_recording(recording: &Recording) -> TimeZone {
     // The recording may come from anywhere, so its zone may be unknown here.
     let name = recording.about().and_then(|about| about.get(RecordingAbout::TIME_ZONE));
@@ -286,7 +286,7 @@ pub fn opened(files: &[PathBuf], machine: Option<&str>, is_any: bool) -> Result<
     }
 }
 
-/// Returns the first damage of the first damaged log, with the name of its file.
+/// Returns the first damage of the first damaged log as text, with the name of its file.
 fn first_damage(logs: &Logs, files: &[PathBuf]) -> Option<String> {
     logs.damages().iter().zip(files).find_map(|(damages, file)| {
         let first = damages.first().first()?;

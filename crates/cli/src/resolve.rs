@@ -47,7 +47,7 @@ pub fn counterset(asked: &QuerySource, text: &str) -> Result<Arc<Counterset>, Fa
     Err(Failure::new(Exit::NothingMatched, error))
 }
 
-/// Returns the GUIDs of the countersets with these names.
+/// Returns the GUIDs of a machine's countersets with these names.
 pub fn named<'a>(machine: &Machine, names: impl Iterator<Item = &'a str>) -> Vec<Guid> {
     let names: HashSet<String> = names.map(str::to_lowercase).collect();
     let sets = countersets(machine).into_iter();

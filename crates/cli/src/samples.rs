@@ -48,11 +48,11 @@ pub struct Samples {
     operands: Operands,
     /// Cost class above which counters are left out if only a pattern selects them.
     most_costly: CostClass,
-    /// Timer of live samples, which receives Ctrl+C.
+    /// Timer of live samples, which ends at Ctrl+C.
     pace: Option<Pace>,
     /// `true` if the user has ended the command while samples were taken.
     is_stopped: bool,
-    /// Errors for paths whose instance this machine does not have.
+    /// Errors for counter paths whose instance this machine does not have.
     absent: Vec<Failure>,
 }
 
@@ -117,7 +117,7 @@ impl Samples {
         Ok(samples)
     }
 
-    /// Binds the operands' paths to a machine or to logs.
+    /// Binds the operands' counter paths to a machine or to logs.
     pub fn new(query_source: QuerySource, operands: Operands) -> Result<Self, Failure> {
         Self::bound(query_source, operands, CostClass::Expensive)
     }
@@ -165,7 +165,7 @@ impl Samples {
         Ok(())
     }
 
-    /// Returns `true` for logs whose samples can have different instances.
+    /// Returns `true` if samples of the log can have different instances.
     pub fn comes_and_goes(&self) -> bool {
         matches!(&self.query_source, QuerySource::Logs { logs, .. } if !logs.is_steady())
     }
@@ -247,7 +247,7 @@ impl Samples {
         if self.query_source.warn_of_damage() { Exit::InvalidData } else { Exit::Ok }
     }
 
-    /// Takes live samples at regular intervals.
+    /// Takes live samples of the counter paths at regular intervals.
     fn live(&mut self, how: SamplingOptions, each: &mut QueryCallback<'_>) -> Result<(), Failure> {
         let Self { query, operands, pace, is_stopped, .. } = self;
         // The first collection is the start of all rates; it precedes the first requested sample.
@@ -286,7 +286,7 @@ impl Samples {
         }
     }
 
-    /// Takes the recorded samples of a log.
+    /// Takes the recorded samples of the counter paths from a log.
     fn recorded(&mut self, how: SamplingOptions, each: &mut SampleCallback<'_>) -> Result<(), Failure> {
         let Self { source, query, operands, .. } = self;
         let mut passed = 0_u64;
@@ -442,7 +442,7 @@ pub fn source_failed(error: SourceError) -> Failure {
     Failure::new(Exit::SourceFailed, error)
 }
 
-/// Returns the error for a path that matches no counter of the source.
+/// Returns the error for a counter path that matches no counter of the source.
 pub fn unbound(asked: &QuerySource, path: &CounterPath, error: BindError) -> Failure {
     let text = match &error {
         BindError::NoCounterset { name, nearest } => {

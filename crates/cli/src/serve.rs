@@ -226,7 +226,7 @@ fn compared(args: &ServeArgs) -> Result<Vec<(String, ServedLog)>, Failure> {
     Ok(logs)
 }
 
-/// Returns the options for logs that clients send; `None` if they may send none.
+/// Returns the options for logs that clients upload; `None` if they may upload none.
 fn uploads(args: &ServeArgs, is_exposed: bool) -> Option<UploadOptions> {
     /// Maximum size in bytes of all logs that clients have uploaded, unless the user sets another one.
     const MOST: u64 = 64_000_000;
@@ -288,7 +288,7 @@ fn others_can_read(log: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Returns `true`, because permissions are checked only on Unix.
+/// Returns `true`, because permissions of logs are checked only on Unix.
 #[cfg(not(unix))]
 fn is_private(_: &Path) -> bool {
     true
@@ -307,7 +307,7 @@ fn failed(error: ServeError) -> Failure {
     Failure::escaped(exit, error)
 }
 
-/// Returns the token that clients must send, if one is required.
+/// Returns the token that clients of the server must send, if one is required.
 fn token(args: &ServeArgs, is_exposed: bool) -> Result<Option<Token>, Failure> {
     // A token file is a choice of the user and applies on loopback too.
     if let Some(file) = &args.token_file {

@@ -206,7 +206,7 @@ fn wrong(file: &Path, line: usize, what: &str) -> Failure {
 mod tests {
     use super::*;
 
-    /// Writes a settings file of a test.
+    /// Writes a settings file for a test, and returns its path.
     fn written(name: &str, text: &[u8]) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("perfset-settings-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();

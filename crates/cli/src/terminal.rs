@@ -59,7 +59,7 @@ pub fn shows_blocks(variable: impl Fn(&str) -> Option<String>) -> bool {
     locale.contains("utf8") && has_font && !cfg!(windows)
 }
 
-/// `true` if [`refuse_output`] was called.
+/// `true` if all writes to standard output fail, because [`refuse_output`] was called.
 static IS_REFUSED: AtomicBool = AtomicBool::new(false);
 
 /// Makes all writes to standard output fail, because the program was started without a standard output. Commands that
@@ -83,7 +83,7 @@ pub fn is_refused() -> bool {
     IS_REFUSED.load(Ordering::Relaxed)
 }
 
-/// Returns standard output, with control characters escaped on a terminal.
+/// Returns a writer to standard output, with control characters escaped on a terminal.
 pub fn stdout() -> Escaping<Stdout> {
     escaping(io::stdout())
 }

@@ -84,7 +84,7 @@ pub fn view(args: &ViewArgs) -> Result<Exit, Failure> {
 }
 
 /// Returns the feed of an interactive screen with the samples of logs in a time window. With `--plain` the feed is
-/// patient, because nobody presses keys while tables are printed.
+/// patient, because no user presses keys while tables are printed.
 fn feed_of(logs: Logs, window: Window, args: &TableScreenArgs) -> Feed {
     let feed = Feed::of_logs(logs).within(window);
     if args.plain { feed.patient() } else { feed }
@@ -217,7 +217,7 @@ fn show(
     }
 }
 
-/// Prints the tables of a viewer as text, one table per interval.
+/// Prints the tables of an interactive screen's viewer as text, one table per interval.
 fn print(mut viewer: Viewer, interval: Duration, count: Option<u64>) -> Result<Exit, Failure> {
     let failed = |error: io::Error| Failure::new(Exit::SourceFailed, error);
     let mut pace = Pace::new(interval, None).map_err(|error| Failure::new(Exit::SourceFailed, error))?;

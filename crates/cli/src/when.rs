@@ -15,7 +15,7 @@ use perfset::output::text::escaped;
 pub enum TimeArg {
     /// Local time in the time zone of the log, in 100 ns since 1601.
     Local(i64),
-    /// UTC time, in 100 ns since 1601.
+    /// UTC time of an argument, in 100 ns since 1601.
     Utc(i64),
 }
 

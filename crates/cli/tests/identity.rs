@@ -482,8 +482,8 @@ fn names_are_canonical_in_every_output() {
     }
 }
 
-/// Checks that all but a regular file is refused as a log without waiting: a pipe gives its bytes once, and a log is
-/// read twice.
+/// Checks that a file which is not regular is refused as a log without waiting: a pipe gives its bytes once, and a
+/// log is read twice.
 #[test]
 fn a_device_is_no_log() {
     for command in [&["relog", "/dev/null", "-o", "-"][..], &["list", "--log", "/dev/null"]] {

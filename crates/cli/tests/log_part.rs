@@ -25,7 +25,7 @@ fn times(log: &Path) -> Vec<String> {
     lines.map(|line| line["time"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Records two runs of a recorder into a directory.
+/// Records two runs of a recorder into a test's directory, and returns its path.
 fn recorded(test: &str) -> PathBuf {
     let folder = scratch(test).join("rec");
     for count in ["6", "7"] {

@@ -56,7 +56,7 @@ fn exited_publisher_disappears_from_list() {
     assert_eq!((list().0, fs::read_dir(&folder).unwrap().count()), (3, 0));
 }
 
-/// Pretends to be the machine's memory.
+/// Counterset of a program that takes the name of the machine's memory.
 #[derive(Counterset)]
 #[counterset(provider = "Mallory", name = "memory")]
 struct Pretender {

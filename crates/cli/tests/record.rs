@@ -50,7 +50,7 @@ fn start(folder: &Path) -> Recorder {
     recorder
 }
 
-/// Returns the number of samples and the exit code of `log info`.
+/// Returns the number of samples that `log info` prints for a directory, and its exit code.
 fn samples(folder: &Path) -> (usize, i32) {
     let (code, out, err) = run("small-vm", &["log", "info", folder.to_str().unwrap()]);
     let line = out.lines().find(|line| line.starts_with("samples")).unwrap_or_else(|| panic!("{out} {err}"));

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 use running::{outcome, perfset, program, run, scratch, testdata};
 
-/// Commands that write to standard output, with their arguments.
+/// Commands of perfset that write to standard output, with their arguments.
 fn commands() -> Vec<Vec<String>> {
     let words = |all: &str| all.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let with = |all: &str, path: &str| {

@@ -65,7 +65,7 @@ mod other {
     }
 }
 
-/// One field of each kind.
+/// Counterset with one field of each kind.
 #[derive(Counterset)]
 #[counterset(provider = "Kinds", name = "Kinds of Fields", instances = "multiple")]
 struct Kinds {
@@ -91,7 +91,7 @@ struct Kinds {
     elapsed: ElapsedTime,
 }
 
-/// Looks like a built-in one.
+/// Counterset of a program whose name looks like that of a built-in one.
 #[derive(Counterset)]
 #[counterset(provider = "Mallory", name = "Memory ")]
 struct Pretender {

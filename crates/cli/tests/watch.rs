@@ -159,7 +159,7 @@ mod program {
     use super::*;
     use crate::running::{outcome, perfset};
 
-    /// Waits until a condition is met.
+    /// Waits until a condition of a test is met.
     fn until(what: &str, mut is_met: impl FnMut() -> bool) {
         let begun = Instant::now();
         while !is_met() {
@@ -168,7 +168,7 @@ mod program {
         }
     }
 
-    /// Returns the text of a file; nothing if there is none yet.
+    /// Returns the text of a file; empty if the file does not exist yet.
     fn content(file: &Path) -> String {
         fs::read_to_string(file).unwrap_or_default()
     }

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use crate::unit::{Unit, prefix_factor};
 
-/// A number and the unit after it, such as `80%`, `2GiB` or `1.5k`.
+/// Amount as a user writes it: a number and the unit after it, such as `80%`, `2GiB` or `1.5k`.
 ///
 /// The unit selects the panels to which the value belongs. It is a UCUM code (`KiBy`) or a symbol with a prefix, as
 /// axes show them (`KiB`). Without a unit, the value belongs to the panel without a unit, or to the only panel.
@@ -27,7 +27,7 @@ pub enum AmountError {
     /// Error for a value whose unit no panel has.
     #[error("no panel has the unit of {amount}; the units are {units}")]
     UnknownUnit {
-        /// Value as the user wrote it.
+        /// Amount whose unit no panel has, as the user wrote it.
         amount: String,
         /// Units of the picture's panels.
         units: String,
@@ -35,7 +35,7 @@ pub enum AmountError {
     /// Error for a value without a unit, in a picture whose panels have several units.
     #[error("{amount} needs a unit, because the panels have several: {units}")]
     NoUnit {
-        /// Value as the user wrote it.
+        /// Amount without a unit, as the user wrote it.
         amount: String,
         /// Units of the picture's panels.
         units: String,
@@ -109,7 +109,7 @@ impl Amount {
     }
 }
 
-/// Returns the symbols of units, each once.
+/// Returns the symbols of the panels' units, each once.
 fn unit_names(units: &[&Unit]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for unit in units {
@@ -129,7 +129,7 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// A labelled horizontal line at a value.
+/// Threshold of a picture: a labelled horizontal line at a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
     /// Name beside the threshold's line; empty if it has none.

@@ -27,9 +27,9 @@ pub struct Axis {
     scale: ValueScale,
     pub least: f64,
     pub greatest: f64,
-    /// Position and text of each number at the axis.
+    /// Position and text of each number at the value axis.
     pub ticks: Vec<(f64, String)>,
-    /// Unit shared by all numbers of the axis; empty if each number has its own.
+    /// Unit shared by all numbers of the value axis; empty if each number has its own.
     pub unit: String,
 }
 

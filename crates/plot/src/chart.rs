@@ -7,7 +7,7 @@ use crate::bucket::{self, Bucket, Point};
 use crate::number::real;
 use crate::unit::Unit;
 
-/// Description of a line that is added to a chart.
+/// Names, unit and range of a line that is added to a chart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Label<'a> {
     /// Number of the user's request that this line belongs to; several requests may name the same counter.
@@ -43,7 +43,7 @@ pub struct ChartLine {
     pub range: String,
     pub is_sum: bool,
     pub stretches: Vec<Bucket>,
-    /// All values of the line, summarized as one stretch.
+    /// Summary of all values of the line, as one stretch.
     pub total: Option<Bucket>,
     /// Reason for the missing values of the line, as long as it has no value.
     pub why: Option<String>,
@@ -53,7 +53,7 @@ pub struct ChartLine {
     pub digest: u64,
 }
 
-/// Lines over time, stored at the resolution of a picture.
+/// Chart of lines over time, stored at the resolution of a picture.
 ///
 /// Time is divided into cells, at least as many as the picture has columns. A line stores four points per cell. When
 /// the cells become too many for the picture or for memory, all cells double in width. The total duration therefore
@@ -72,7 +72,7 @@ pub struct Chart {
     time: i64,
     pub(crate) steps: Steps,
     pub(crate) lines: Vec<ChartLine>,
-    /// Number of lines rejected because the chart is full.
+    /// Number of lines that were rejected because the chart is full.
     pub(crate) refused: usize,
     /// Number of stored stretches of values of all lines together.
     kept: usize,

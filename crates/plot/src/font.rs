@@ -43,12 +43,12 @@ impl Font {
         !self.has(c) && self.others.as_ref().is_some_and(|others| !others.contains_key(&c))
     }
 
-    /// Returns the width of a text, in the unit of `size`.
+    /// Returns the width of a text in a picture's font, in the unit of `size`.
     pub fn width(&self, text: &str, size: f64) -> f64 {
         text.chars().map(|c| self.advance(c)).sum::<f64>() * size
     }
 
-    /// Returns the width of a letter, as a fraction of the font size.
+    /// Returns the width of a letter in a picture's font, as a fraction of the font size.
     fn advance(&self, c: char) -> f64 {
         if self.has(c) {
             return self.own_advance(c);
@@ -64,7 +64,7 @@ impl Font {
         }
     }
 
-    /// Returns the width of a letter of the built-in font.
+    /// Returns the width of a letter of the built-in font, as a fraction of the font size.
     fn own_advance(&self, c: char) -> f64 {
         let advance = self.face.as_ref().and_then(|face| {
             let glyph = face.glyph_index(c).unwrap_or_default();

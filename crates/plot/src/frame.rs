@@ -140,7 +140,7 @@ fn extend(intervals: &mut Vec<(f64, f64)>, (from, to): (f64, f64)) {
     }
 }
 
-/// Returns the part of a polygon on one side of a horizontal edge.
+/// Returns the part of a polygon on one side of a frame's horizontal edge.
 fn cut(around: &[Position], edge: f64, is_inside: impl Fn(f64) -> bool) -> Vec<Position> {
     let mut part = Vec::with_capacity(around.len());
     let before = around.last().into_iter().chain(around);

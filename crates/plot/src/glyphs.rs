@@ -38,9 +38,9 @@ const WIDEST: f64 = 16.0;
 /// Outline of a letter and the distance to the next one.
 #[derive(Clone, Debug)]
 pub struct Glyph {
-    /// Distance to the next letter, in units of the font size.
+    /// Distance from the letter to the next one, in units of the font size.
     pub advance: f64,
-    /// Outline with a font size of 1 and a y axis that points up; `None` for a blank.
+    /// Outline of the letter with a font size of 1 and a y axis that points up; `None` for a blank.
     pub outline: Option<Outline>,
 }
 

@@ -212,7 +212,7 @@ impl Drawing {
         }
     }
 
-    /// Draws the legend: name, last value, average, minimum and maximum of each line.
+    /// Draws the legend of a panel: name, last value, average, minimum and maximum of each line.
     fn legend(&mut self, plot: &Plot<'_>, left: f64, right: f64) {
         let Palette { text, faint, .. } = self.palette;
         let width = if self.width < NARROW.0 { NARROW.1 } else { COLUMN };

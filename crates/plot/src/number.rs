@@ -10,7 +10,7 @@ pub fn real(whole: i64) -> f64 {
     whole as f64
 }
 
-/// Converts a count to a double.
+/// Converts the count of some items to a double.
 pub fn real_count(count: usize) -> f64 {
     real(i64::try_from(count).unwrap_or(i64::MAX))
 }

@@ -1,4 +1,4 @@
-//! Options of a picture.
+//! Options that determine the appearance of a picture.
 
 use jiff::tz::TimeZone;
 
@@ -6,7 +6,7 @@ use crate::amount::{Amount, Threshold};
 use crate::axis::ValueScale;
 use crate::theme::Theme;
 
-/// Appearance of a picture.
+/// Options that determine the appearance of a picture.
 #[derive(Clone, Debug)]
 pub struct PictureOptions {
     /// Title above the picture.
@@ -20,7 +20,7 @@ pub struct PictureOptions {
     pub height: Option<u32>,
     /// Colour theme of the picture.
     pub theme: Theme,
-    /// `true` if each line is drawn on top of the lines before it, as an area.
+    /// `true` if each line is stacked on the lines before it, as an area.
     pub is_stack: bool,
     /// Maximum number of lines of each counter: those with the largest sums over the whole time.
     pub top: Option<usize>,
@@ -32,7 +32,7 @@ pub struct PictureOptions {
     pub max: Vec<Amount>,
     /// Labelled lines at values, drawn across panels. Their axes include them, unless `min` and `max` exclude them.
     pub thresholds: Vec<Threshold>,
-    /// Time zone of the times shown.
+    /// Time zone of the times that the picture shows.
     pub zone: TimeZone,
 }
 

@@ -1,6 +1,6 @@
 //! Colours of pictures that people with colour blindness can distinguish.
 
-/// Background of a picture, which determines its colours.
+/// Theme of a picture: light or dark, which determines its colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Theme {
     /// Theme with dark lines on white, for paper.
@@ -10,7 +10,7 @@ pub enum Theme {
     Dark,
 }
 
-/// A colour as red, green and blue: `0xRRGGBB`.
+/// Colour of a picture as red, green and blue: `0xRRGGBB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Colour(pub u32);
 
@@ -19,7 +19,7 @@ pub struct Colour(pub u32);
 pub struct Palette {
     pub background: Colour,
     pub text: Colour,
-    /// Colour of secondary texts.
+    /// Colour of the picture's secondary texts.
     pub faint: Colour,
     /// Colour of the horizontal lines at the numbers of an axis.
     pub grid: Colour,

@@ -9,7 +9,7 @@ use jiff::{Span, Timestamp, ToSpan};
 pub struct Tick {
     /// Time of the tick in µs since 1970.
     pub time: i64,
-    /// Text of the tick: time of day, day, month or year.
+    /// Text of the time axis's tick: time of day, day, month or year.
     pub label: String,
     /// Date below the tick's time of day, if it differs from the date of the previous tick.
     pub day: Option<String>,

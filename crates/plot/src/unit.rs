@@ -147,7 +147,7 @@ impl Unit {
         self.prefixes == Prefixes::Binary
     }
 
-    /// Formats a number with its unit, in at least three digits.
+    /// Formats a number of a picture with its unit, in at least three digits.
     pub fn text(&self, number: f64) -> String {
         let scale = self.scale(number.abs());
         let shown = (number / scale.one).abs();

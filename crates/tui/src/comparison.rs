@@ -97,7 +97,7 @@ struct PairedColumns<'p> {
     plan: &'p TablePlan,
     /// Position of each counter of `plan` in the other log's table; `None` if the other log lacks it.
     places: Vec<Option<usize>>,
-    /// `true` for each counter whose values of several rows are added.
+    /// `true` for each counter of the compared tables whose values of several rows are added.
     sums: Vec<bool>,
 }
 
@@ -304,11 +304,11 @@ fn means(
 /// their ids differ after each start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowNames {
-    /// Instance names, used unchanged as row names.
+    /// Rule by which instance names are used unchanged as row names.
     Whole,
-    /// Process names that end with a colon and the process id, which the row name omits.
+    /// Rule for process names that end with a colon and the process id, which the row name omits.
     WithIds,
-    /// Process names of which the second equal one can be called `name#1`; the row name omits the number.
+    /// Rule for process names of which the second equal one can be called `name#1`; the row name omits the number.
     Numbered,
 }
 

@@ -215,7 +215,7 @@ impl Feed {
         })
     }
 
-    /// Reads a sample of a log by its number in `times`, the times of all samples.
+    /// Reads the table's sample of a log by its number in `times`, the times of all samples.
     ///
     /// # Errors
     /// If the log cannot be read, or does not have the counterset.

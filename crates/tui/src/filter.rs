@@ -7,7 +7,7 @@ use crate::sample::SampleRow;
 /// Characters that make a filter text a regular expression.
 const REGULAR: [char; 11] = ['^', '$', '*', '+', '?', '[', ']', '(', ')', '|', '\\'];
 
-/// Maximum size of a compiled regular expression, in bytes.
+/// Maximum size of a filter's compiled regular expression, in bytes.
 const REGEX_SIZE: usize = 1 << 20;
 
 /// Comparison operator of a filter's test, such as `cpu>5`.
@@ -38,7 +38,7 @@ pub struct RowFilter {
 
 #[derive(Clone, Debug)]
 enum Condition {
-    /// Test that the row's name contains a text, which is stored in lower case.
+    /// Test that the name of a table row contains a text, which is stored in lower case.
     Contains(String),
     Matches(Regex),
     /// Test that compares the number in a table column with a limit.

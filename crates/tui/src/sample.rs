@@ -36,7 +36,7 @@ pub enum TableValue {
     AtLeast(f64),
     /// Difference of two numbers of which at least one is a lower bound.
     About(f64),
-    /// Reason why the cell has no number.
+    /// Reason why the table cell has no number.
     Missing(Arc<NoValue>),
 }
 
@@ -113,7 +113,7 @@ impl SampleRow {
 /// Table of a counterset at one instant, and the values of the strip's counters at that instant.
 #[derive(Clone, Debug, Default)]
 pub struct TableSample {
-    /// Time of the sample in 100 ns since 1601 UTC.
+    /// Time of the table's sample in 100 ns since 1601 UTC.
     pub time: i64,
     /// Time and frequency, in ticks per second, of the clock that is never set; `None` if they are unknown.
     pub perf: Option<(i64, i64)>,
@@ -128,7 +128,7 @@ pub struct TableSample {
     pub rows: Vec<Arc<SampleRow>>,
     /// Values of the strip's counters in this sample.
     pub strip: Vec<Option<f64>>,
-    /// Approximate number of bytes of memory that only this sample uses.
+    /// Approximate number of bytes of memory that only this sample of the table uses.
     pub size: usize,
 }
 

@@ -104,7 +104,7 @@ struct ColumnTotals {
     /// Sum of all values of the cell, each multiplied by the seconds that it covers.
     sum: f64,
     seconds: f64,
-    /// Least and greatest value of the cell.
+    /// Least and greatest value of the table's cell in the span.
     ends: Option<(f64, f64)>,
 }
 
@@ -145,7 +145,7 @@ pub struct SpanTotals {
     rows: HashMap<RowIdentity, RowTotals>,
     /// First and last sample of the span, without their rows.
     ends: Option<(TableSample, TableSample)>,
-    /// Number of counted samples, except for those that have no table.
+    /// Number of the span's counted samples, except for those that have no table.
     samples: usize,
     /// Newest samples of the span, which are not counted yet, the oldest first.
     waiting: VecDeque<WaitingSample>,
@@ -431,7 +431,7 @@ pub struct SpanTable {
     pub begin: i64,
     /// Time of the span's last sample in 100 ns since 1601 UTC.
     pub end: i64,
-    /// Number of samples that the table is computed from.
+    /// Number of samples from which the table over the span is computed.
     pub samples: usize,
     /// Number of samples in the span, including those that were not read.
     pub of: usize,

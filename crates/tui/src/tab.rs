@@ -16,7 +16,7 @@ use crate::tree::{TreeRow, arranged};
 /// Maximum number of columns of a new tab without a preset, if its counterset has several instances.
 const COLUMNS: usize = 8;
 
-/// Part of a comparison that a column shows.
+/// Part of a comparison that a table's column shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnPart {
     /// Value in a column of a table that is no comparison.

@@ -17,13 +17,13 @@ pub type StripSample = (i64, Vec<Option<f64>>);
 /// Samples that a screen can show, and the one that it shows.
 #[derive(Debug)]
 pub enum Timeline {
-    /// History of a live source.
+    /// History of a live source, for the time cursor.
     Live {
         /// Samples of the shown table in the history, the oldest first.
         history: VecDeque<Arc<TableSample>>,
         /// Samples of the strip in the history, the oldest first.
         strip: VecDeque<StripSample>,
-        /// Memory that the history uses, in bytes.
+        /// Memory that the history of the live source uses, in bytes.
         size: usize,
         /// Shown sample, which is kept even if the history drops it; `None` if the newest sample is shown.
         shown: Option<Arc<TableSample>>,
@@ -32,7 +32,7 @@ pub enum Timeline {
     Log {
         /// Times of all samples of the log, ascending.
         times: Vec<i64>,
-        /// Index of the shown sample in `times`.
+        /// Index of the log's shown sample in `times`.
         at: usize,
         /// Sample of the log that is shown.
         sample: Arc<TableSample>,
@@ -72,7 +72,7 @@ impl Timeline {
         matches!(self, Self::Live { shown: None, .. })
     }
 
-    /// Returns the time of the last sample in 100 ns since 1601 UTC.
+    /// Returns the time of the last sample that the screen can show, in 100 ns since 1601 UTC.
     #[must_use]
     pub fn end(&self) -> Option<i64> {
         match self {
@@ -81,7 +81,7 @@ impl Timeline {
         }
     }
 
-    /// Returns the time of the shown sample in 100 ns since 1601 UTC.
+    /// Returns the time of the sample that the screen shows, in 100 ns since 1601 UTC.
     #[must_use]
     pub fn now(&self) -> Option<i64> {
         match self {
@@ -174,7 +174,7 @@ impl Timeline {
         self.times().partition_point(|other| *other <= time).saturating_sub(1)
     }
 
-    /// Returns the number of the shown sample, and the number of all samples.
+    /// Returns the number of the sample that the screen shows, and the number of all samples.
     #[must_use]
     pub fn position(&self) -> (usize, usize) {
         match self {
@@ -187,7 +187,7 @@ impl Timeline {
         }
     }
 
-    /// Returns the samples of the strip, the oldest first.
+    /// Returns the stored samples of the strip's counters, the oldest first.
     pub fn strip(&self) -> Box<dyn Iterator<Item = &StripSample> + '_> {
         match self {
             Self::Live { strip, .. } => Box::new(strip.iter()),

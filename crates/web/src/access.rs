@@ -114,7 +114,7 @@ pub struct RequestParts<'a> {
     pub method: &'a Method,
     pub uri: &'a Uri,
     pub headers: &'a HeaderMap,
-    /// Local address of the connection.
+    /// Local address of the connection on which the request came.
     pub local: SocketAddr,
 }
 
@@ -123,7 +123,7 @@ pub struct RequestParts<'a> {
 pub struct Permit {
     /// `true` if the request proves that the client knows the token, or if no token is required.
     pub is_trusted: bool,
-    /// Login cookie for the response, if the request logs in.
+    /// Login cookie for the response, if the request logs a browser in.
     pub cookie: Option<HeaderValue>,
     /// Owner of the logs that the request may read and upload.
     pub owner: LogOwner,
@@ -306,7 +306,7 @@ pub fn takes_piece(method: &Method, uri: &Uri) -> bool {
     *method == Method::PUT && changes_logs(method, uri)
 }
 
-/// Checks the headers about the body of a request.
+/// Checks the headers of a request about its body.
 fn check_body(takes_piece: bool, headers: &HeaderMap) -> Result<(), ApiError> {
     let lengths: Vec<_> = headers.get_all(CONTENT_LENGTH).iter().collect();
     let is_chunked = headers.contains_key(TRANSFER_ENCODING);

@@ -40,13 +40,13 @@ impl ApiError {
         self
     }
 
-    /// Returns the error with changed hints.
+    /// Returns the error response with changed hints.
     pub fn map_hints(mut self, change: impl Fn(String) -> String) -> Self {
         self.hints = self.hints.into_iter().map(change).collect();
         self
     }
 
-    /// Creates the error of an overloaded server.
+    /// Returns the error response of an overloaded server.
     pub fn busy() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "the server is busy").hint("try again in a second")
     }

@@ -38,7 +38,7 @@ pub struct App {
     pub assets: Assets,
     /// Machine that the server shows, or the log instead of it.
     pub shown: ShownSource,
-    /// Logs that requests select by their ids.
+    /// Logs of the server, which requests select by their ids.
     pub logs: LogRegistry,
     pub scrapes: Scrapes,
     pub unread: UnreadBytes,
@@ -47,7 +47,7 @@ pub struct App {
     /// Name of the machine on which the server runs.
     pub host: String,
     pub limits: Limits,
-    /// Maximum number of connections with a valid token.
+    /// Maximum number of connections to the server with a valid token.
     pub trusted_connections: usize,
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::answer::{ApiError, to_json};
 
-/// Maximum number of instances of a counterset that are listed.
+/// Maximum number of instances of a counterset in a response.
 const INSTANCES_MOST: usize = 10_000;
 /// Maximum number of counters that a search returns.
 const FOUND_MOST: usize = 200;

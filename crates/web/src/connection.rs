@@ -40,7 +40,7 @@ impl Drain {
 }
 
 impl TimeoutStream {
-    /// Creates a connection that waits for its client for at most `patience`.
+    /// Creates a connection whose writes wait for the client for at most `patience`.
     pub fn new(stream: TcpStream, patience: Duration) -> Self {
         Self { stream: TokioIo::new(stream), patience, deadline: None, drain: None }
     }

@@ -62,7 +62,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Returns the number of samples for which values are stored.
+    /// Returns the number of samples for which the server stores values.
     ///
     /// # Errors
     /// If the history needs more samples than can be stored.

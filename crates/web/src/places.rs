@@ -168,7 +168,7 @@ impl Place {
         is_here
     }
 
-    /// Returns a receiver of the connection's standing and its changes.
+    /// Returns a receiver of the connection's trust level and its changes.
     pub fn standing(&self) -> watch::Receiver<Standing> {
         self.standing.subscribe()
     }

@@ -32,7 +32,7 @@ impl LogRegistry {
         Self { fixed, uploads }
     }
 
-    /// Returns the recording of the machine, if there is one.
+    /// Returns the recording of the server's machine, if there is one.
     pub fn recording(&self) -> Option<&Arc<NamedLog>> {
         self.fixed.iter().find(|log| log.kind == LogKind::Recording)
     }

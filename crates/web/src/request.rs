@@ -121,7 +121,7 @@ pub enum TableTree {
     Cgroup,
 }
 
-/// Error for an invalid query string.
+/// Error for the invalid query string of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadRequest(pub String);
 

@@ -51,11 +51,11 @@ pub struct ServerOptions {
     pub hosts: Vec<String>,
     /// Token that clients must know; `None` if the server requires none.
     pub token: Option<Token>,
-    /// Limits for connections, streams, series and stored values.
+    /// Limits of the server for connections, streams, series and stored values.
     pub limits: Limits,
     /// Counter paths that `/metrics` exports.
     pub metrics: Vec<CounterPath>,
-    /// Options for the metrics of `/metrics`, such as their names.
+    /// Options for the metrics that `/metrics` exports, such as their names.
     pub names: perfset_export::ExportOptions,
     /// Recording of this machine, for requests about past times; a recorder may still write to it.
     pub recording: Option<ServedLog>,
@@ -276,7 +276,7 @@ impl Server {
     }
 
     async fn serve(self) -> Result<(), ServeError> {
-        /// Maximum time for responses that are in progress when the server ends.
+        /// Maximum time for the responses in progress when the server ends.
         const FINISH: Duration = Duration::from_secs(5);
         /// Interval between checks that the server's collecting thread still runs.
         const CARE: Duration = Duration::from_millis(500);
@@ -344,13 +344,13 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// Returns the name of the operating system as users read it.
+/// Returns the name of the operating system for users.
 #[cfg(not(unix))]
 fn system() -> String {
     format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)
 }
 
-/// Returns the name of the operating system as users read it.
+/// Returns the name of the operating system for users.
 #[cfg(unix)]
 fn system() -> String {
     let name = rustix::system::uname();

@@ -18,7 +18,7 @@ const QUEUE_LEN: usize = 16;
 /// Reason for ending a stream whose client reads too slowly.
 const TOO_SLOW: &str = "the reader is too slow: events were lost from here on";
 
-/// Queue of events from the sender to the receiver of a stream.
+/// Queue of events from the sending end to the receiving end of a stream.
 #[derive(Debug, Default)]
 struct Queue {
     events: VecDeque<Bytes>,

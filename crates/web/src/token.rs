@@ -47,7 +47,7 @@ impl Token {
     const LEAST: usize = 16;
     const MOST: usize = 512;
 
-    /// Creates a token of 192 random bits.
+    /// Creates a random token of 192 bits.
     ///
     /// # Errors
     /// [`TokenError::NoRandom`].

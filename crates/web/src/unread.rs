@@ -11,7 +11,7 @@ use crate::answer::ApiError;
 /// other clients are cut off too.
 const MORE: usize = 8 << 20;
 
-/// Counter of the bytes that wait to be read by clients, with their limit.
+/// Counter of the bytes of texts that wait to be read by clients, with their limit.
 #[derive(Clone, Debug)]
 pub struct UnreadBytes {
     most: usize,

@@ -4,7 +4,7 @@ use super::check::decimal;
 use super::notice;
 use super::set::{Counter, Set};
 
-/// Returns the Rust source of the table for exporters.
+/// Returns the Rust source of the table that exporters need.
 pub fn table(sets: &[Set]) -> String {
     let rows = |row: &dyn Fn(&Set, &Counter) -> Option<String>| {
         let rows = sets.iter().flat_map(|set| set.entry.counters.iter().map(move |counter| (set, counter)));

@@ -58,7 +58,7 @@ First what it means; then what Windows counts, if that is something else, how Li
     )
 }
 
-/// Returns the page that lists all countersets.
+/// Returns the documentation page that lists all countersets.
 pub fn index(sets: &[Set]) -> String {
     let rows = sets.iter().map(|set| {
         let Set { stem, guid, entry, .. } = set;

@@ -127,7 +127,7 @@ fn former_v1_indexes(sets: &[Set]) -> impl Iterator<Item = (u32, u32)> {
     sets.iter().flat_map(of_set).collect::<BTreeMap<_, _>>().into_iter()
 }
 
-/// Returns the types of `perfset_core` that the generated module uses.
+/// Returns the types of `perfset_core` that a counterset's generated module uses.
 fn used(set: &Set, rows: &str) -> Vec<&'static str> {
     let mut names = vec!["Counter", "CounterId", "CounterType as T", "Counterset", "Guid", "InstanceType"];
     let in_rows = [

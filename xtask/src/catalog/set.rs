@@ -175,7 +175,7 @@ pub struct Counter {
     /// Sums of counters that add up are not capped.
     #[serde(default)]
     pub caps: bool,
-    /// Cost of collecting the counter.
+    /// Class of the cost of collecting the counter.
     #[serde(default)]
     pub cost_class: CostClass,
     /// `true` if the sum of the counter's values of several instances has a meaning.
@@ -405,7 +405,7 @@ impl TryFrom<String> for GuidField {
     }
 }
 
-/// Returns the UUID version 5 of a name. Source: RFC 9562, section 5.5.
+/// Returns the UUID version 5 of a name in a namespace. Source: RFC 9562, section 5.5.
 pub fn v5(namespace: Uuid, name: &str) -> Uuid {
     Uuid::new_v5(&namespace, name.as_bytes())
 }

@@ -160,7 +160,7 @@ fn own_symbols_alone(archive: &Path) -> Result<PathBuf> {
     Ok(own)
 }
 
-/// Returns the version of the workspace.
+/// Returns the version of the workspace's crates.
 pub fn version() -> Result<String> {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).context("cannot read Cargo.toml")?;
     let manifest: toml::Table = manifest.parse()?;

@@ -45,7 +45,7 @@ fn folder() -> PathBuf {
     target().join("live-c")
 }
 
-/// `true` if the checks use the library as packages ship it.
+/// `true` if the checks use the C library in the form in which packages ship it.
 pub static IS_SHIPPED: AtomicBool = AtomicBool::new(false);
 
 /// Returns the directory of the installed C library. The first check that needs it installs it into an empty

@@ -333,7 +333,7 @@ fn swap(place: &Folder) -> Result<String> {
 
 /// Mounted file system on a loop device, which is unmounted and detached when this value is dropped.
 pub struct Image {
-    /// Kernel name of the loop device.
+    /// Kernel name of the image's loop device.
     device: String,
     pub mount_point: PathBuf,
     is_mounted: bool,
@@ -354,7 +354,7 @@ impl Image {
         Ok(image)
     }
 
-    /// Fills 97 % of the file system's free space.
+    /// Fills 97 % of the free space of the image's file system.
     pub fn fill(&self) -> Result<()> {
         let file = self.mount_point.join("filler");
         let free = run("stat", &["-f", "-c", "%a %S", path(&self.mount_point)?], "coreutils")?;
@@ -374,7 +374,7 @@ impl Drop for Image {
     }
 }
 
-/// Swap file that is in use until this value is dropped.
+/// Swap file of a check that is in use until this value is dropped.
 pub struct Swap(PathBuf);
 
 impl Swap {

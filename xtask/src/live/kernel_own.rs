@@ -53,7 +53,7 @@ impl Group {
         Ok(Self { folder, children: Vec::new() })
     }
 
-    /// Starts a shell in the control group.
+    /// Starts a shell script in the control group of the check.
     pub fn start(&mut self, script: &str) -> Result<()> {
         let script = format!("echo $$ > {}/cgroup.procs || exit; {script}", self.folder.display());
         let mut shell = Command::new("sh");

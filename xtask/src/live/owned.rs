@@ -80,7 +80,7 @@ impl Drop for Folder {
 /// Copy of a program for other users, who may not enter the directory in which it was built.
 pub struct ForAll {
     _folder: Folder,
-    /// Path of the copied program.
+    /// Path of the program's copy for other users.
     pub program: PathBuf,
 }
 

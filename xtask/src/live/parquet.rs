@@ -55,7 +55,7 @@ pub fn record_twice(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Records this machine under the name `web2`.
+/// Records this machine under the name `web2`, for a check.
 pub fn record_another(folder: &Path) -> Result<()> {
     let mut other = Command::new("unshare");
     other.args(["--uts", "sh", "-c", "hostname web2 && exec \"$0\" record --dir \"$1\" 200ms 8"]);

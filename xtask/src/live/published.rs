@@ -184,7 +184,7 @@ fn lines(command: &mut Command) -> Result<Vec<String>> {
     Ok(finished(command.output()?)?.lines().map(str::to_owned).collect())
 }
 
-/// Returns the only file in a directory.
+/// Returns the only published file in a directory.
 fn only_file(folder: &Folder) -> Result<PathBuf> {
     let mut files = std::fs::read_dir(&folder.0)?;
     let first = files.next().context("a file")??.path();
@@ -192,7 +192,7 @@ fn only_file(folder: &Folder) -> Result<PathBuf> {
     Ok(first)
 }
 
-/// Returns the file that a process publishes.
+/// Returns the path of the file that a publishing process has.
 fn file_of(pid: u32, folder: &Folder) -> Result<PathBuf> {
     let mut paths = std::fs::read_dir(&folder.0)?.filter_map(|entry| Some(entry.ok()?.path()));
     let is_it = |path: &PathBuf| path.to_string_lossy().contains(&format!("/{pid}-"));

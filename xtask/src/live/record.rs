@@ -21,13 +21,13 @@ pub struct Record {
 }
 
 impl Record {
-    /// Returns the raw value, or an error with the reason why it is missing.
+    /// Returns the raw value of a printed record, or an error with the reason why it is missing.
     pub fn raw(&self) -> Result<f64> {
         let raw = self.raw.with_context(|| format!("{} has no raw value: {}", self.path, self.status))?;
         Ok(raw as f64)
     }
 
-    /// Returns the formatted value, or an error with the reason why it is missing.
+    /// Returns the formatted value of a printed record, or an error with the reason why it is missing.
     pub fn value(&self) -> Result<f64> {
         self.value.with_context(|| format!("{} has no value: {}", self.path, self.status))
     }

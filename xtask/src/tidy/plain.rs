@@ -159,7 +159,7 @@ fn is_crate_source(path: &Path) -> bool {
             .any(|part| text.contains(part))
 }
 
-/// Returns the first line of each doc comment, and its number.
+/// Returns the first line of each doc comment in a Rust file, and its number.
 fn first_doc_lines(text: &str) -> impl Iterator<Item = (&str, usize)> {
     let is_doc = |line: &str| line.trim_start().starts_with("///") || line.trim_start().starts_with("//!");
     let before = std::iter::once("").chain(text.lines());

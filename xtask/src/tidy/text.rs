@@ -7,7 +7,7 @@ use super::Problem;
 /// Maximum length of a line of Rust code, in characters.
 const WIDTH: usize = 120;
 
-/// Maximum number of lines of a Rust file, without tests.
+/// Maximum number of lines of a Rust file, without its tests.
 const LENGTH: usize = 700;
 
 /// Top directories that a text must not name, because they are specific to one machine.

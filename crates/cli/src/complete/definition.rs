@@ -11,7 +11,7 @@ use super::Candidate;
 pub enum WantedWord {
     /// Words that the user can choose from.
     Candidates(Vec<Candidate>),
-    /// Name of a file or directory.
+    /// Name of a file or directory, which the shell completes.
     Files,
     /// Counter path, of which a part may be typed.
     Path,
@@ -21,13 +21,13 @@ pub enum WantedWord {
     SortKey,
     /// Name of a counterset, or a part of such a name.
     Counterset,
-    /// Name of a counter of the counterset that a user named.
+    /// Name of a counter of the counterset that the user has typed.
     Counter(String),
     /// Free text of the user, for which there are no candidates.
     Nothing,
 }
 
-/// Command line up to the word that is typed.
+/// Command line up to the word that is typed, parsed for completion.
 #[derive(Clone, Debug)]
 pub struct CommandLine<'d> {
     pub wanted: WantedWord,

@@ -26,7 +26,7 @@ use crate::resolve::{counterset, countersets};
 use definition::{CommandLine, WantedWord};
 use words::{TypedWord, quoted_for_bash};
 
-/// Candidate for the word that is being typed.
+/// Candidate for the word that a user is typing on a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Candidate {
     pub text: String,

@@ -28,7 +28,7 @@ pub struct TypedWord {
 const BREAKS: [char; 9] = ['"', '\'', '>', '<', '=', ';', '|', '(', ':'];
 
 impl TypedWord {
-    /// Parses a word by the rules of POSIX shells.
+    /// Parses a word of a command line by the rules of POSIX shells.
     pub fn of_shell(raw: &str) -> Self {
         let mut word = Self { text: String::new(), quote: Quote::None, kept: 0, is_replaceable: true };
         let mut chars = raw.chars().peekable();

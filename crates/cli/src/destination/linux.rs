@@ -100,7 +100,7 @@ pub enum Found {
     Entry(Entry),
     /// Output target that is not a regular file, or is open in a process: it is opened and written in place.
     Special(Special),
-    /// Standard output or standard error of this process.
+    /// Standard output or standard error of this process, to which an output path leads.
     Standard(File),
 }
 
@@ -239,7 +239,7 @@ const NEW: OFlags = OFlags::WRONLY
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// Opens the directory in which the resolution of a path starts.
+/// Opens the directory in which the resolution of an output path starts.
 fn beginning(path: &[u8]) -> io::Result<OwnedFd> {
     let from = if path.starts_with(b"/") { "/" } else { "." };
     Ok(openat(CWD, from, FOLDER, Mode::empty())?)
@@ -299,7 +299,7 @@ fn refuse_foreign_pipe(folder: &OwnedFd, path: &Path, pipe: &Stat, trusted: Trus
     Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
 }
 
-/// Returns the target of a kernel link to an open file.
+/// Returns the target of an output path that is a kernel link to an open file.
 fn open_file(folder: OwnedFd, name: OsString) -> io::Result<Found> {
     let stat = fstat(openat(&folder, &name, THE_FILE, Mode::empty())?)?;
     if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {

@@ -100,7 +100,7 @@ fn size(folder: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// Returns a size in bytes as a short text with a unit.
+/// Formats a size in bytes as a short text with a unit.
 #[expect(clippy::as_conversions, reason = "sizes above 2^53 lose only digits that nobody sees")]
 pub fn human_size(bytes: u64) -> String {
     human(bytes as f64, "By")

@@ -30,7 +30,7 @@ struct RecordGroup {
     /// Entries of the group's last sample, and the number of each entry's table in the recording.
     entries: Option<Arc<[ResolvedEntry]>>,
     tables: Vec<Option<usize>>,
-    /// `true` if the last collection of the group returned a sample.
+    /// `true` if the last collection of the recorded group returned a sample.
     has_sample: bool,
 }
 
@@ -63,7 +63,7 @@ struct Everything {
     known: HashSet<Guid>,
     /// Time of the last search for new countersets.
     searched: Instant,
-    /// `true` to record also expensive counters.
+    /// `true` if the search also records expensive counters.
     all: bool,
 }
 
@@ -316,7 +316,7 @@ fn ticks(every: Duration, interval: Duration) -> Option<u64> {
     u64::try_from(ticks).ok().filter(|_| is_whole)
 }
 
-/// Returns the path of all counters and all instances of a counterset.
+/// Returns the counter path of all counters and all instances of a counterset.
 fn path_of(set: &Counterset) -> CounterPath {
     CounterPath {
         machine: None,

@@ -25,7 +25,7 @@ struct FinishedJournal {
 }
 
 impl Sealer {
-    /// Creates a sealer that counts sealed files and their times.
+    /// Creates the queue of a sealer, which counts sealed files and their times.
     pub fn new(counters: RecorderCounters) -> Self {
         Self { running: None, counters }
     }

@@ -109,7 +109,7 @@ pub struct RelogSummary {
     pub span: Option<(i64, i64)>,
     /// Offset added to local times of the first log to get UTC, in 100 ns.
     pub offset: i64,
-    /// `true` if some data of the logs could not be used.
+    /// `true` if some data of the input logs could not be used.
     pub is_damaged: bool,
 }
 
@@ -132,7 +132,7 @@ pub struct RelogSource {
 pub struct Input {
     /// `true` if all samples of the logs have the same counters of the same instances.
     pub is_steady: bool,
-    /// Offset added to local times to get UTC, in 100 ns.
+    /// Offset added to local times of the input logs to get UTC, in 100 ns.
     pub offset: i64,
 }
 
@@ -216,12 +216,12 @@ impl RelogJob {
     }
 }
 
-/// Counter paths by the machine that they name.
+/// Counter paths of a `relog` job by the machine that they name.
 struct PathsByMachine<'a> {
     all: &'a [CounterPath],
-    /// Indexes of the paths that name a machine, by its name in lower case.
+    /// Indexes of the counter paths that name a machine, by its name in lower case.
     named: HashMap<String, Vec<usize>>,
-    /// Indexes of the paths that name no machine.
+    /// Indexes of the counter paths that name no machine.
     unnamed: Vec<usize>,
 }
 

@@ -17,17 +17,17 @@ const PIPE_WIDTH: usize = 100;
 #[derive(Debug)]
 pub struct Canvas {
     out: Stdout,
-    /// `true` for a terminal that can move its cursor.
+    /// `true` if standard output is a terminal that can move its cursor.
     is_terminal: bool,
     has_colour: bool,
-    /// Number of lines of the previous drawing, above the cursor.
+    /// Number of lines of the previous drawing on the terminal, above the cursor.
     drawn: usize,
     /// Size of the terminal at the previous drawing, in columns and lines.
     size: (usize, usize),
 }
 
 impl Canvas {
-    /// Creates the canvas of standard output.
+    /// Creates the canvas for drawing screens on standard output.
     pub fn stdout(color: ColorChoice) -> Self {
         let out = io::stdout();
         // Such a terminal cannot move the cursor, so drawings follow each other as in a pipe.
@@ -41,7 +41,7 @@ impl Canvas {
         self.is_terminal
     }
 
-    /// Returns the characters of sparklines that the terminal can show.
+    /// Returns the characters of sparklines that the canvas can show.
     pub fn glyphs(&self) -> SparkGlyphs {
         glyphs(|name| env::var(name).ok())
     }

@@ -60,7 +60,7 @@ impl StyledLine {
         self
     }
 
-    /// Appends a piece of text, as [`with`](Self::with) does.
+    /// Appends a piece of text to the line, as [`with`](Self::with) does.
     pub fn push(&mut self, style: Style, text: impl Into<String>) {
         self.pieces.push((style, escaped(&text.into())));
     }
@@ -204,7 +204,7 @@ impl Thresholds {
     }
 }
 
-/// Unit of an age in seconds.
+/// Keyword that stands for the unit of an age in seconds.
 pub const AGE: &str = "age";
 
 /// Returns a value with its unit for users, or a dash if it is missing. All values of a unit have the same form, so
@@ -231,7 +231,7 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// Returns the reason for a missing value, unless the next sample has it.
+/// Returns the reason for a missing value on a screen, unless the next sample has the value.
 pub fn reason(value: &StateValue) -> Option<String> {
     match value {
         Ok(_) | Err(NoValue::NeedsTwoSamples | NoValue::NewInstance) => None,

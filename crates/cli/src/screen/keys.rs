@@ -19,7 +19,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Returns `true` once after the command was suspended and is in front again.
+    /// Returns `true` once after the command was suspended and continued in the foreground.
     pub fn take_resumed(&self) -> bool {
         self.has_resumed.swap(false, Ordering::Relaxed)
     }

@@ -118,7 +118,7 @@ impl<'a> Screen<'a> {
         beside(vec![(width, by_time), (width, by_memory)])
     }
 
-    /// Returns a line with the reason for having no processor time of control groups.
+    /// Returns a screen line with the reason why control groups have no processor time.
     pub(super) fn no_groups(&self) -> Vec<StyledLine> {
         let why = self.state.no_groups.as_ref().and_then(|why| reason(&Err(why.clone())));
         why.map(|why| StyledLine::new(Style::Head, "cgroup ").with(Style::Dim, format!("-  {why}")))
@@ -139,7 +139,7 @@ impl<'a> Screen<'a> {
         table.with_text(text_head, self.height.is_none())
     }
 
-    /// Returns a table of processes, those with the greatest value first.
+    /// Returns a screen table of processes, those with the greatest value first.
     pub(super) fn processes(&self, value: impl Fn(&ProcessState) -> StateValue) -> ScreenTable {
         let mut table = self.process_table();
         for process in busiest(&self.state.processes, usize::MAX, value) {
@@ -172,7 +172,7 @@ impl<'a> Screen<'a> {
         table
     }
 
-    /// Returns the lines about processes whose storage bytes were refused.
+    /// Returns the screen lines about processes whose storage bytes were refused.
     pub(super) fn refused(&self) -> Vec<StyledLine> {
         let Some((count, why)) = &self.state.refused else { return Vec::new() };
         let text = format!("without disk bytes: {count} of the processes: {why}");

@@ -16,7 +16,7 @@ use super::draw::{
 use super::history::{self, History, ShareHistory};
 use super::lists::not_read;
 
-/// Part of a machine that has a screen of its own.
+/// Part of a machine that has a screen of its own, such as its disks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScreenPart {
     Memory,
@@ -45,7 +45,7 @@ pub struct Screen<'a> {
     pub facts: &'a FactCache,
     /// Earlier samples of the machine, for sparklines.
     pub history: &'a History,
-    /// Characters that sparklines consist of.
+    /// Characters of the screen's sparklines.
     pub glyphs: SparkGlyphs,
 }
 
@@ -453,7 +453,7 @@ impl<'a> Screen<'a> {
         if fits { self.ends(line, &next) } else { line }
     }
 
-    /// Returns a finding as a line, with a sign for its urgency.
+    /// Returns a finding as a line of the screen, with a sign for its urgency.
     fn sentence(finding: &Finding) -> StyledLine {
         let (style, sign) = match finding.severity {
             Severity::Note => (Style::Plain, "*"),

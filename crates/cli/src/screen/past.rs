@@ -116,7 +116,7 @@ pub(super) fn before_end(times: &[i64], at: i64) -> String {
     format!("past, {seconds} s before the end of the log")
 }
 
-/// Prints warnings about damage of the logs, if any, and returns the exit code.
+/// Prints warnings about damage of the shown logs, if any, and returns the exit code.
 pub(super) fn ended(logs: Logs, past: &PastArgs) -> Exit {
     let asked = QuerySource::Logs { logs, files: past.log.clone() };
     if asked.warn_of_damage() { Exit::InvalidData } else { Exit::Ok }

@@ -1,4 +1,4 @@
-//! `perfset cpu`: a table of the processors.
+//! `perfset cpu`: shows a table of the processors.
 
 use std::fmt::Write as _;
 use std::io;
@@ -38,7 +38,7 @@ struct LiveColumn {
     decimals: usize,
 }
 
-/// Shows the table of the processors: now, or at an instant of a log.
+/// Shows the processor table: now, or at an instant of a log.
 pub fn run(args: &ProcessorsArgs) -> Result<Exit, Failure> {
     if args.part.past.log.is_empty() { live(args) } else { past(args) }
 }

@@ -29,7 +29,7 @@ pub struct RunProgram {
 }
 
 impl RunProgram {
-    /// Finds the program named by the first word; the other words are its arguments.
+    /// Finds the program of `watch --run`, whose name is the first word; the other words are its arguments.
     ///
     /// # Errors
     /// If there is none of that name.
@@ -105,7 +105,7 @@ impl RunQueue {
     }
 }
 
-/// Runs the program once for each set of variables, until the queue ends.
+/// Runs the program of `watch --run` once for each set of variables, until the queue ends.
 fn run_all(
     program: &OsString,
     arguments: &[OsString],

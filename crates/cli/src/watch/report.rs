@@ -47,7 +47,7 @@ pub struct UnknownValues<'v> {
 }
 
 impl<'v> UnknownValues<'v> {
-    /// Adds a value that cannot decide the condition.
+    /// Adds a value that cannot decide the watched condition.
     pub fn add(&mut self, v: &'v PathValue<'v>) {
         match v.value.value {
             Ok(_) => self.marked.push(v),
@@ -70,7 +70,7 @@ pub struct Reporter {
     zone: TimeZone,
     limit: Limit,
     samples: u32,
-    /// Last value of each instance whose condition has begun.
+    /// Last value of each watched instance whose condition has begun.
     begun: HashMap<WatchedInstance, Record<'static>>,
     /// Counter paths and status keywords of the unknown values that were reported last. The same ones are not
     /// reported again.

@@ -8,9 +8,9 @@ use perfset::Birth;
 /// Limit with which watched values are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
-    /// Limit met by values greater than this number.
+    /// Limit of a watched condition that greater values meet.
     Above(f64),
-    /// Limit met by values smaller than this number.
+    /// Limit of a watched condition that smaller values meet.
     Below(f64),
 }
 
@@ -55,9 +55,9 @@ pub enum WatchReading {
     Value(f64),
     /// Sum of the instances that could be read. The sum of all instances is equal or greater.
     PartialSum(f64),
-    /// No value yet, because the instance is new and its counter needs two samples.
+    /// No value of the watched counter yet, because the instance is new and the counter needs two samples.
     New,
-    /// No value, because this instance lacks a counter that other instances have.
+    /// No value, because the watched instance lacks a counter that other instances have.
     Lacking,
     /// No usable value of the watched counter in this sample, for any other reason.
     Unknown,
@@ -66,9 +66,9 @@ pub enum WatchReading {
 /// Change of a watched condition: a begin or an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConditionChange {
-    /// The condition was met in the required number of samples in a row.
+    /// Begin of a watched condition, which was met in the required number of samples in a row.
     Begins,
-    /// A value no longer meets a condition that had begun.
+    /// End of a watched condition, which the value no longer meets.
     Ends,
 }
 

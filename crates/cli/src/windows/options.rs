@@ -100,7 +100,7 @@ impl ParsedOptions {
     }
 }
 
-/// Splits a text into words, at blanks that are not in double quotes.
+/// Splits the text of a Windows command line into words, at blanks outside of double quotes.
 fn words(text: &str) -> Vec<String> {
     let (mut words, mut word, mut is_quoted) = (Vec::new(), None::<String>, false);
     for c in text.chars() {

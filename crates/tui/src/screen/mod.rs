@@ -31,7 +31,7 @@ pub const LEAST: (u16, u16) = (40, 10);
 
 /// Minimum screen width, in columns, at which the details are shown beside the table.
 const WIDE: u16 = 160;
-/// Width of the details beside the table, in columns.
+/// Width of the details beside the table on a wide screen, in columns.
 const DETAIL: u16 = 64;
 
 /// Minimum width of a table column, in characters.
@@ -75,7 +75,7 @@ impl Look {
     }
 }
 
-/// Sizes and positions of the parts of a screen.
+/// Sizes and positions of the parts of an interactive screen.
 struct Layout {
     /// Height of the strip of counters in lines, without the line with times below it.
     strip: u16,
@@ -630,7 +630,7 @@ fn title_of<'a>(viewer: &Viewer, column: &'a TableHeading) -> &'a str {
     viewer.span_table().map_or(&column.title, |table| table.kind.title(&column.counter, &column.title))
 }
 
-/// Draws the list of counters in which the user chooses the columns.
+/// Draws the list of counters in which the user chooses the table's columns.
 fn columns(viewer: &Viewer, look: Look, chosen: usize, area: Rect, out: &mut Buffer) {
     let Some(tab) = viewer.shown_tab() else { return };
     Clear.render(area, out);

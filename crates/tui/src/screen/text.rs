@@ -58,7 +58,7 @@ pub fn fitted(text: &str, width: usize) -> String {
     fitted
 }
 
-/// Returns a text aligned to the right of its width, with a blank before it.
+/// Returns the text of a table cell aligned to the right of its width, with a blank before it.
 pub fn right(text: &str, width: usize) -> String {
     let blanks = width.saturating_sub(text.width());
     let cut: String = if blanks == 0 { format!(" {text}") } else { text.to_owned() };

@@ -75,7 +75,7 @@ pub enum Overlay {
 #[derive(Debug)]
 pub struct Viewer {
     feed: Feed,
-    /// All countersets of the source, sorted by name.
+    /// Countersets of the screen's source, sorted by name.
     pub(crate) countersets: Vec<Arc<Counterset>>,
     pub(crate) tabs: Vec<TableTab>,
     pub(crate) tab: usize,
@@ -459,7 +459,7 @@ impl Viewer {
         Ok(())
     }
 
-    /// Selects a table that the user has chosen, in a new tab after all others.
+    /// Selects a table that the user has chosen, in a new tab of the screen after all others.
     ///
     /// # Errors
     /// A sentence, if the source has no such counterset or counter, or the filter is wrong.
@@ -568,7 +568,7 @@ impl Viewer {
         self.selected = self.selected_identity();
     }
 
-    /// Returns the identity of the instance under the cursor.
+    /// Returns the identity of the table row's instance under the cursor.
     pub(crate) fn selected_identity(&self) -> Option<RowIdentity> {
         let (row, _) = self.cell()?;
         Some(self.sample()?.rows.get(row)?.identity.clone())

@@ -19,7 +19,7 @@ pub enum PromptKind {
 }
 
 impl PromptKind {
-    /// Returns the text that is shown before the user's input.
+    /// Returns the text that the prompt shows before the user's input.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {

@@ -11,7 +11,7 @@ const GAPS_MOST: usize = 20;
 /// Number of units of 100 ns in a millisecond.
 const MS: i64 = 10_000;
 
-/// Time without a sample, in 100 ns since 1601 UTC.
+/// Time without a sample in a report, in 100 ns since 1601 UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SampleGap {
     /// Time of the last sample before the gap.

@@ -38,13 +38,13 @@ impl RowBucket {
         self.mean += (value - self.mean) / f64::from(self.count);
     }
 
-    /// Returns `true` if the row has a value.
+    /// Returns `true` if the row of the line has a value.
     pub fn has_value(&self) -> bool {
         self.count > 0
     }
 }
 
-/// Keywords of reasons and marks, each with a small number; 0 is none.
+/// Keywords of reasons and marks in a report, each with a small number; 0 is none.
 #[derive(Clone, Debug, Default)]
 pub struct Keywords(Vec<&'static str>);
 

@@ -62,7 +62,7 @@ pub struct ReportOptions {
     pub missing: Vec<(String, String)>,
     /// Names of the log's files, as a reader of the report names them in commands.
     pub files: Vec<String>,
-    /// Descriptions of the files, such as their formats; can be shorter than `files`.
+    /// Descriptions of the log's files, such as their formats; can be shorter than `files`.
     pub about: Vec<String>,
     /// Name of the machine, if commands need it to select one of several in the log.
     pub machine: Option<String>,

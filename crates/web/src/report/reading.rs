@@ -188,7 +188,7 @@ pub struct SeriesTotals {
     pub ends: Option<(f64, f64)>,
     /// Last value of the series in the range.
     pub last: Option<f64>,
-    /// Times of the first and the last sample with the series, in 100 ns.
+    /// Times of the first and the last sample that contains the series, in 100 ns.
     pub span: (i64, i64),
     /// Number of samples in which the series' value was missing.
     pub missing: u64,
@@ -269,7 +269,7 @@ pub struct SeriesBook {
     pub nothing: HashMap<usize, NoValue>,
     /// Number of seconds that the samples of a counter path cover, by the index of the path.
     pub seconds: HashMap<usize, f64>,
-    /// Number of bytes of the names of all series.
+    /// Number of bytes of the names of all series in the report.
     names_len: usize,
     /// Indexes of the series of the values in the last sample of each group.
     last: Vec<Vec<Option<usize>>>,
@@ -277,7 +277,7 @@ pub struct SeriesBook {
 }
 
 impl SeriesBook {
-    /// Adds the values of a sample to the totals of their series.
+    /// Adds the values of a sample to the totals of the report's series.
     pub fn count(&mut self, sample: &GroupSample<'_>) {
         for asked in sample.paths {
             *self.seconds.entry(*asked).or_default() += sample.seconds;
@@ -295,7 +295,7 @@ impl SeriesBook {
         self.last.clear();
     }
 
-    /// Returns the indexes of the series of a sample's values.
+    /// Returns the indexes of the report's series to which a sample's values belong.
     pub fn of_sample(&mut self, sample: &GroupSample<'_>) -> &[Option<usize>] {
         if self.last.len() <= sample.group {
             self.last.resize(sample.group.saturating_add(1), Vec::new());

@@ -39,7 +39,7 @@ pub struct WatchedPath {
     pub position: Cell<usize>,
     /// Series of the counter path, including those that have ended.
     pub members: RefCell<BTreeSet<SeriesId>>,
-    /// `true` if a client requests the sums over the instances.
+    /// `true` if a client requests the sums over the counter path's instances.
     pub has_sums: Cell<bool>,
     /// Series of the sums over the instances of the counter path.
     pub sums: RefCell<BTreeSet<SeriesId>>,
@@ -47,7 +47,7 @@ pub struct WatchedPath {
     pub idle_since: Cell<Option<Instant>>,
 }
 
-/// Value of one series in a sample.
+/// Value of one series in a sample, for a stream.
 #[derive(Clone, Debug)]
 pub struct Point {
     id: SeriesId,

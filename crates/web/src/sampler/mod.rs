@@ -237,7 +237,7 @@ pub struct Sampler {
     interval: Duration,
     limits: Limits,
     samples: u64,
-    /// Processor time that the last sample took.
+    /// Processor time that the last sample of the streams took.
     took: Duration,
     /// Counter paths that are always collected.
     pinned: Vec<Rc<WatchedPath>>,
@@ -271,7 +271,7 @@ pub struct SamplerStats {
     pub samples: u64,
 }
 
-/// Starts the thread that collects samples, or that reads a log.
+/// Starts the server's thread that collects samples, or that reads a log.
 ///
 /// # Errors
 /// If the system cannot create a thread, or the machine cannot be queried.

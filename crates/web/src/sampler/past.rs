@@ -632,7 +632,7 @@ pub(super) fn in_time(due: Instant) -> Result<(), ApiError> {
         .hint("ask for a shorter time, or for fewer paths"))
 }
 
-/// Returns the size and modification time of each file of a log.
+/// Returns the size and modification time of each file of the served log.
 fn stamp(served: &ServedLog) -> Vec<(u64, Option<SystemTime>)> {
     let mut stamps = Vec::new();
     for path in &served.files {

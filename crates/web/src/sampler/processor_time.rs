@@ -1,4 +1,4 @@
-//! Processor time of the collecting thread.
+//! Processor time of the server's collecting thread.
 
 use std::time::Duration;
 

@@ -45,7 +45,7 @@ struct BoundAsk<'r> {
     index: usize,
     ask: &'r PathRequest,
     set: Guid,
-    /// Number of counters that the path selects.
+    /// Number of counters that the requested path selects.
     counters: usize,
 }
 

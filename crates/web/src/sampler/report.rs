@@ -1,4 +1,4 @@
-//! Reports about a part of a log, written for one request.
+//! Reports about a part of a log that the server writes for one request.
 
 use axum::http::StatusCode;
 use bytes::Bytes;

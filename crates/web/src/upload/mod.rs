@@ -95,7 +95,7 @@ struct Upload {
     name: String,
     owner: LogOwner,
     state: Mutex<UploadState>,
-    /// `true` if the upload was removed: a check in progress ends.
+    /// `true` if the uploaded log was removed, so that a check in progress ends.
     is_removed: AtomicBool,
 }
 

@@ -32,7 +32,7 @@ pub fn check(sources: &[(PathBuf, String)]) -> Vec<Problem> {
     crates.values().flat_map(|files| circles(files)).collect()
 }
 
-/// Returns the crate's directory and the module of a file in its `src`.
+/// Returns the crate's directory and the module's path for a source file.
 fn place(path: &Path) -> Option<(PathBuf, ModulePath)> {
     let parts: Vec<&str> = path.iter().filter_map(|part| part.to_str()).collect();
     let src = parts.iter().position(|part| *part == "src")?;

@@ -3,15 +3,15 @@
 /// Token of Rust source code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token<'a> {
-    /// Name or keyword of Rust.
+    /// Token that is a name or keyword of Rust.
     Word(&'a str),
-    /// Separator of a path, `::`.
+    /// Token that separates the parts of a Rust path, `::`.
     PathSeparator,
     /// Sign of Rust code other than `::`, as a single character.
     Sign(char),
 }
 
-/// Returns the tokens of a file, without comments, texts and lifetimes.
+/// Returns the tokens of a Rust file, without comments, texts and lifetimes.
 pub fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let mut rest = text;

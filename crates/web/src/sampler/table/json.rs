@@ -22,7 +22,7 @@ const FACT_LEN: usize = 400;
 #[derive(Clone, Debug, Serialize)]
 pub struct RefusedColumn {
     column: String,
-    /// HTTP status that a request of this column alone gets.
+    /// HTTP status of the error for a request of the missing column alone.
     status: u16,
     error: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -34,7 +34,7 @@ impl RefusedColumn {
         Self { column: column.to_owned(), status: status.as_u16(), error, hints }
     }
 
-    /// Returns the error that a request of this column alone gets.
+    /// Returns the error for a request of the missing column alone.
     pub fn problem(&self) -> ApiError {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::BAD_REQUEST);
         ApiError { hints: self.hints.clone(), ..ApiError::new(status, self.error.clone()) }
