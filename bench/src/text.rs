@@ -32,7 +32,7 @@ pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     out(&writing(&log, rounds)?)
 }
 
-/// Adds up the bits of numbers, so that the compiler keeps the work that computes them.
+/// Returns the sum of the bits of numbers, by which results of the variants are compared.
 fn sum(numbers: impl IntoIterator<Item = f64>) -> u64 {
     numbers.into_iter().map(f64::to_bits).fold(0, u64::wrapping_add)
 }

@@ -33,7 +33,7 @@ pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Captures the counter data of this machine into a directory, for a report of a problem.
+/// Captures the counter data of this machine into a directory.
 fn capture(folder: &Path, args: &DoctorArgs) -> Result<Exit, Failure> {
     let by = concat!("perfset ", env!("CARGO_PKG_VERSION"));
     let name = name_of(folder);

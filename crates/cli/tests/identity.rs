@@ -334,7 +334,8 @@ fn text_log(random: &mut Random, set: &str, times: &[i64], events: &mut Events) 
 fn binary_log(random: &mut Random, set: &str, times: &[i64], events: &mut Events) -> OneLog {
     const LIST: u8 = 0x20;
     const SAMPLE: u8 = 0x22;
-    /// Time of 10:00 UTC on the day of the text logs; it is 10:00 local time where the real binary log was written.
+    /// Time of 10:00 UTC on the day of the text logs, as local time where the real binary log was written: its reader
+    /// takes it so.
     const START: i64 = 134_383_464_000_000_000 - 7 * 3_600 * 10_000_000;
     let counter = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
     let list = ["V", "% W"].map(|name| building::entry(1, counter, 0, &format!(r"\\H\{set}(*)\{name}")));

@@ -211,7 +211,7 @@ fn invalid_serve_options_are_reported() {
     taken.end("TERM");
 }
 
-/// Checks that the guide and the help name the same options of the server.
+/// Checks that the guide names every option that the help of the server has.
 #[test]
 fn every_option_is_in_the_guide() {
     let guide = fs::read_to_string(repository("docs/guides/serve.md")).unwrap();

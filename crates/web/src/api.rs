@@ -59,14 +59,13 @@ const OPENAPI: &str = include_str!("../openapi.json");
 /// Machine or log that a request is about.
 struct Selected {
     shown: ShownSource,
-    /// Log that the request names; it counts as in use while this value exists. As long as it is held, the log is in
-    /// use.
+    /// Log that the request names; it counts as in use while this value exists.
     log: Option<Arc<NamedLog>>,
 }
 
 impl App {
-    /// Returns the machine or log that a request is about. Without one, it is what the server shows, or the recording
-    /// of the machine if there is one and the request names a time of the past.
+    /// Returns the machine or log that a request is about: the log that it names. Without a name, it is what the
+    /// server shows, or the recording of the machine if there is one and the request names a past time.
     fn select(&self, owner: LogOwner, id: Option<String>, is_past: bool) -> Result<Selected, ApiError> {
         if let Some(id) = id {
             let log = self.logs.find(&id, owner)?;

@@ -138,7 +138,7 @@ pub fn named(machine: &Machine, name: &str) -> Result<Arc<Counterset>, ApiError>
     })
 }
 
-/// Returns the counters and instances of a counterset as JSON.
+/// Returns the counters and instances of a counterset as JSON; the counterset is given by its name or GUID.
 pub fn counterset(machine: &Machine, name: &str) -> Result<String, ApiError> {
     let set = named(machine, name)?;
     let found = match machine.instances(&set.guid) {

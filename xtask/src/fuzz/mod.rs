@@ -22,7 +22,7 @@ const VARIABLE: &str = "PERFSET_FUZZ_TARGET";
 /// Run the fuzz targets, each for a bounded time on its stored corpus; fail on a finding.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Seconds a target.
+    /// Time in seconds for which each target runs.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
     /// Executions a target, at most.

@@ -26,7 +26,7 @@ const SCRAPED: Duration = Duration::from_secs(46);
 /// Number of times that the dashboards' expressions are evaluated; the next constant is the time between.
 const TRIES: usize = 3;
 const BETWEEN_TRIES: Duration = Duration::from_secs(20);
-/// Number of readings of perfset's metrics between two readings of node_exporter.
+/// Number of comparisons, each of a reading of perfset's metrics between two readings of node_exporter.
 const READINGS: usize = 3;
 
 /// Figures in the last line that the script `check.py` prints about a dashboard.

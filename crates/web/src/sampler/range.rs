@@ -502,7 +502,7 @@ impl<'r> SetReader<'r> {
         }
     }
 
-    /// Adds a sample to the summaries of its series.
+    /// Adds a sample to the summaries of its series, each of which begins with its first sample in the range.
     fn add<'v>(
         &mut self,
         key: (usize, SeriesKey),
