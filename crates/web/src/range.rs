@@ -194,7 +194,7 @@ impl RangeSeries {
         }
     }
 
-    /// Adds the next sample to the series. A value is counted in the step of its time. RangeSteps between two
+    /// Adds the next sample to the series. A value is counted in the step of its time. Steps between two
     /// collections, which are shorter than the recorder's interval, have the value that is of their time: that of a
     /// rate is of the time before it, and another one holds until the next.
     pub fn add(&mut self, steps: &RangeSteps, sample: &RangeSample) {
