@@ -28,31 +28,16 @@ pub(crate) struct ReadIdentity<'a> {
 }
 
 impl ReadIdentity<'_> {
-    /// Returns `true` if the exported identity is that of this row.
+    /// Returns `true` if the exported identity is that of this row. A name with an unpaired surrogate, which is exported
+    /// as another text, is equal to none.
     #[inline]
     pub fn is(&self, known: &ExportedIdentity) -> bool {
-        (self.id, self.birth) == (known.id, known.birth) && is_text(self.name, &known.name)
+        (self.id, self.birth) == (known.id, known.birth) && self.name == *known.name
     }
 
     pub fn exported(&self) -> ExportedIdentity {
-        let mut name = String::new();
-        name.extend(exported_chars(self.name));
-        ExportedIdentity { name, id: self.id, birth: self.birth }
+        ExportedIdentity { name: self.name.to_string(), id: self.id, birth: self.birth }
     }
-}
-
-/// Returns the characters of a name, of which an unpaired surrogate is none.
-fn exported_chars(name: Name<'_>) -> impl Iterator<Item = char> {
-    char::decode_utf16(name.units()).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
-}
-
-/// Returns `true` if a name is exported as this text.
-fn is_text(name: Name<'_>, text: &str) -> bool {
-    if text.is_ascii() {
-        let units = name.units();
-        return units.len() == text.len() && units.eq(text.bytes().map(u16::from));
-    }
-    exported_chars(name).eq(text.chars())
 }
 
 /// Values that all instances of a sample have in common.

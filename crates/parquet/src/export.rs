@@ -22,7 +22,7 @@ use crate::names::{digest, host_partition};
 use crate::place::ExportPlace;
 use crate::range::{ExportedRange, key};
 use crate::root::ExportRoot;
-use crate::rows::{CellNotes, EntryColumns, MissingReasons, RowValues, each_row};
+use crate::rows::{EntryColumns, RowValues, each_row, row_reason};
 
 /// Length of a day, in 100 ns.
 const DAY_100NS: i64 = 864_000_000_000;
@@ -351,19 +351,16 @@ impl SetExport {
         let time_us = clocks.utc_100ns().saturating_sub(UNIX_EPOCH_100NS).div_euclid(10);
         let metadata = sample.metadata;
         let mut counted: HashMap<ExportedIdentity, Vec<CountStart>> = HashMap::new();
-        let notes = metadata.map(EntryMetadata::notes).unwrap_or_default();
-        let mut notes_left = notes;
+        let mut counts = metadata.into_iter().flat_map(EntryMetadata::counts).peekable();
         let Self { buffer, columns, before, .. } = self;
         let (mut rows, mut left_out) = (Vec::new(), Vec::new());
         let first = buffer.rows.len();
         buffer.begin_sample();
         each_row(&result.body, metadata, |number, identity, values| {
-            let of_row = notes_left.iter().take_while(|((row, _), _)| *row <= number).count();
-            let (of_row, rest) = notes_left.split_at(of_row);
-            notes_left = rest;
-            let starts =
-                of_row.iter().filter_map(|((_, column), note)| Some((*column, note.counted_since()?.get())));
-            let starts: Vec<CountStart> = starts.collect();
+            let mut starts: Vec<CountStart> = Vec::new();
+            while let Some((_, column, since)) = counts.next_if(|(row, ..)| *row <= number) {
+                starts.push((column, since.get()));
+            }
             let restarted = before.as_ref().map(|before| restarted(before.starts(&identity), &starts));
             if !starts.is_empty() {
                 counted.insert(identity.exported(), starts);
@@ -380,8 +377,7 @@ impl SetExport {
                 }
             }
         });
-        let cells = SampleCells { first, rows, left_out, notes };
-        cells.add_to(buffer, columns, &mut MissingReasons::new(metadata));
+        SampleCells { first, rows, left_out, metadata }.add_to(buffer, columns);
         self.before = Some(ComparedSample { clocks: *clocks, counted });
     }
 
@@ -436,15 +432,15 @@ struct SampleCells<'a> {
     rows: Vec<RowValues<'a>>,
     /// Row and column of each value with another clock, ascending.
     left_out: Vec<(usize, usize)>,
-    notes: &'a CellNotes,
+    metadata: Option<&'a EntryMetadata>,
 }
 
-impl<'a> SampleCells<'a> {
+impl SampleCells<'_> {
     /// Adds the cells to a buffer, column by column: going along the rows would write to all columns in turn.
-    fn add_to(&self, buffer: &mut RowBuffer, columns: &EntryColumns, reasons: &mut MissingReasons<'a>) {
+    fn add_to(&self, buffer: &mut RowBuffer, columns: &EntryColumns) {
         /// Number of rows whose cells stay in the first cache while each column takes its own.
         const TILE: usize = 32;
-        let Self { first, rows, left_out, notes } = self;
+        let Self { first, rows, left_out, metadata } = self;
         let mut missing: Vec<(usize, usize, usize, u32)> = Vec::new();
         for tile in (0..rows.len()).step_by(TILE) {
             let tile = rows.iter().enumerate().skip(tile).take(TILE);
@@ -461,7 +457,8 @@ impl<'a> SampleCells<'a> {
                             }
                             Some(value) => cells.set(row, value),
                             None => {
-                                if let Some(reason) = reasons.of((number, at), column, notes) {
+                                let reason = metadata.and_then(|metadata| metadata.reason(number, at));
+                                if let Some(reason) = row_reason(&column.counter, reason) {
                                     missing.push((row, at, *target, buffer.reason(*target, reason)));
                                 }
                             }

@@ -4,7 +4,7 @@ use perfset_core::counter_type::Clock;
 use perfset_core::sample::Clocks;
 use perfset_core::v2::{BlockValue, Body, Values};
 use perfset_core::{Counter, InstanceId, NoValue, RawValue};
-use perfset_engine::{CellState, EntryMetadata, ResolvedEntry};
+use perfset_engine::{EntryMetadata, ResolvedEntry};
 use perfset_log::recording::OTHER_TIMES;
 
 use crate::buffer::ReadIdentity;
@@ -130,46 +130,9 @@ pub(crate) fn each_row<'a>(
     }
 }
 
-/// Notes about single cells, by row and column.
-pub(crate) type CellNotes = [((usize, usize), CellState)];
-
-/// Reasons for the missing values of a sample.
-pub(crate) struct MissingReasons<'a> {
-    metadata: Option<&'a EntryMetadata>,
-    /// Reason of each column, for cells without a note; `None` until it is asked for.
-    of_columns: Vec<Option<Option<&'a NoValue>>>,
-}
-
-impl<'a> MissingReasons<'a> {
-    pub fn new(metadata: Option<&'a EntryMetadata>) -> Self {
-        Self { metadata, of_columns: Vec::new() }
-    }
-
-    /// Returns the reason for a missing value of a row with these notes; `None` if it does not belong into the row.
-    pub fn of(
-        &mut self,
-        (row, at): (usize, usize),
-        column: &EntryColumn,
-        notes: &'a CellNotes,
-    ) -> Option<&'a NoValue> {
-        let note = notes.binary_search_by_key(&(row, at), |(cell, _)| *cell).ok();
-        if let Some((_, CellState::Missing(reason))) = note.and_then(|note| notes.get(note)) {
-            return row_reason(&column.counter, Some(reason));
-        }
-        if self.of_columns.len() <= at {
-            self.of_columns.resize(at.saturating_add(1), None);
-        }
-        let metadata = self.metadata;
-        // No row has this number, so no note applies.
-        let find =
-            || row_reason(&column.counter, metadata.and_then(|metadata| metadata.reason(usize::MAX, at)));
-        self.of_columns.get_mut(at).and_then(|known| *known.get_or_insert_with(find))
-    }
-}
-
 /// Returns the reason for a missing value that belongs into its row; `None` if the counter never has a value here, or
 /// was not asked for at that time.
-fn row_reason<'a>(counter: &Counter, reason: Option<&'a NoValue>) -> Option<&'a NoValue> {
+pub(crate) fn row_reason<'a>(counter: &Counter, reason: Option<&'a NoValue>) -> Option<&'a NoValue> {
     match reason {
         // The catalogue and the metadata of the file have this reason, which would be in each row.
         Some(NoValue::Unavailable(_)) if counter.is_never_there() => None,
