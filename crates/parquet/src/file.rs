@@ -108,12 +108,16 @@ impl RowGroup<'_> {
         };
         heads(&mut self, |head| head.time_us)?;
         heads(&mut self, |head| head.perf_time_ns)?;
-        let intervals: Vec<Option<i64>> = buffer.heads.iter().map(|head| head.interval_ns).collect();
-        self.optional::<Int64Type>(&sorted.heads, |head| intervals.get(head).copied().flatten())?;
-        heads(&mut self, |head| head.clocks.perf_time)?;
+        let optional_heads = |group: &mut Self, read: fn(&SampleHead) -> Option<i64>| {
+            let values: Vec<Option<i64>> = buffer.heads.iter().map(read).collect();
+            group.optional::<Int64Type>(&sorted.heads, |head| values.get(head).copied().flatten())
+        };
+        optional_heads(&mut self, |head| head.interval_ns)?;
+        // On Linux, these clocks are those of other columns, and would be a tenth of the file.
+        optional_heads(&mut self, |head| other_than(head.perf_time_ns, head.clocks.perf_time))?;
         heads(&mut self, |head| head.clocks.perf_freq)?;
         heads(&mut self, |head| head.clocks.time_100ns)?;
-        heads(&mut self, |head| head.clocks.object_time)?;
+        optional_heads(&mut self, |head| other_than(head.clocks.time_100ns, head.clocks.object_time))?;
         heads(&mut self, |head| head.clocks.object_freq)?;
         let identities = &buffer.identities.all;
         self.all::<ByteArrayType>(&sorted.identities, &buffer.instance_names())?;
@@ -223,6 +227,11 @@ impl RowGroup<'_> {
     }
 }
 
+/// Returns a clock, or `None` if it is the same as the clock of another column.
+fn other_than(column: i64, clock: i64) -> Option<i64> {
+    (clock != column).then_some(clock)
+}
+
 fn schema(columns: &[CounterColumn]) -> Result<Type, ParquetError> {
     const OPTIONAL: Repetition = Repetition::OPTIONAL;
     const REPEATED: Repetition = Repetition::REPEATED;
@@ -255,10 +264,10 @@ fn schema(columns: &[CounterColumn]) -> Result<Type, ParquetError> {
         time,
         field(REQUIRED, "perf_time_ns", Physical::INT64)?,
         field(OPTIONAL, "interval_ns", Physical::INT64)?,
-        field(REQUIRED, "perf_time", Physical::INT64)?,
+        field(OPTIONAL, "perf_time", Physical::INT64)?,
         field(REQUIRED, "perf_freq", Physical::INT64)?,
         field(REQUIRED, "time_100ns", Physical::INT64)?,
-        field(REQUIRED, "object_time", Physical::INT64)?,
+        field(OPTIONAL, "object_time", Physical::INT64)?,
         field(REQUIRED, "object_freq", Physical::INT64)?,
         text("instance")?,
         field(REQUIRED, "instance_id", Physical::INT32)?,

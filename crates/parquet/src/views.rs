@@ -140,6 +140,13 @@ struct ViewWriter<'a> {
     layout: &'a CountersetLayout,
 }
 
+/// Clocks whose differences formulas need, and how each is read from a row.
+const CLOCKS: [(&str, &str); 3] = [
+    ("perf_time", "coalesce(perf_time, perf_time_ns)"),
+    ("time_100ns", "time_100ns"),
+    ("object_time", "coalesce(object_time, time_100ns)"),
+];
+
 /// Formula of a column.
 struct ColumnFormula<'a> {
     column: &'a CounterColumn,
@@ -194,9 +201,8 @@ impl<'a> ViewWriter<'a> {
             dialect.name(&layout.slug)
         );
         sql += "  -- each row with the one before it, of the same instance\n  SELECT *";
-        for clock in ["perf_time_ns", "perf_time", "time_100ns", "object_time"] {
-            let before = dialect.before(clock);
-            sql += &format!(",\n    {before} AS {clock}_0");
+        for (clock, read) in CLOCKS.into_iter().chain([("perf_time_ns", "perf_time_ns")]) {
+            sql += &format!(",\n    {} AS {clock}_0", dialect.before(read));
         }
         // Counts and bases whose differences are needed: several counters can share a base.
         let mut counts: Vec<&CounterColumn> = Vec::new();
@@ -224,8 +230,8 @@ impl<'a> ViewWriter<'a> {
         );
         sql += "  -- NULL across births, gaps and boots, and where a count fell\n  SELECT *,\n";
         let wide = |column: &str| dialect.wide(column);
-        for clock in ["perf_time", "time_100ns", "object_time"] {
-            let difference = format!("{} - {}", wide(clock), wide(&format!("{clock}_0")));
+        for (clock, read) in CLOCKS {
+            let difference = format!("{} - {}", wide(read), wide(&format!("{clock}_0")));
             let passed = dialect.double(&difference);
             sql += &format!("    CASE WHEN is_next AND {difference} > 0 THEN {passed} END AS {clock}_d,\n");
         }
@@ -351,7 +357,8 @@ impl<'a> ViewWriter<'a> {
                 )
             }
             ("(D1 - N1) / F", _) => {
-                let age = format!("{} - ({})", dialect.wide(time), self.unsigned(&column));
+                let read = CLOCKS.iter().find(|(clock, _)| *clock == time).map_or(time, |(_, read)| read);
+                let age = format!("{} - ({})", dialect.wide(read), self.unsigned(&column));
                 let seconds = format!("{} / {}", dialect.double(&format!("({age})")), dialect.double(freq));
                 format!(
                     "CASE WHEN {freq} <= 0 THEN NULL WHEN {column} = 0 THEN {zero} WHEN {age} >= 0 THEN {seconds} END"

@@ -240,9 +240,10 @@ fn a_recording_has_its_layout_and_values() {
     for (column, want) in [
         ("perf_time_ns", Field::Long(2_000_000_017)),
         ("interval_ns", Field::Long(1_000_000_000)),
-        ("perf_time", Field::Long(2_000_000_017)),
+        ("perf_time", Field::Null), // it is `perf_time_ns`
         ("perf_freq", Field::Long(1_000_000_000)),
         ("time_100ns", Field::Long(BEGIN + 2 * SECOND)),
+        ("object_time", Field::Null),
         ("instance_id", Field::Int(2)),
         ("birth", Field::Long(5)),
         ("percent_mean", Field::Null),
@@ -379,6 +380,22 @@ fn boots_gaps_and_days_are_kept_apart() {
     // 6: since the sample without the instance, so it is not the time since the row before.
     assert_eq!(intervals, ["null", second, "null", second, second, "null", "null", "89992"]);
     assert_eq!(scratch.export().files, NO_FILES);
+}
+
+#[test]
+fn ticks_that_are_not_nanoseconds_are_exported() {
+    let scratch = ScratchFolder::new("ticks");
+    let mut recorder = TestRecorder::new(&scratch.recording(), "web1", "aaaaaaaa", "run1");
+    let clocks = ClockReading { perf_time: 20_000_003, perf_freq: 10_000_000, ..at(2) };
+    recorder.tick(clocks, vec![("a".into(), 1, 0, cells([1, 2, 3]))]);
+    scratch.export();
+    let rows = scratch.rows();
+    let number = |column: &str| rows[0][column].clone();
+    assert_eq!(number("perf_time_ns"), Field::Long(2_000_000_300));
+    assert_eq!(
+        (number("perf_time"), number("perf_freq")),
+        (Field::Long(20_000_003), Field::Long(10_000_000))
+    );
 }
 
 #[test]
