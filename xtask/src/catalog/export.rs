@@ -28,7 +28,7 @@ pub fn table(sets: &[Set]) -> String {
     format!(
         "// {notice}; change that instead.
 
-//! What the catalogue says for exporters: names of windows_exporter, and what rises though its type does not say so.
+//! Tables of the catalogue for exporters: metric names of windows_exporter, and counters whose raw values only rise.
 
 use perfset_catalogue as catalogue;
 use perfset_core::{{CounterId, Guid}};

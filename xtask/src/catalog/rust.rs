@@ -25,10 +25,10 @@ use perfset_core::{{{used}}};
 
 use crate::row::{{counters, row, set}};
 
-/// Identifies the counterset.
+/// GUID of the counterset {name}.
 pub const GUID: Guid = {guid};
 {symbols}
-/// The counterset.
+/// Counterset {name}, with its counters.
 pub static COUNTERSET: Counterset =
 {definition};
 

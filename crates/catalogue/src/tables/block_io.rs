@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Block I/O.
 pub const GUID: Guid = Guid::from_u128(0x2fdd34c1_9096_53a6_9923_e2a8af142cde);
 /// `% Busy Time`: `PERF_100NSEC_TIMER`, unit `%`.
 pub const PERCENT_BUSY_TIME: CounterId = CounterId(0);
@@ -71,7 +71,7 @@ pub const AVG_SEC_FLUSH: CounterId = CounterId(29);
 /// `Avg. sec/Flush Base`: `PERF_AVERAGE_BASE`.
 pub const AVG_SEC_FLUSH_BASE: CounterId = CounterId(30);
 
-/// The counterset.
+/// Counterset Block I/O, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Block I/O", InstanceType::Multiple, 20226)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,14 +6,14 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, Guid, Insta
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Bonding.
 pub const GUID: Guid = Guid::from_u128(0x25338432_7f62_5f94_a2ce_60c4a9f7ccc3);
 /// `Slaves`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const SLAVES: CounterId = CounterId(0);
 /// `Active Slaves`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const ACTIVE_SLAVES: CounterId = CounterId(1);
 
-/// The counterset.
+/// Counterset Bonding, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Bonding", InstanceType::Multiple, 25312)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Cache.
 pub const GUID: Guid = Guid::from_u128(0x23948caa_a6fb_5b33_93db_c47f18515e3d);
 /// `Data Maps/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const DATA_MAPS_PER_SEC: CounterId = CounterId(0);
@@ -75,7 +75,7 @@ pub const DIRTY_PAGES: CounterId = CounterId(31);
 /// `Dirty Page Threshold`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const DIRTY_PAGE_THRESHOLD: CounterId = CounterId(32);
 
-/// The counterset.
+/// Counterset Cache, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Cache", InstanceType::Single, 86)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

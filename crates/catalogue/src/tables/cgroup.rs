@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset CGroup.
 pub const GUID: Guid = Guid::from_u128(0x6be8f9ad_3893_5c50_a203_a90416c2ceb6);
 /// `% Processor Time`: `PERF_100NSEC_TIMER`, unit `%`.
 pub const PERCENT_PROCESSOR_TIME: CounterId = CounterId(0);
@@ -99,7 +99,7 @@ pub const STORAGE_STALLED_TIME_TIMESTAMP: CounterId = CounterId(43);
 /// `Interrupt Stalled Time Timestamp`: `PERF_PRECISION_TIMESTAMP`.
 pub const INTERRUPT_STALLED_TIME_TIMESTAMP: CounterId = CounterId(44);
 
-/// The counterset.
+/// Counterset CGroup, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "CGroup", InstanceType::Multiple, 22820)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Clock Discipline.
 pub const GUID: Guid = Guid::from_u128(0x086bd3c4_875b_59b4_b5f6_8be80f2a3e76);
 /// `Offset To Add`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `ns`.
 pub const OFFSET_TO_ADD: CounterId = CounterId(0);
@@ -45,7 +45,7 @@ pub const PPS_CALIBRATION_ERRORS_PER_SEC: CounterId = CounterId(16);
 /// `PPS Stability Exceeded/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const PPS_STABILITY_EXCEEDED_PER_SEC: CounterId = CounterId(17);
 
-/// The counterset.
+/// Counterset Clock Discipline, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Clock Discipline", InstanceType::Single, 25126)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

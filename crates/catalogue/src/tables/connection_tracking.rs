@@ -6,14 +6,14 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Connection Tracking.
 pub const GUID: Guid = Guid::from_u128(0xf9ce5c6a_9786_5f1d_b75b_a40fc3b09480);
 /// `Entries`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const ENTRIES: CounterId = CounterId(0);
 /// `Entries Limit`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const ENTRIES_LIMIT: CounterId = CounterId(1);
 
-/// The counterset.
+/// Counterset Connection Tracking, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Connection Tracking", InstanceType::Single, 24154)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux").default_counter(ENTRIES)

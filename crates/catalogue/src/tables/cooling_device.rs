@@ -6,14 +6,14 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, Guid, Insta
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Cooling Device.
 pub const GUID: Guid = Guid::from_u128(0x6685651e_328c_5a4f_a81f_4d2d867d83da);
 /// `State`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const STATE: CounterId = CounterId(0);
 /// `Maximum State`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const MAXIMUM_STATE: CounterId = CounterId(1);
 
-/// The counterset.
+/// Counterset Cooling Device, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Cooling Device", InstanceType::Multiple, 25188)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Energy Meter.
 pub const GUID: Guid = Guid::from_u128(0x2bc0fb27_63d1_535a_b435_812deee1e558);
 /// `Energy`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `pW.h`.
 pub const ENERGY: CounterId = CounterId(0);
@@ -17,7 +17,7 @@ pub const POWER_BASE: CounterId = CounterId(2);
 /// `Time`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const TIME: CounterId = CounterId(3);
 
-/// The counterset.
+/// Counterset Energy Meter, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Energy Meter", InstanceType::Multiple, 22192)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

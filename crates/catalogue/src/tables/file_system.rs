@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset File System.
 pub const GUID: Guid = Guid::from_u128(0x2f1d5f38_ab9c_5754_a734_318d669f295b);
 /// `Size Bytes`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `By`.
 pub const SIZE_BYTES: CounterId = CounterId(0);
@@ -23,7 +23,7 @@ pub const READ_ONLY: CounterId = CounterId(5);
 /// `Device Error`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const DEVICE_ERROR: CounterId = CounterId(6);
 
-/// The counterset.
+/// Counterset File System, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "File System", InstanceType::Multiple, 25110)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux").scope("the process that collects")

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset GPU Adapter Memory.
 pub const GUID: Guid = Guid::from_u128(0xbe2139c7_ab81_424d_b107_d87f7c9322ac);
 /// `Total Committed`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `By`.
 pub const TOTAL_COMMITTED: CounterId = CounterId(1);
@@ -15,7 +15,7 @@ pub const DEDICATED_USAGE: CounterId = CounterId(2);
 /// `Shared Usage`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `By`.
 pub const SHARED_USAGE: CounterId = CounterId(3);
 
-/// The counterset.
+/// Counterset GPU Adapter Memory, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "GPU Adapter Memory", InstanceType::Multiple, 22618)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

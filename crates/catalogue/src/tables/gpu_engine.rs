@@ -6,14 +6,14 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset GPU Engine.
 pub const GUID: Guid = Guid::from_u128(0x978c167d_4764_4d9c_9824_14747351dc81);
 /// `Running Time`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const RUNNING_TIME: CounterId = CounterId(1);
 /// `Utilization Percentage`: `PERF_100NSEC_TIMER`, unit `%`.
 pub const UTILIZATION_PERCENTAGE: CounterId = CounterId(2);
 
-/// The counterset.
+/// Counterset GPU Engine, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "GPU Engine", InstanceType::Multiple, 22600)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,12 +6,12 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset GPU Local Adapter Memory.
 pub const GUID: Guid = Guid::from_u128(0x227419d5_f6d8_4fb7_85d6_2cac1725e4a9);
 /// `Local Usage`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `By`.
 pub const LOCAL_USAGE: CounterId = CounterId(1);
 
-/// The counterset.
+/// Counterset GPU Local Adapter Memory, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "GPU Local Adapter Memory", InstanceType::Multiple, 22620)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

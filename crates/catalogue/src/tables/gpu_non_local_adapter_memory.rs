@@ -6,12 +6,12 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset GPU Non Local Adapter Memory.
 pub const GUID: Guid = Guid::from_u128(0xf9ed01f5_8f3e_4956_973f_9f05bc96f489);
 /// `Non Local Usage`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `By`.
 pub const NON_LOCAL_USAGE: CounterId = CounterId(1);
 
-/// The counterset.
+/// Counterset GPU Non Local Adapter Memory, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "GPU Non Local Adapter Memory", InstanceType::Multiple, 22622)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

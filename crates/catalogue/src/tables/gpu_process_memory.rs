@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset GPU Process Memory.
 pub const GUID: Guid = Guid::from_u128(0xf802502b_77b4_4713_81b3_3be05759da5d);
 /// `Total Committed`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `By`.
 pub const TOTAL_COMMITTED: CounterId = CounterId(1);
@@ -19,7 +19,7 @@ pub const DEDICATED_USAGE: CounterId = CounterId(4);
 /// `Shared Usage`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `By`.
 pub const SHARED_USAGE: CounterId = CounterId(5);
 
-/// The counterset.
+/// Counterset GPU Process Memory, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "GPU Process Memory", InstanceType::Multiple, 22606)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, Guid, Insta
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset ICMP.
 pub const GUID: Guid = Guid::from_u128(0x2f677d2f_5319_5b50_9e77_ecc63395b56c);
 /// `Messages/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const MESSAGES_PER_SEC: CounterId = CounterId(0);
@@ -63,7 +63,7 @@ pub const SENT_ADDRESS_MASK: CounterId = CounterId(25);
 /// `Sent Address Mask Reply`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const SENT_ADDRESS_MASK_REPLY: CounterId = CounterId(26);
 
-/// The counterset.
+/// Counterset ICMP, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "ICMP", InstanceType::Single, 582)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, Guid, Insta
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset ICMPv6.
 pub const GUID: Guid = Guid::from_u128(0x404e1b4c_f675_50a7_b6df_99b0a67f5456);
 /// `Messages/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const MESSAGES_PER_SEC: CounterId = CounterId(0);
@@ -75,7 +75,7 @@ pub const SENT_NEIGHBOR_ADVERT: CounterId = CounterId(31);
 /// `Sent Redirect/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const SENT_REDIRECT_PER_SEC: CounterId = CounterId(32);
 
-/// The counterset.
+/// Counterset ICMPv6, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "ICMPv6", InstanceType::Single, 1534)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,12 +6,12 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, Guid, Insta
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Interrupts.
 pub const GUID: Guid = Guid::from_u128(0xaafb3f26_d554_59d4_bec1_389e30be61d5);
 /// `Interrupts/sec`: `PERF_COUNTER_COUNTER`, unit `/s`.
 pub const INTERRUPTS_PER_SEC: CounterId = CounterId(0);
 
-/// The counterset.
+/// Counterset Interrupts, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Interrupts", InstanceType::Multiple, 25200)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, Guid, Insta
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset IPv4.
 pub const GUID: Guid = Guid::from_u128(0xa6cc06ab_e885_52e5_b59a_df43c0ed4219);
 /// `Datagrams/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const DATAGRAMS_PER_SEC: CounterId = CounterId(0);
@@ -43,7 +43,7 @@ pub const FRAGMENTATION_FAILURES: CounterId = CounterId(15);
 /// `Fragments Created/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const FRAGMENTS_CREATED_PER_SEC: CounterId = CounterId(16);
 
-/// The counterset.
+/// Counterset IPv4, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "IPv4", InstanceType::Single, 546)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Linux GPU.
 pub const GUID: Guid = Guid::from_u128(0xedc73e72_c5b0_514b_b0a0_70cd118e9710);
 /// `% GPU Utilization`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `%`.
 pub const PERCENT_GPU_UTILIZATION: CounterId = CounterId(0);
@@ -55,7 +55,7 @@ pub const PCIE_TRANSMIT_THROUGHPUT: CounterId = CounterId(21);
 /// `Processes`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const PROCESSES: CounterId = CounterId(22);
 
-/// The counterset.
+/// Counterset Linux GPU, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Linux GPU", InstanceType::Multiple, 22624)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

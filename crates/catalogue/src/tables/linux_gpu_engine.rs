@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Linux GPU Engine.
 pub const GUID: Guid = Guid::from_u128(0xb69abd08_41ae_5a8b_8990_6431ac241903);
 /// `% Utilization`: `PERF_PRECISION_100NS_TIMER`, unit `%`.
 pub const PERCENT_UTILIZATION: CounterId = CounterId(0);
@@ -15,7 +15,7 @@ pub const PERCENT_UTILIZATION_BASE: CounterId = CounterId(1);
 /// `Cycles/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const CYCLES_PER_SEC: CounterId = CounterId(2);
 
-/// The counterset.
+/// Counterset Linux GPU Engine, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Linux GPU Engine", InstanceType::Multiple, 22680)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Linux IP.
 pub const GUID: Guid = Guid::from_u128(0xc6a915b4_e0e0_5784_9ea1_ac4e13e59324);
 /// `IpExtInNoRoutes`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const IPEXTINNOROUTES: CounterId = CounterId(0);
@@ -51,7 +51,7 @@ pub const IP6INOCTETS: CounterId = CounterId(19);
 /// `Ip6OutOctets`: `PERF_COUNTER_BULK_COUNT`, unit `By/s`.
 pub const IP6OUTOCTETS: CounterId = CounterId(20);
 
-/// The counterset.
+/// Counterset Linux IP, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Linux IP", InstanceType::Single, 21450)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

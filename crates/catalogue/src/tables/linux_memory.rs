@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Linux Memory.
 pub const GUID: Guid = Guid::from_u128(0x9a316cd0_de1c_5abc_8fe2_0d93dcf2e91c);
 /// `MemTotal`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `By`.
 pub const MEMTOTAL: CounterId = CounterId(0);
@@ -571,7 +571,7 @@ pub const VMA_LOCK_MISS: CounterId = CounterId(279);
 /// `nr_unstable`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const NR_UNSTABLE: CounterId = CounterId(280);
 
-/// The counterset.
+/// Counterset Linux Memory, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Linux Memory", InstanceType::Single, 21624)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

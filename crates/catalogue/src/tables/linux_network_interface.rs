@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Linux Network Interface.
 pub const GUID: Guid = Guid::from_u128(0x004ae59f_95f7_536f_8458_df339418dc27);
 /// `Up`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const UP: CounterId = CounterId(0);
@@ -57,7 +57,7 @@ pub const CARRIER_LOSSES: CounterId = CounterId(22);
 /// `Sent Compressed Packets`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const SENT_COMPRESSED_PACKETS: CounterId = CounterId(23);
 
-/// The counterset.
+/// Counterset Linux Network Interface, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Linux Network Interface", InstanceType::Multiple, 24110)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

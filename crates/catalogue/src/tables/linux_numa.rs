@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Linux NUMA.
 pub const GUID: Guid = Guid::from_u128(0x22809462_737e_547f_8e03_a7123fcd5d74);
 /// `numa_hit`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const NUMA_HIT: CounterId = CounterId(0);
@@ -21,7 +21,7 @@ pub const LOCAL_NODE: CounterId = CounterId(4);
 /// `other_node`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const OTHER_NODE: CounterId = CounterId(5);
 
-/// The counterset.
+/// Counterset Linux NUMA, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Linux NUMA", InstanceType::Multiple, 21610)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

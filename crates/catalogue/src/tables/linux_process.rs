@@ -6,7 +6,7 @@ use perfset_core::{CostClass, Counter, CounterId, CounterType as T, Counterset, 
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Linux Process.
 pub const GUID: Guid = Guid::from_u128(0x1cd6175a_19ee_5928_bb76_fc44980822f7);
 /// `Storage Read Bytes/sec`: `PERF_COUNTER_BULK_COUNT`, unit `By/s`.
 pub const STORAGE_READ_BYTES_PER_SEC: CounterId = CounterId(0);
@@ -39,7 +39,7 @@ pub const SESSION_ID: CounterId = CounterId(13);
 /// `User ID`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const USER_ID: CounterId = CounterId(14);
 
-/// The counterset.
+/// Counterset Linux Process, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Linux Process", InstanceType::Multiple, 24010)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Linux Processor.
 pub const GUID: Guid = Guid::from_u128(0xd7ca4a4d_02b4_572e_9976_afa0b04ad474);
 /// `% I/O Wait Time`: `PERF_100NSEC_TIMER`, unit `%`.
 pub const PERCENT_I_O_WAIT_TIME: CounterId = CounterId(0);
@@ -63,7 +63,7 @@ pub const MAXIMUM_FREQUENCY: CounterId = CounterId(25);
 /// `Minimum Frequency`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `Hz`.
 pub const MINIMUM_FREQUENCY: CounterId = CounterId(26);
 
-/// The counterset.
+/// Counterset Linux Processor, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Linux Processor", InstanceType::Multiple, 22896)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Linux Sensors.
 pub const GUID: Guid = Guid::from_u128(0x678b3265_16b9_59fa_bfce_6c94c3c3b1e8);
 /// `Temperature`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `mK`.
 pub const TEMPERATURE: CounterId = CounterId(0);
@@ -35,7 +35,7 @@ pub const CRITICAL_ALARM: CounterId = CounterId(11);
 /// `Minimum Fan Speed`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `/min`.
 pub const MINIMUM_FAN_SPEED: CounterId = CounterId(12);
 
-/// The counterset.
+/// Counterset Linux Sensors, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Linux Sensors", InstanceType::Multiple, 22202)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Linux System.
 pub const GUID: Guid = Guid::from_u128(0x3cd15c56_9054_5105_aa4b_e33b53fc77b8);
 /// `Load Average 1 Minute`: `PERF_LARGE_RAW_FRACTION`.
 pub const LOAD_AVERAGE_1_MINUTE: CounterId = CounterId(0);
@@ -43,7 +43,7 @@ pub const HUNG_TASKS: CounterId = CounterId(15);
 /// `Interrupts/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const INTERRUPTS_PER_SEC: CounterId = CounterId(16);
 
-/// The counterset.
+/// Counterset Linux System, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Linux System", InstanceType::Single, 22952)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

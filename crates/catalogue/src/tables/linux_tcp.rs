@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Linux TCP.
 pub const GUID: Guid = Guid::from_u128(0x8bcaffd8_dd8e_55cd_b054_7d94a84aa677);
 /// `Memory Pages`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const MEMORY_PAGES: CounterId = CounterId(0);
@@ -441,7 +441,7 @@ pub const TCPOUTRSTS: CounterId = CounterId(214);
 /// `TcpMaxConn`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const TCPMAXCONN: CounterId = CounterId(215);
 
-/// The counterset.
+/// Counterset Linux TCP, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Linux TCP", InstanceType::Single, 21010)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,7 +6,7 @@ use perfset_core::{CostClass, Counter, CounterId, CounterType as T, Counterset, 
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Linux UDP.
 pub const GUID: Guid = Guid::from_u128(0xc4e48645_c955_5b63_88eb_ef4481cf957b);
 /// `UdpRcvbufErrors`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const UDPRCVBUFERRORS: CounterId = CounterId(0);
@@ -29,7 +29,7 @@ pub const IPV6_TRANSMIT_QUEUE_BYTES: CounterId = CounterId(8);
 /// `IPv6 Receive Queue Bytes`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `By`.
 pub const IPV6_RECEIVE_QUEUE_BYTES: CounterId = CounterId(9);
 
-/// The counterset.
+/// Counterset Linux UDP, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Linux UDP", InstanceType::Single, 24172)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset LogicalDisk.
 pub const GUID: Guid = Guid::from_u128(0xb1321dc7_ada6_5e31_b2cb_d97a27647973);
 /// `% Free Space`: `PERF_LARGE_RAW_FRACTION`, unit `%`.
 pub const PERCENT_FREE_SPACE: CounterId = CounterId(0);
@@ -77,7 +77,7 @@ pub const PERCENT_IDLE_TIME_BASE: CounterId = CounterId(32);
 /// `Split IO/Sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const SPLIT_IO_PER_SEC: CounterId = CounterId(33);
 
-/// The counterset.
+/// Counterset LogicalDisk, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "LogicalDisk", InstanceType::Multiple, 236)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux").default_counter(PERCENT_DISK_TIME)

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Memory.
 pub const GUID: Guid = Guid::from_u128(0x41245ce2_c4b6_5542_b6e8_efa18d5b8827);
 /// `Page Faults/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const PAGE_FAULTS_PER_SEC: CounterId = CounterId(0);
@@ -83,7 +83,7 @@ pub const LONG_TERM_AVERAGE_STANDBY_CACHE_LIFETIME: CounterId = CounterId(35);
 /// `% Committed Bytes In Use Base`: `PERF_LARGE_RAW_BASE`.
 pub const PERCENT_COMMITTED_BYTES_IN_USE_BASE: CounterId = CounterId(36);
 
-/// The counterset.
+/// Counterset Memory, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Memory", InstanceType::Single, 4)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux").default_counter(PAGES_PER_SEC)

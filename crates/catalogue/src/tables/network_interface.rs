@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Network Interface.
 pub const GUID: Guid = Guid::from_u128(0x73f14488_4c21_56f6_8c36_3eb41f9331c7);
 /// `Bytes Total/sec`: `PERF_COUNTER_BULK_COUNT`, unit `By/s`.
 pub const BYTES_TOTAL_PER_SEC: CounterId = CounterId(0);
@@ -53,7 +53,7 @@ pub const TCP_RSC_EXCEPTIONS_PER_SEC: CounterId = CounterId(20);
 /// `TCP RSC Average Packet Size`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `By`.
 pub const TCP_RSC_AVERAGE_PACKET_SIZE: CounterId = CounterId(21);
 
-/// The counterset.
+/// Counterset Network Interface, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Network Interface", InstanceType::Multiple, 510)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, Guid, Insta
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset NFS Client.
 pub const GUID: Guid = Guid::from_u128(0x7ecd154f_60d8_5cfc_a384_4660528ddb5e);
 /// `Calls/sec`: `PERF_COUNTER_COUNTER`, unit `/s`.
 pub const CALLS_PER_SEC: CounterId = CounterId(0);
@@ -23,7 +23,7 @@ pub const TCP_PACKETS_PER_SEC: CounterId = CounterId(5);
 /// `TCP Connections/sec`: `PERF_COUNTER_COUNTER`, unit `/s`.
 pub const TCP_CONNECTIONS_PER_SEC: CounterId = CounterId(6);
 
-/// The counterset.
+/// Counterset NFS Client, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "NFS Client", InstanceType::Single, 25228)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,12 +6,12 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, Guid, Insta
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset NFS Client Operations.
 pub const GUID: Guid = Guid::from_u128(0x824eeb2e_52b3_527e_a6b5_4a6cdf88a090);
 /// `Operations/sec`: `PERF_COUNTER_COUNTER`, unit `/s`.
 pub const OPERATIONS_PER_SEC: CounterId = CounterId(0);
 
-/// The counterset.
+/// Counterset NFS Client Operations, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "NFS Client Operations", InstanceType::Multiple, 25244)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

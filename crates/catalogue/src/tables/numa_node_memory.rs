@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset NUMA Node Memory.
 pub const GUID: Guid = Guid::from_u128(0x98773907_4ee1_5170_a77d_1e38ad1434a5);
 /// `Total MBytes`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `MiBy`.
 pub const TOTAL_MBYTES: CounterId = CounterId(0);
@@ -19,7 +19,7 @@ pub const STANDBY_LIST_MBYTES: CounterId = CounterId(3);
 /// `Available MBytes`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `MiBy`.
 pub const AVAILABLE_MBYTES: CounterId = CounterId(4);
 
-/// The counterset.
+/// Counterset NUMA Node Memory, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "NUMA Node Memory", InstanceType::Multiple, 21600)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

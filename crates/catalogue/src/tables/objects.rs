@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Objects.
 pub const GUID: Guid = Guid::from_u128(0x850b8425_cd9e_59d0_81bd_4ac48ffff6d1);
 /// `Processes`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const PROCESSES: CounterId = CounterId(0);
@@ -21,7 +21,7 @@ pub const MUTEXES: CounterId = CounterId(4);
 /// `Sections`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const SECTIONS: CounterId = CounterId(5);
 
-/// The counterset.
+/// Counterset Objects, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Objects", InstanceType::Single, 260)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

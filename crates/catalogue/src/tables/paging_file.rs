@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Paging File.
 pub const GUID: Guid = Guid::from_u128(0xf3ecbeff_f1e7_5e3e_b75d_4814eb315526);
 /// `% Usage`: `PERF_LARGE_RAW_FRACTION`, unit `%`.
 pub const PERCENT_USAGE: CounterId = CounterId(0);
@@ -17,7 +17,7 @@ pub const PERCENT_USAGE_PEAK: CounterId = CounterId(2);
 /// `% Usage Peak Base`: `PERF_LARGE_RAW_BASE`.
 pub const PERCENT_USAGE_PEAK_BASE: CounterId = CounterId(3);
 
-/// The counterset.
+/// Counterset Paging File, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Paging File", InstanceType::Multiple, 700)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Perfset Engine.
 pub const GUID: Guid = Guid::from_u128(0x90864ab3_f160_5cda_97c2_67be2a74db10);
 /// `Collections/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const COLLECTIONS_PER_SEC: CounterId = CounterId(0);
@@ -35,7 +35,7 @@ pub const LAYOUT_REBUILDS_PER_SEC: CounterId = CounterId(11);
 /// `Source Layer`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const SOURCE_LAYER: CounterId = CounterId(12);
 
-/// The counterset.
+/// Counterset Perfset Engine, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Perfset Engine", InstanceType::Single, 20064)
         .provider(Guid::from_u128(0xe823d0c1_9b55_575b_a1b4_7d95c9f05cb7), "perfset")

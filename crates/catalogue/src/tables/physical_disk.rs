@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset PhysicalDisk.
 pub const GUID: Guid = Guid::from_u128(0x2ea413cb_f3e1_5b66_bfa9_ba4f854f2de1);
 /// `Current Disk Queue Length`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const CURRENT_DISK_QUEUE_LENGTH: CounterId = CounterId(0);
@@ -71,7 +71,7 @@ pub const PERCENT_IDLE_TIME_BASE: CounterId = CounterId(29);
 /// `Split IO/Sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const SPLIT_IO_PER_SEC: CounterId = CounterId(30);
 
-/// The counterset.
+/// Counterset PhysicalDisk, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "PhysicalDisk", InstanceType::Multiple, 234)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux").default_counter(PERCENT_DISK_TIME)

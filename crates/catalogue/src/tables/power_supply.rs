@@ -6,14 +6,14 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Power Supply.
 pub const GUID: Guid = Guid::from_u128(0x36b1b14e_a932_5f4b_b473_50cfb409952a);
 /// `Online`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const ONLINE: CounterId = CounterId(0);
 /// `Capacity`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `%`.
 pub const CAPACITY: CounterId = CounterId(1);
 
-/// The counterset.
+/// Counterset Power Supply, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Power Supply", InstanceType::Multiple, 25194)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Pressure Stall.
 pub const GUID: Guid = Guid::from_u128(0x1d605d32_f8fd_5c21_b4d9_8118337ea7b6);
 /// `% Some Stalled Time`: `PERF_PRECISION_100NS_TIMER`, unit `%`.
 pub const PERCENT_SOME_STALLED_TIME: CounterId = CounterId(0);
@@ -29,7 +29,7 @@ pub const STALLED_TIME_BASE: CounterId = CounterId(8);
 /// `Stalled Time Timestamp`: `PERF_PRECISION_TIMESTAMP`.
 pub const STALLED_TIME_TIMESTAMP: CounterId = CounterId(9);
 
-/// The counterset.
+/// Counterset Pressure Stall, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Pressure Stall", InstanceType::Multiple, 22800)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,12 +6,12 @@ use perfset_core::{CostClass, Counter, CounterId, CounterType as T, Counterset, 
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Process States.
 pub const GUID: Guid = Guid::from_u128(0x2e636a4c_a6c6_51b2_994a_bedb7282619d);
 /// `Processes`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const PROCESSES: CounterId = CounterId(0);
 
-/// The counterset.
+/// Counterset Process States, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Process States", InstanceType::Multiple, 25164)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Process V2.
 pub const GUID: Guid = Guid::from_u128(0x0312b8d1_db0f_59aa_a065_1ad9fb97a1ca);
 /// `% Processor Time`: `PERF_100NSEC_TIMER`, unit `%`.
 pub const PERCENT_PROCESSOR_TIME: CounterId = CounterId(0);
@@ -65,7 +65,7 @@ pub const IO_OTHER_BYTES_PER_SEC: CounterId = CounterId(26);
 /// `Working Set - Private`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `By`.
 pub const WORKING_SET_PRIVATE: CounterId = CounterId(27);
 
-/// The counterset.
+/// Counterset Process V2, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Process V2", InstanceType::Multiple, 24000)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

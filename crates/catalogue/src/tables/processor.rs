@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Processor.
 pub const GUID: Guid = Guid::from_u128(0x893a198c_63be_5bf3_86b8_2eb703e9c97e);
 /// `% Processor Time`: `PERF_100NSEC_TIMER_INV`, unit `%`.
 pub const PERCENT_PROCESSOR_TIME: CounterId = CounterId(0);
@@ -39,7 +39,7 @@ pub const C2_TRANSITIONS_PER_SEC: CounterId = CounterId(13);
 /// `C3 Transitions/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const C3_TRANSITIONS_PER_SEC: CounterId = CounterId(14);
 
-/// The counterset.
+/// Counterset Processor, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Processor", InstanceType::Multiple, 238)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

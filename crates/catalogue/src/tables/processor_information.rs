@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Processor Information.
 pub const GUID: Guid = Guid::from_u128(0xb4fc721a_0378_476f_89ba_a5a79f810b36);
 /// `% Processor Time`: `PERF_100NSEC_TIMER_INV`, unit `%`.
 pub const PERCENT_PROCESSOR_TIME: CounterId = CounterId(0);
@@ -71,7 +71,7 @@ pub const PERCENT_PERFORMANCE_LIMIT: CounterId = CounterId(30);
 /// `Performance Limit Flags`: `PERF_COUNTER_RAWCOUNT`.
 pub const PERFORMANCE_LIMIT_FLAGS: CounterId = CounterId(31);
 
-/// The counterset.
+/// Counterset Processor Information, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Processor Information", InstanceType::Multiple, 20000)
         .provider(Guid::from_u128(0x383487a6_3676_4870_a4e7_d45b30c35629), "Processor")

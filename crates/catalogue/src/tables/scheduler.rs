@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Scheduler.
 pub const GUID: Guid = Guid::from_u128(0xfdfb260c_67b7_5068_936b_d25769b05f42);
 /// `% Run Time`: `PERF_100NSEC_TIMER`, unit `%`.
 pub const PERCENT_RUN_TIME: CounterId = CounterId(0);
@@ -25,7 +25,7 @@ pub const LOCAL_WAKEUPS_PER_SEC: CounterId = CounterId(6);
 /// `Yields/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const YIELDS_PER_SEC: CounterId = CounterId(7);
 
-/// The counterset.
+/// Counterset Scheduler, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Scheduler", InstanceType::Multiple, 22934)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Sockets.
 pub const GUID: Guid = Guid::from_u128(0x7c12eb30_137d_5e13_b192_0e9097715cf7);
 /// `In Use`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const IN_USE: CounterId = CounterId(0);
@@ -21,7 +21,7 @@ pub const MEMORY_PAGES: CounterId = CounterId(4);
 /// `Memory Bytes`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `By`.
 pub const MEMORY_BYTES: CounterId = CounterId(5);
 
-/// The counterset.
+/// Counterset Sockets, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Sockets", InstanceType::Multiple, 21438)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

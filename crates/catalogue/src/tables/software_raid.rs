@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Software RAID.
 pub const GUID: Guid = Guid::from_u128(0x9ef3b1bd_3d78_59ee_a2b5_f47e2513f05b);
 /// `Active`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const ACTIVE: CounterId = CounterId(0);
@@ -31,7 +31,7 @@ pub const RESHAPING: CounterId = CounterId(9);
 /// `Checking`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const CHECKING: CounterId = CounterId(10);
 
-/// The counterset.
+/// Counterset Software RAID, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Software RAID", InstanceType::Multiple, 25204)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset System.
 pub const GUID: Guid = Guid::from_u128(0xd24fdff8_62b6_5185_af26_e3db4500a2c3);
 /// `File Read Operations/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const FILE_READ_OPERATIONS_PER_SEC: CounterId = CounterId(0);
@@ -45,7 +45,7 @@ pub const PERCENT_REGISTRY_QUOTA_IN_USE: CounterId = CounterId(16);
 /// `% Registry Quota In Use Base`: `PERF_LARGE_RAW_BASE`.
 pub const PERCENT_REGISTRY_QUOTA_IN_USE_BASE: CounterId = CounterId(17);
 
-/// The counterset.
+/// Counterset System, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "System", InstanceType::Single, 2)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

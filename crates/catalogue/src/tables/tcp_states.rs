@@ -6,12 +6,12 @@ use perfset_core::{CostClass, Counter, CounterId, CounterType as T, Counterset, 
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset TCP States.
 pub const GUID: Guid = Guid::from_u128(0xd8631d44_f930_5731_a01e_39073d602c8f);
 /// `Connections`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const CONNECTIONS: CounterId = CounterId(0);
 
-/// The counterset.
+/// Counterset TCP States, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "TCP States", InstanceType::Multiple, 24194)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux").default_counter(CONNECTIONS)

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, Guid, Insta
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset TCPv4.
 pub const GUID: Guid = Guid::from_u128(0x5e35c696_7267_53fa_8777_6fd80ded503f);
 /// `Segments/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const SEGMENTS_PER_SEC: CounterId = CounterId(0);
@@ -27,7 +27,7 @@ pub const SEGMENTS_SENT_PER_SEC: CounterId = CounterId(7);
 /// `Segments Retransmitted/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const SEGMENTS_RETRANSMITTED_PER_SEC: CounterId = CounterId(8);
 
-/// The counterset.
+/// Counterset TCPv4, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "TCPv4", InstanceType::Single, 638)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux").default_counter(SEGMENTS_PER_SEC)

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, Guid, Insta
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset TCPv6.
 pub const GUID: Guid = Guid::from_u128(0x387be3c0_365b_5f15_98ca_dfc1fb373017);
 /// `Segments/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const SEGMENTS_PER_SEC: CounterId = CounterId(0);
@@ -27,7 +27,7 @@ pub const SEGMENTS_SENT_PER_SEC: CounterId = CounterId(7);
 /// `Segments Retransmitted/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const SEGMENTS_RETRANSMITTED_PER_SEC: CounterId = CounterId(8);
 
-/// The counterset.
+/// Counterset TCPv6, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "TCPv6", InstanceType::Single, 1530)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

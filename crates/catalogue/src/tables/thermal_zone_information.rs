@@ -6,7 +6,7 @@ use perfset_core::{Attributes, Counter, CounterId, CounterType as T, Counterset,
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Thermal Zone Information.
 pub const GUID: Guid = Guid::from_u128(0x52bc5412_dac2_449c_8bc2_96443888fe6b);
 /// `Temperature`: `PERF_COUNTER_RAWCOUNT`, unit `K`.
 pub const TEMPERATURE: CounterId = CounterId(0);
@@ -17,7 +17,7 @@ pub const THROTTLE_REASONS: CounterId = CounterId(2);
 /// `High Precision Temperature`: `PERF_COUNTER_RAWCOUNT`, unit `dK`.
 pub const HIGH_PRECISION_TEMPERATURE: CounterId = CounterId(3);
 
-/// The counterset.
+/// Counterset Thermal Zone Information, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Thermal Zone Information", InstanceType::Multiple, 22182)
         .provider(Guid::from_u128(0x383487a6_3676_4870_a4e7_d45b30c35629), "Processor")

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, DetailLevel
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset Thread.
 pub const GUID: Guid = Guid::from_u128(0x9aba8162_19d1_5399_bdbf_8d0e3e1ecb36);
 /// `% Processor Time`: `PERF_100NSEC_TIMER`, unit `%`.
 pub const PERCENT_PROCESSOR_TIME: CounterId = CounterId(0);
@@ -33,7 +33,7 @@ pub const ID_PROCESS: CounterId = CounterId(10);
 /// `ID Thread`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const ID_THREAD: CounterId = CounterId(11);
 
-/// The counterset.
+/// Counterset Thread, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "Thread", InstanceType::Multiple, 232)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, Guid, Insta
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset UDPv4.
 pub const GUID: Guid = Guid::from_u128(0x201bb63c_d962_52a9_88c1_3a755bd76bb5);
 /// `Datagrams/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const DATAGRAMS_PER_SEC: CounterId = CounterId(0);
@@ -19,7 +19,7 @@ pub const DATAGRAMS_RECEIVED_ERRORS: CounterId = CounterId(3);
 /// `Datagrams Sent/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const DATAGRAMS_SENT_PER_SEC: CounterId = CounterId(4);
 
-/// The counterset.
+/// Counterset UDPv4, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "UDPv4", InstanceType::Single, 658)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, Guid, Insta
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset UDPv6.
 pub const GUID: Guid = Guid::from_u128(0x4df5c645_210d_52ea_ac99_b7727365aa83);
 /// `Datagrams/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const DATAGRAMS_PER_SEC: CounterId = CounterId(0);
@@ -19,7 +19,7 @@ pub const DATAGRAMS_RECEIVED_ERRORS: CounterId = CounterId(3);
 /// `Datagrams Sent/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const DATAGRAMS_SENT_PER_SEC: CounterId = CounterId(4);
 
-/// The counterset.
+/// Counterset UDPv6, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "UDPv6", InstanceType::Single, 1532)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")

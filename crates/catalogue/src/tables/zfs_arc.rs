@@ -6,7 +6,7 @@ use perfset_core::{Counter, CounterId, CounterType as T, Counterset, Guid, Insta
 
 use crate::row::{counters, row, set};
 
-/// Identifies the counterset.
+/// GUID of the counterset ZFS ARC.
 pub const GUID: Guid = Guid::from_u128(0x3056b62f_b9e4_5b29_a3d1_b6d43a2a16fa);
 /// `Hits/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const HITS_PER_SEC: CounterId = CounterId(0);
@@ -71,7 +71,7 @@ pub const L2_COMPRESSED_SIZE_BYTES: CounterId = CounterId(29);
 /// `Memory Throttles/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const MEMORY_THROTTLES_PER_SEC: CounterId = CounterId(30);
 
-/// The counterset.
+/// Counterset ZFS ARC, with its counters.
 pub static COUNTERSET: Counterset =
     set(GUID, "ZFS ARC", InstanceType::Single, 25248)
         .provider(Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce), "Linux")
