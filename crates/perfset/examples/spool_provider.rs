@@ -68,7 +68,7 @@ impl Spool {
         Self { directory: directory.to_owned(), queues: Arc::default() }
     }
 
-    /// Returns the queues. Only the first call in a collection reads the directory.
+    /// Returns all queues of the spool. Only the first call in a collection reads the directory.
     fn queues(&self, collection: &mut Collection) -> Result<Arc<[Queue]>, NoValue> {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         queues.get(collection, |_| read_queues(&self.directory)).cloned()
@@ -97,7 +97,7 @@ fn queue_name(directory: &OsStr) -> String {
     if name.eq_ignore_ascii_case(TOTAL_NAME) { format!("{name}_") } else { name }
 }
 
-/// Reads a queue. One that cannot be read is a queue nevertheless, whose values have a reason.
+/// Reads the values of a queue from its directory. A value that cannot be read has the reason instead.
 fn read_queue(name: String, directory: &Path) -> Queue {
     Queue { name, messages: read_messages(directory), delivered: read_count(&directory.join("delivered")) }
 }
@@ -164,7 +164,7 @@ impl ValueSource for SpoolValues {
     }
 }
 
-/// Values of each queue.
+/// Instances of the counterset: one for each queue, with its values.
 #[derive(Debug)]
 struct QueueValues {
     spool: Spool,

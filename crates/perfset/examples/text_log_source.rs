@@ -23,7 +23,7 @@ struct RoomSample {
     rooms: Vec<(String, u64, u64)>,
 }
 
-/// Parses a log. Lines are `SECONDS ROOM CO2 OPENINGS`, and lines of one time are one sample.
+/// Parses the samples of a text log. Lines are `SECONDS ROOM CO2 OPENINGS`, and lines of one time are one sample.
 fn parse(text: &str) -> Result<Vec<RoomSample>, SourceError> {
     let mut samples: Vec<RoomSample> = Vec::new();
     for (line, number) in text.lines().zip(1..) {
@@ -61,7 +61,7 @@ fn counterset() -> Counterset {
         ])
 }
 
-/// Plays the samples, one after the other. Clones play the same sample.
+/// Provider that returns the samples of a log, one after the other. Clones return the same sample.
 #[derive(Clone, Debug)]
 struct RoomPlayer {
     samples: Arc<[RoomSample]>,
