@@ -28,8 +28,8 @@ pub(crate) struct ReadIdentity<'a> {
 }
 
 impl ReadIdentity<'_> {
-    /// Returns `true` if the exported identity is that of this row. A name with an unpaired surrogate, which is exported
-    /// as another text, is equal to none.
+    /// Returns `true` if the exported identity is that of this row. A name with an unpaired surrogate is equal to none,
+    /// because it is exported as another text.
     #[inline]
     pub fn is(&self, known: &ExportedIdentity) -> bool {
         (self.id, self.birth) == (known.id, known.birth) && self.name == *known.name
