@@ -12,6 +12,7 @@ mod tests;
 
 #[cfg(target_os = "linux")]
 pub use reader::InventoryReader;
+#[cfg(target_os = "linux")]
 pub(crate) use reader::chip_label;
 
 /// Facts about a machine, and about the process that reads them. A fact that cannot be read is `None` or missing.
