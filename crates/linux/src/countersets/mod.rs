@@ -1,4 +1,4 @@
-//! Countersets of Linux, each in its module or together with related ones, and their providers.
+//! Countersets of Linux and their providers, with one module for each counterset or group of related countersets.
 
 use perfset_engine::{Deadline, Provider};
 

@@ -8,14 +8,14 @@ use perfset_core::NoValue;
 use crate::provider::{Collection, CollectionCache, DirReader, ReadFiles};
 use crate::sources::processes::pid;
 
-/// Counter of the processes in `/proc`: the names that are numbers.
+/// Source of the number of processes: the count of names in `/proc` that are pids.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessCount {
     latest: Arc<Mutex<(DirReader, CollectionCache<u64>)>>,
 }
 
 impl ProcessCount {
-    /// Creates a counter of the processes listed in the directory `proc`.
+    /// Creates the source of the number of processes, which lists the directory `proc`.
     pub(crate) fn new(proc: &Path) -> Self {
         Self { latest: Arc::new(Mutex::new((DirReader::new(proc), CollectionCache::default()))) }
     }

@@ -23,7 +23,7 @@ const KNOWN: [(CounterId, u64); 3] =
 
 const OF_KNOWN: [CounterId; 3] = [KNOWN[0].0, KNOWN[1].0, KNOWN[2].0];
 
-/// Returns the counters without a value in a collection, except those that never have a value on Linux.
+/// Returns the counters of Cache without a value in a collection, except counters that never have a value on Linux.
 fn lost(collected: &Collected) -> Vec<CounterId> {
     let missing = collected.missing("").into_keys().map(CounterId);
     missing.filter(|counter| OF_KNOWN.contains(counter)).collect()
@@ -40,7 +40,8 @@ fn every_counter() {
     assert_eq!(missing, never());
 }
 
-/// Checks that the catalogue gives a source for each counter that may have a value, and "Never on Linux" for others.
+/// Checks that the catalogue gives a source for each counter of Cache that may have a value, and "Never on Linux" for
+/// others.
 #[test]
 fn the_catalogue_knows_which() {
     for counter in COUNTERSET.counters.iter() {

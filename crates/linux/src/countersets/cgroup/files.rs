@@ -1,4 +1,4 @@
-//! Reads the files of a control group and converts them to the raw values of the counters.
+//! Files of a control group, converted to raw values of the counters of CGroup.
 
 use std::path::Path;
 
@@ -42,7 +42,8 @@ pub(super) struct CgroupFiles {
     pressure: [CollectionCache<StallReading>; 4],
 }
 
-/// Directory of a control group in one hierarchy: the hierarchy's root, and the path below it.
+/// Directory of a control group in one hierarchy: path of the hierarchy's root, and path of the group below that
+/// root.
 #[derive(Clone, Copy, Debug)]
 struct GroupPath<'a> {
     root: &'a Path,
@@ -346,7 +347,8 @@ impl CgroupFiles {
         place.blkio(names, &mut self.file, latest, pass).map(of_v1)
     }
 
-    /// Returns the stalled time in a line of a pressure file; without a line, the time at which the file was read.
+    /// Returns the stalled time in `line` of a control group's pressure file; if `line` is `None`, the time of
+    /// reading the file.
     fn stall(
         &mut self,
         place: GroupPath<'_>,
@@ -380,7 +382,7 @@ enum Blkio {
     Events,
 }
 
-/// Resource that stalled tasks wait for.
+/// Resource that stalled tasks of a control group wait for: processors, memory, I/O or interrupts.
 #[derive(Clone, Copy, Debug)]
 enum Resource {
     Cpu,
@@ -389,8 +391,8 @@ enum Resource {
     Irq,
 }
 
-/// Returns the resource and the line of the pressure file that a counter of stalled time displays; timestamps have no
-/// line.
+/// Returns the resource and the pressure-file line that a stalled-time counter of CGroup comes from; timestamps have
+/// no line.
 fn stalled(counter: CounterId) -> Option<(Resource, Option<Line>)> {
     Some(match counter {
         id::PERCENT_PROCESSOR_SOME_STALLED_TIME => (Resource::Cpu, Some(SOME)),
@@ -408,8 +410,8 @@ fn stalled(counter: CounterId) -> Option<(Resource, Option<Line>)> {
     })
 }
 
-/// Returns the directory with a controller's files of a control group: in version 2 if the controller belongs to
-/// version 2, else in version 1.
+/// Returns the directory of a control group with a controller's files: in version 2 if the controller belongs to that
+/// version, else in version 1.
 fn place<'a>(
     group: &'a ControlGroup,
     mounts: &'a Mounts,
@@ -481,8 +483,8 @@ impl GroupPath<'_> {
         }
     }
 
-    /// Returns the sums in a block I/O file of a version 1 control group. The file has two names; the second, of
-    /// older kernels, omits groups below.
+    /// Returns the sums over all devices in a block I/O file of a version 1 control group. The file has two names;
+    /// the second, of older kernels, omits groups below.
     fn blkio<'a>(
         self,
         names: [&str; 2],

@@ -114,8 +114,8 @@ impl ControlGroup {
         })
     }
 
-    /// Returns the birth of the control group: its inode, which the kernel does not give to another group, or a mixture
-    /// of several inodes.
+    /// Returns the birth of the control group: its inode, which the kernel gives to no other group. Several inodes
+    /// are combined into one number.
     fn birth(&self) -> Birth {
         let mut all = self.inodes();
         match (all.next(), all.next()) {

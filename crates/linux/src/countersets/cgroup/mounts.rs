@@ -55,7 +55,7 @@ pub(super) struct Mounts {
     found: [Option<PathBuf>; Hierarchy::COUNT],
     /// Time of the last search for mount points of control-group hierarchies, on the monotonic clock.
     found_at_ns: Option<u64>,
-    /// Trees of control groups: one for all hierarchies that share a directory.
+    /// Trees of control groups: one for each root directory, which several hierarchies may share.
     trees: Vec<GroupTree>,
     /// Index in `trees` of each hierarchy's tree of control groups.
     tree_of: [Option<usize>; Hierarchy::COUNT],
@@ -93,7 +93,7 @@ impl Mounts {
         trees.flat_map(move |(at, tree)| tree.groups().map(move |(path, inode)| (path, hierarchy(at), inode)))
     }
 
-    /// Returns the root of a hierarchy if the control group with these inodes is in it.
+    /// Returns the root directory of a hierarchy, if that hierarchy has the control group with these inodes.
     pub(super) fn root(
         &self,
         hierarchy: Hierarchy,

@@ -522,8 +522,8 @@ fn groups_come_and_go() {
     assert_eq!(other.birth("/"), before.birth("/"));
 }
 
-/// Checks that a control group is found that replaces another between two collections. The kernel counts
-/// subdirectories, and does not always update the directory's modification time.
+/// Checks that a new control group is found that replaces another control group between two collections. The kernel
+/// counts subdirectories, and does not always update the directory's modification time.
 #[test]
 fn one_that_comes_as_another_goes() {
     let tree = Tree::copy_of("two-nodes");

@@ -13,8 +13,8 @@ mod tests;
 /// Values of the counterset Clock Discipline, from the system call `adjtimex`.
 #[derive(Debug)]
 pub(crate) struct ClockDiscipline {
-    /// Function that requests the state of the clock from the kernel; `None` if the counters are those of another
-    /// machine.
+    /// Function that requests the state of the clock from the kernel; `None` if the counters are for a machine other
+    /// than this one.
     ask: Option<AskDiscipline>,
     latest: CollectionCache<Discipline>,
 }

@@ -15,7 +15,7 @@ use crate::sources::mountinfo::MountInfo;
 
 /// Maximum number of block devices that are followed from a disk: its partitions, and the devices on top of these.
 const DEVICES_MAX: usize = 1_000;
-/// Maximum number of mount points that the fact about a disk names.
+/// Maximum number of mount points in the text that lists the mount points of a disk.
 const SHOWN: usize = 20;
 
 /// Returns the facts about the block device with this directory in `/sys/block`. `name` is that of its device file.

@@ -22,14 +22,14 @@ use crate::roots::Roots;
 #[derive(Debug)]
 pub(crate) struct FileSystem {
     mounts: ParsedFile<MountPoints>,
-    /// Function that requests the space of a file system; `None` if the mount points belong to another directory
-    /// tree.
+    /// Function that requests the space of a file system; `None` if the mount points are not valid paths for this
+    /// process.
     ask: Option<AskSpace>,
     /// Maximum time to wait for a file system's response.
     deadline: Duration,
     /// Time at which waiting for file systems ends, if the collection was announced with `Provider::begin`.
     until: Option<Instant>,
-    /// Number of changes of the mounts when `keys` and `mounted` were made from them.
+    /// Change count of the mount list, [`MountPoints::changes`], from which `keys` and `mounted` were built.
     changes: u64,
     keys: Vec<InstanceKey>,
     mounted: Vec<Mounted>,
@@ -45,7 +45,7 @@ struct Mounted {
     latest: CollectionCache<(Statistics, Option<Mark>)>,
 }
 
-/// Size and free space of a file system in bytes, and the numbers of its inodes.
+/// Size and free space of a file system in bytes, and the counts of all inodes and of free inodes.
 #[derive(Clone, Copy, Debug)]
 struct Statistics {
     size: u64,
@@ -56,7 +56,8 @@ struct Statistics {
 }
 
 impl FileSystem {
-    /// Creates the provider of File System, which reads below `roots`, with the same `ask` as LogicalDisk.
+    /// Creates the provider of File System, which reads below `roots` and requests the space of file systems by
+    /// `ask`.
     pub(crate) fn new(roots: &Roots, ask: Option<AskSpace>) -> Self {
         Self {
             mounts: mount_list(roots, MountPoints::parse),

@@ -27,14 +27,14 @@ use crate::roots::Roots;
 pub(crate) struct LogicalDisk {
     mounts: ParsedFile<Mounts>,
     disks: Disks,
-    /// Function that requests the space of a file system; `None` if the mount points belong to another directory
-    /// tree.
+    /// Function that requests the space of a file system; `None` if the mount points are not valid paths for this
+    /// process.
     space: Option<AskSpace>,
     /// Maximum time to wait for a file system's response.
     deadline: Duration,
     /// Time at which waiting for file systems ends, if the collection was announced with `Provider::begin`.
     until: Option<Instant>,
-    /// Number of changes of the mounts when `keys` and `volumes` were made from them.
+    /// Change count of the mount list, [`Mounts::changes`], from which `keys` and `volumes` were built.
     changes: u64,
     keys: Vec<InstanceKey>,
     volumes: Vec<VolumeState>,
@@ -47,7 +47,8 @@ pub(crate) type AskSpace = fn(&Path) -> Result<StatVfs, Errno>;
 #[derive(Debug)]
 struct VolumeState {
     volume: Volume,
-    /// Number of the volume's block device, once searched for; the inner value is `None` if there is no such device.
+    /// Major and minor number of the volume's block device, once searched for; the inner value is `None` if there is
+    /// no device.
     device: Option<Option<(u32, u32)>>,
     /// Birth of the volume's block device at the last collection.
     birth: Option<Birth>,
@@ -68,7 +69,7 @@ struct Space {
 const BYTES_IN_MIB: u64 = 1 << 20;
 /// Reason for a missing value of a file system whose space is not requested, because it might never respond.
 pub(super) const MAY_BLOCK: &str = "its mount point is in a file system that may never answer";
-/// Reason for a missing value if the mount points are those of another directory tree.
+/// Reason for a missing value of a file system if its mount point is not a valid path for this process.
 pub(super) const ANOTHER_TREE: &str = "the mount points are those of another tree";
 
 impl LogicalDisk {
@@ -93,8 +94,8 @@ impl LogicalDisk {
         Self { deadline, ..self }
     }
 
-    /// Returns one number of a file system's space. If the file system is late, the number is from its previous
-    /// response, with a mark.
+    /// Returns a number that `part` selects from the size and the free space of a volume. If its file system is late,
+    /// the number is from the previous response, with a mark.
     fn space(
         &mut self,
         at: usize,
@@ -211,8 +212,8 @@ impl InstanceSource for LogicalDisk {
         }
     }
 
-    /// Returns the rule for a counter of LogicalDisk in `_Total`: the rule of PhysicalDisk, except that shares of
-    /// time are means.
+    /// Returns the method of computing a counter of LogicalDisk in `_Total`: as for PhysicalDisk, except that shares
+    /// of time are means.
     fn total_of(&self, counter: CounterId) -> Total {
         if let id::PERCENT_DISK_TIME | id::PERCENT_DISK_READ_TIME | id::PERCENT_DISK_WRITE_TIME = counter {
             return Total::Own;

@@ -32,8 +32,8 @@ pub(super) struct MountPoint {
     pub(super) may_block: bool,
 }
 
-/// Types of file systems without a row: they have no space, or none of their own. Dashboards know this list from
-/// other exporters.
+/// Types of file systems without a row in File System: they have no space, or none of their own. Dashboards know this
+/// list from other exporters.
 const WITHOUT_ROW: [&[u8]; 24] = [
     b"autofs",
     b"binfmt_misc",
@@ -61,7 +61,8 @@ const WITHOUT_ROW: [&[u8]; 24] = [
     b"tracefs",
 ];
 
-/// Directories with mounts below them that have no row, each with `true` if the directory itself may have one.
+/// Directories below which no mount has a row in File System, each with `true` if a mount at the directory itself may
+/// have a row.
 const HIDDEN: [(&[u8], bool); 6] = [
     (b"/dev", false),
     (b"/proc", false),
@@ -121,8 +122,8 @@ fn has_row(mount: &Mount) -> bool {
 mod tests {
     use super::*;
 
-    /// Returns the mount points, and `true` for those that may block, for mounts beside the root: id, parent id,
-    /// mount point and type of each.
+    /// Returns the mount points of `mounts` (id, parent id, mount point, type), each with `true` if a request to the
+    /// file system may block.
     fn points(mounts: &[(u64, u64, &str, &str)]) -> Vec<(String, bool)> {
         let line = |(id, parent, point, fs_type): &(u64, u64, &str, &str)| {
             let device = if fs_type.contains("ext") { "8:2" } else { "0:50" };

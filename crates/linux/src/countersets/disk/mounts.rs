@@ -1,4 +1,4 @@
-//! Selects the mounted file systems that have a row, and their mount points.
+//! Selects the mounted file systems that have a row in LogicalDisk, and their mount points.
 
 use crate::sources::mountinfo::{Mount, MountInfo};
 use crate::sources::text::TextError;
@@ -159,7 +159,8 @@ impl Mount {
 mod tests {
     use super::*;
 
-    /// Returns the mount points of the volumes for these mounts: id, parent id, device, mount point and type of each.
+    /// Returns the mount points of the volumes in `mounts` (id, parent id, device, mount point, type), each with
+    /// `true` if it may block.
     fn volumes(mounts: &[(u64, u64, &str, &str, &str)]) -> Vec<(String, bool)> {
         let line = |(id, parent, device, point, fs_type): &(u64, u64, &str, &str, &str)| {
             format!("{id} {parent} {device} / {point} rw - {fs_type} /dev/x rw\n")

@@ -27,7 +27,7 @@ pub(super) struct ReadTime {
 }
 
 const MS_100NS: u64 = 10_000;
-/// Units of PerfFreq per millisecond: PerfFreq / 1000.
+/// Number of PerfTime ticks, which are nanoseconds, in a millisecond.
 const MS_NS: u64 = 1_000_000;
 /// Number of bytes in a sector of `/proc/diskstats`.
 pub(super) const BYTES: u64 = 512;
@@ -95,7 +95,7 @@ impl Requests {
         self.times(field, MS_100NS)
     }
 
-    /// Returns the time in a field of the block device, in units of PerfFreq.
+    /// Returns the time in a field of the block device, in PerfTime ticks (nanoseconds).
     pub(super) fn in_perf_time(&self, field: DiskStatsField) -> Result<MarkedRaw, NoValue> {
         self.times(field, MS_NS)
     }
@@ -155,7 +155,7 @@ pub(super) fn never(counter: CounterId) -> Option<NoValue> {
     (counter == id::SPLIT_IO_PER_SEC).then(|| unavailable(why))
 }
 
-/// Returns the rule by which a counter of PhysicalDisk is computed for several block devices together.
+/// Returns the method of computing a counter of PhysicalDisk for several block devices together, such as a sum.
 ///
 /// Queues, events and both parts of a mean add up; clocks do not.
 pub(super) fn total_of(counter: CounterId) -> Total {

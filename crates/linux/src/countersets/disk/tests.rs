@@ -80,8 +80,8 @@ fn space(path: &Path) -> Option<StatVfs> {
     })
 }
 
-/// Returns the numbers of a block device in a fixture, each at the index that the kernel's documentation calls its
-/// field.
+/// Returns the fields of a block device's line in a fixture's `/proc/diskstats`, by the kernel documentation's field
+/// numbers.
 fn fields(machine: &str, device: &str) -> [u64; 21] {
     let text = fs::read_to_string(fixture(machine).proc.join("diskstats")).unwrap();
     let line = text.lines().find(|line| line.split_whitespace().nth(2) == Some(device)).unwrap();
@@ -131,8 +131,8 @@ fn of_physical_disk(f: [u64; 21]) -> [(CounterId, u64); 30] {
     ]
 }
 
-/// Counters of PhysicalDisk whose total is the mean of the disks. The total of queue lengths times 100 is the sum, as
-/// of queue lengths.
+/// Counters of PhysicalDisk whose value in `_Total` is the mean over the disks. Queue lengths times 100 are summed
+/// there, as queue lengths are.
 const MEANS: [CounterId; 5] = [
     physical_disk::PERCENT_DISK_TIME_BASE,
     physical_disk::PERCENT_DISK_READ_TIME_BASE,
@@ -320,7 +320,7 @@ fn every_counter_of_logical_disk() {
     );
 }
 
-/// Checks `_Total` of LogicalDisk over all volumes that respond: sums of both parts of % Free Space, means of shares
+/// Checks `_Total` of LogicalDisk over all volumes that respond: sums of % Free Space and its base, means of shares
 /// of time.
 #[test]
 fn total_of_logical_disk() {
@@ -405,8 +405,8 @@ fn failed_statvfs_affects_its_volume_only() {
     }
 }
 
-/// Checks that a hanging file system gets one request, however often others are collected, and loses only its own
-/// values.
+/// Checks that a hanging file system gets one request, however often other file systems are collected, and loses only
+/// its own values.
 #[test]
 fn a_file_system_that_hangs_stops_no_other() {
     static GATE: Mutex<()> = Mutex::new(());
@@ -565,7 +565,8 @@ fn a_bad_line_costs_its_own_values() {
     assert!(collected.missing("sda").is_empty() && collected.missing("sdc").is_empty());
 }
 
-/// Checks that a device with an unreadable file in `/sys/block` has a row itself, and that others lose nothing.
+/// Checks that a block device with an unreadable file in `/sys/block` has a row with values, and that no other device
+/// loses its row.
 #[test]
 fn a_device_that_does_not_tell_what_it_is() {
     for file in ["size", "hidden", "diskseq"] {
@@ -643,7 +644,8 @@ impl OneDisk {
         Self { tree, provider: multi_instance(PhysicalDisk::new(disks)) }
     }
 
-    /// Collects the disk at a time, after a number of reads, with milliseconds of reading and of being busy.
+    /// Collects the test disk at the time `now_100ns`, when it has completed `reads` reads in `read_ms` and was busy
+    /// for `busy_ms`.
     fn at(&mut self, now_100ns: u64, reads: u64, read_ms: u64, busy_ms: u64) -> Collected {
         let line = format!("8 0 sda {reads} 0 0 {read_ms} 0 0 0 0 0 {busy_ms} 0\n");
         self.lines(now_100ns, &line)
@@ -774,7 +776,7 @@ fn a_drive_gets_a_medium() {
     assert_eq!(disk.at(NOW, 2, 0, 0).names(), ["sda", "_Total"]);
 }
 
-/// Checks that ids and title indexes of these countersets never change: programs and logs hold these numbers.
+/// Checks that ids and title indexes of the disk countersets never change: programs and logs hold these numbers.
 #[test]
 fn ids_and_title_indexes() {
     let indexes = |set: &Counterset| set.counters.iter().map(|c| c.v1_index.unwrap()).collect::<Vec<_>>();
@@ -796,7 +798,7 @@ fn ids_and_title_indexes() {
     }
 }
 
-/// Checks that the counters of LogicalDisk after the three of space are the counters of PhysicalDisk.
+/// Checks that LogicalDisk has three counters of space, followed by the counters of PhysicalDisk in the same order.
 #[test]
 fn two_sets_have_the_same_counters() {
     let of_logical = &logical_disk::COUNTERSET.counters[3..];

@@ -41,7 +41,7 @@ pub(super) struct Adapter {
 struct Card {
     number: u32,
     driver: String,
-    /// Numbers of the graphics card's render nodes; searched for only if the card is not on PCI.
+    /// Ids of the graphics card's render nodes, as in `renderDN`; searched for only if the card is not on PCI.
     renders: Vec<u32>,
     files: CardFiles,
 }

@@ -38,7 +38,7 @@ where
     multi_instance(AdapterSet::new(&Gpu::shared(roots, nvidia::not_loaded)))
 }
 
-/// Returns an instance's values of all counters in a counterset, in its order; `None` for a missing value.
+/// Returns an instance's values of all counters, in the order of the counterset; `None` for a missing value.
 fn row(collected: &Collected, set: &Counterset, name: &str) -> Vec<Option<u64>> {
     let value = |got: &CellOutcome| match got {
         CellOutcome::Value(value) => Some(*value),
@@ -167,7 +167,7 @@ fn memory_of_adapters() {
     assert_eq!(row(&collected, &non_local::COUNTERSET, part), [Some(shared)]);
 }
 
-/// Checks the readings that each graphics adapter's own driver reports; every other counter has a reason.
+/// Checks the readings that each graphics adapter's driver reports; every other counter of Linux GPU has a reason.
 #[test]
 fn readings_of_adapters() {
     use linux::*;
@@ -251,7 +251,8 @@ fn other_places_of_readings() {
     }
 }
 
-/// Checks that GUIDs, ids and title indexes of these countersets never change: programs and logs hold these numbers.
+/// Checks that GUIDs, ids and title indexes of the GPU countersets never change: programs and logs hold these
+/// numbers.
 #[test]
 fn guids_ids_and_title_indexes() {
     let of = |set: &Counterset| {
@@ -308,7 +309,8 @@ fn a_client_belongs_to_one_process() {
     assert_eq!(all(&mut provider).names(), [gfx(701)]);
 }
 
-/// Checks that a graphics client belongs to a process that opened its device later, and keeps it alone in the end.
+/// Checks that a graphics client belongs to the process with the greatest id of all processes that have the client
+/// open.
 #[test]
 fn a_client_goes_to_another_process() {
     let tree = Tree::copy_of(MACHINE);
@@ -342,7 +344,8 @@ fn a_client_goes_to_another_process() {
     assert!(all.contains(&(1999, 21)) && all.contains(&(1301, 23)), "{all:?}");
 }
 
-/// Checks that a graphics client is dropped if its file descriptor, file or process is now another one.
+/// Checks that a graphics client is dropped once its file in `fdinfo` is empty, invalid, or describes another client
+/// or file.
 #[test]
 fn changed_fdinfo_drops_the_old_client() {
     let file = "proc/1301/fdinfo/5";
@@ -435,7 +438,8 @@ fn engines_that_come_later() {
     assert_eq!(names(&mut provider), after);
 }
 
-/// Returns the names of the opened files, except those of processes.
+/// Returns the names of the files, without directories, that a fresh GPU provider opens in the first collection of
+/// `counters`.
 fn opened_besides_processes<P: Provider>(
     tree: &Tree,
     provider: impl Fn(&Roots) -> P,

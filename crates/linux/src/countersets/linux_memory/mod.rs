@@ -52,7 +52,8 @@ struct File<T> {
     /// Index of each counter's line in `/proc/meminfo` or `/proc/vmstat`, by counter id; `None` if the file has no
     /// such line.
     line_indexes: Vec<Option<usize>>,
-    /// Layout of the lines in the file, [`NamedLines::layout`], when the line indexes were found.
+    /// Layout of the lines in `/proc/meminfo` or `/proc/vmstat`, [`NamedLines::layout`], when the line indexes were
+    /// found.
     layout: u64,
 }
 

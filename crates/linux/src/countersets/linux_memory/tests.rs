@@ -35,7 +35,8 @@ fn is_of_meminfo(counter: CounterId) -> bool {
     COUNTERSET.counter(counter).unwrap().source.file == "/proc/meminfo"
 }
 
-/// Returns the counters without a value in a collection whose line the fixture `two-nodes` has.
+/// Returns the counters of Linux Memory without a value in a collection, although the fixture `two-nodes` has their
+/// lines.
 fn lost(collected: &Collected) -> Vec<CounterId> {
     let roots = fixture("two-nodes");
     let there: BTreeMap<_, _> = [lines(&roots, "meminfo"), lines(&roots, "vmstat")]
@@ -74,7 +75,8 @@ fn every_line_has_a_counter() {
     }
 }
 
-/// Checks that counters of states may fall, and that counters of events may not and are shown as events per second.
+/// Checks that Linux Memory's counters of states may fall, and that its counters of events may not fall and are shown
+/// per second.
 #[test]
 fn states_and_events() {
     for counter in COUNTERSET.counters.iter() {

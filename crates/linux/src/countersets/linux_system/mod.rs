@@ -28,7 +28,8 @@ pub(crate) struct LinuxSystem {
     hung_tasks: Attribute,
 }
 
-/// Base of the load averages, which are raw values in hundredths: the counter type displays 100 times the quotient.
+/// Base of the load-average counters, whose raw values are hundredths. The counter type displays the raw value, times
+/// 100, divided by the base.
 const LOAD_BASE: u64 = 10_000;
 
 impl LinuxSystem {

@@ -154,7 +154,7 @@ impl ValueSource for Memory {
     }
 }
 
-/// Returns the number in a line of a kernel file, or 0 if this kernel lacks the line and includes its number in
+/// Returns the number in a line of a kernel file, or 0 for a missing line, whose number this kernel includes in
 /// another line.
 fn or_none(part: Result<u64, NoValue>) -> Result<u64, NoValue> {
     match part {

@@ -79,7 +79,7 @@ const OF_VMSTAT: [CounterId; 6] = [
 ];
 const OF_MODULES: [CounterId; 1] = [SYSTEM_DRIVER_TOTAL_BYTES];
 
-/// Returns the counters without a value in a collection, except those that never have a value on Linux.
+/// Returns the counters of Memory without a value in a collection, except counters that never have a value on Linux.
 fn lost(collected: &Collected) -> Vec<CounterId> {
     let missing = collected.missing("").into_keys().map(CounterId);
     missing.filter(|counter| !NEVER.contains(counter)).collect()
@@ -245,8 +245,8 @@ fn standby_is_what_is_available_and_not_free() {
     assert_eq!(*collected.get("", STANDBY_CACHE_NORMAL_PRIORITY_BYTES), CellOutcome::Value(want));
 }
 
-/// Checks the count of reclaimed pages on kernels before 6.1, which include pages reclaimed for huge pages in those
-/// of programs.
+/// Checks the count of reclaimed pages on kernels that lack `pgsteal` lines in `/proc/vmstat`. Before 6.1, the line
+/// of programs includes pages that are reclaimed for huge pages.
 #[test]
 fn reclaimed_pages_of_kernels_with_fewer_lines() {
     let tree = Tree::proc_of("two-nodes");

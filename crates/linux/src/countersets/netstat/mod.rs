@@ -14,7 +14,8 @@ use crate::sources::text::TextError;
 #[cfg(test)]
 mod tests;
 
-/// Counters whose names are the kernel's own, with their numbers in `/proc/net/netstat`, found by these names.
+/// Counters that have the kernel's names of numbers in `/proc/net/netstat`, with the position of each number in this
+/// file.
 #[derive(Debug)]
 struct NetstatCounters {
     file: ParsedFile<NetstatNames>,
@@ -108,7 +109,7 @@ impl LinuxTcp {
         }
     }
 
-    /// Returns the maximum number of TCP connections, which no current kernel has.
+    /// Returns the maximum number of TCP connections; a reason on current kernels, which have no such limit.
     fn max_conn(&mut self, pass: &mut Collection) -> Result<u64, NoValue> {
         match self.limit.get(pass)?.max_conn.clone() {
             Some(Ok(Some(limit))) => Ok(limit),

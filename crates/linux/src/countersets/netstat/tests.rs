@@ -42,7 +42,7 @@ fn numbers(text: &str) -> BTreeMap<String, u64> {
     numbers
 }
 
-/// Returns the value of every counter in a counterset that has one, by the counter's name.
+/// Returns the values of a counterset's counters by the counter's name, without missing values.
 fn values(counterset: &Counterset, collected: &Collected) -> BTreeMap<String, u64> {
     let value = |counter: &perfset_core::Counter| match collected.get("", counter.id) {
         CellOutcome::Value(value) => Some((counter.name.as_deref().unwrap().to_owned(), *value)),
@@ -145,7 +145,7 @@ fn a_file_that_both_read_is_read_once() {
     assert_eq!(bytes_read(&mut ip, &linux_ip::COUNTERSET, linux_ip::IPEXTINOCTETS, 1_000_002), len);
 }
 
-/// Returns the counters without a value in a collection that this kernel could have a value for.
+/// Returns the counters of Linux TCP without a value in a collection, except counters that current kernels lack.
 fn lost(collected: &Collected) -> Vec<CounterId> {
     let missing = collected.missing("").into_keys().map(CounterId);
     missing.filter(|counter| ![OLD, TCPMAXCONN].contains(counter)).collect()

@@ -1,4 +1,4 @@
-//! Network interfaces with their lines of `/proc/net/dev`, as both countersets of interfaces use them.
+//! Network interfaces with their lines of `/proc/net/dev`, for Network Interface and Linux Network Interface.
 
 use perfset_core::NoValue;
 

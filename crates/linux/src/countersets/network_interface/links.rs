@@ -100,8 +100,8 @@ impl Link {
         }
     }
 
-    /// Reads the network interface's index if it may have changed. If it has changed, reads the interface's other
-    /// properties too, and returns `true`.
+    /// Reads the network interface's index if the index may have changed. If it has changed, reads the interface's
+    /// other properties too, and returns `true`.
     fn look(&mut self, interface: &Interface, must: bool, pass: &mut Collection) -> bool {
         // A malformed line does not mean that the interface is another one.
         let counts = interface.counts.as_ref().copied().unwrap_or(self.counts);

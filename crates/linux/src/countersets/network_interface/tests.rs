@@ -273,7 +273,8 @@ fn hundreds_of_interfaces() {
     assert!(kept < 150, "{kept} descriptors are kept");
 }
 
-/// Returns the network interfaces that are found at a time, and the number of files in `/sys` that are opened for it.
+/// Returns the network interfaces that a search at a time finds, and the number of files in `/sys` that the search
+/// opens.
 fn found(tree: &Tree, interfaces: &mut NetworkInterface, seconds: u64) -> (Vec<(String, u32)>, usize) {
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
     let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -322,8 +323,8 @@ fn an_interface_that_is_made_anew_is_another() {
     assert_eq!(found(&tree, &mut interfaces, 16), (Vec::new(), 0));
 }
 
-/// Checks that an interface that is removed and created again is another one at once, even if its counts are higher
-/// than before.
+/// Checks that a network interface that is removed and created again is a new instance at once, even if its counts
+/// are higher than before.
 #[test]
 fn an_interface_that_is_made_again_and_counts_more() {
     let tree = Tree::copy_of("two-nodes");

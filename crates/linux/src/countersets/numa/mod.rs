@@ -23,7 +23,7 @@ pub(crate) fn online(roots: &Roots) -> SharedFile {
     SharedFile::new(roots.sys.join("devices/system/node/online"), SeqFileKind::Single)
 }
 
-/// Numbers of the online NUMA nodes, ascending.
+/// Ids of the online NUMA nodes, as in `nodeN`, ascending.
 #[derive(Debug, Default)]
 struct Online {
     ids: Vec<u32>,

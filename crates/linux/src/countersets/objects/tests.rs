@@ -21,7 +21,7 @@ fn provider(roots: &Roots) -> SingleInstanceProvider<Objects> {
 /// Counters of Objects that may have a value on Linux, with their raw values in the fixture `two-nodes`.
 const KNOWN: [(CounterId, u64); 4] = [(PROCESSES, 5), (THREADS, 3_041), (SEMAPHORES, 3), (SECTIONS, 2)];
 
-/// Returns the counters without a value in a collection, except those that never have a value on Linux.
+/// Returns the counters of Objects without a value in a collection, except counters that never have a value on Linux.
 fn lost(collected: &Collected) -> Vec<CounterId> {
     let missing = collected.missing("").into_keys().map(CounterId);
     missing.filter(|counter| KNOWN.iter().any(|known| known.0 == *counter)).collect()

@@ -96,8 +96,8 @@ fn only_what_is_needed_is_read() {
     assert_eq!(collect(&mut provider, &both, &["memory"]).bytes_read, len, "once");
 }
 
-/// Checks that a share of stalled time is that of the time between two readings of the pressure file. A collection
-/// that reads the file late, as on a machine under pressure, must not make it larger.
+/// Checks that a share of stalled time relates to the time between two readings of the pressure file. A collection
+/// that reads the file late, as on a machine under pressure, must not make the share larger.
 #[test]
 fn shares_are_of_the_time_between_readings() {
     for share in [PERCENT_SOME_STALLED_TIME, PERCENT_FULL_STALLED_TIME] {

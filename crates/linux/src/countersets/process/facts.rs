@@ -133,7 +133,7 @@ fn read(file: io::Result<File>) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Returns the reason for a command line that is not shown to another user.
+/// Returns the reason that is shown in place of the command line of another user's process.
 fn hidden() -> NoValue {
     NoValue::Denied("command lines of other users can contain secrets, and are shown only on request".into())
 }

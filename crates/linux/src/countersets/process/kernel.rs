@@ -1,4 +1,4 @@
-//! Sums over all processes that the kernel keeps, including ended processes.
+//! Kernel's own sums over all processes, including ended processes.
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ use crate::roots::Roots;
 use crate::sources::proc_stat::ProcStat;
 use crate::sources::vmstat::VmStat;
 
-/// Sums over all processes that the kernel keeps. They differ from the sums of rows, because they include processes
-/// that lived too briefly to be seen.
+/// Reader of the kernel's own sums over all processes. The sums differ from the sums of rows, because they include
+/// processes that lived too briefly to be seen.
 #[derive(Debug)]
 pub(super) struct Kernel {
     stat: ParsedFile<ProcStat>,
@@ -208,8 +208,8 @@ impl Kernel {
                     ProcessField::PageFaults => of(all, None),
                     ProcessField::MajorFaults => of(major, None),
                     _ => {
-                        /// Maximum number of page faults by which one of the two kernel counts can be ahead of the
-                        /// other.
+                        /// Maximum number of page faults by which the kernel's count of all faults or of major faults
+                        /// can be ahead of the other count.
                         const AHEAD: u64 = 1 << 20;
                         let minor = MarkedRaw::held(&mut self.most_minor, all.saturating_sub(major), AHEAD);
                         of(minor.raw, minor.mark)

@@ -70,7 +70,7 @@ pub(crate) struct Processes {
     rested_since: Option<NonZeroU64>,
 }
 
-/// Column of the totals over processes or threads: a field of a counterset's processes, or a counter of the threads.
+/// Column of the totals over processes or threads: a field of processes in one counterset, or a counter of Thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Added {
     Processes(Guid, ProcessField),
@@ -80,9 +80,9 @@ enum Added {
 /// Source of the value that `_Total` has in a column of a process counterset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PartOfTotal {
-    /// Source of no value, because none is requested or none exists.
+    /// No source: `_Total` has no value in the column, or none is requested.
     Nothing,
-    /// Sum over all processes that the kernel keeps.
+    /// Kernel's own sum over all processes.
     Kernel,
     /// Sum over the rows of processes: one column of the totals, or the sum of two columns.
     Rows(usize, Option<usize>),

@@ -221,7 +221,7 @@ impl<T> FileReading<T> {
             || turn.interval(pid, self.read.second) != turn.interval(pid, now.second)
     }
 
-    /// Returns the data of a process's file for overwriting, and notes that it is read now.
+    /// Returns the data of a process's file for overwriting, and sets `now` as the time of reading.
     pub(super) fn renew(&mut self, now: CollectionTime) -> &mut T {
         (self.read, self.reason) = (now, None);
         &mut self.value
@@ -395,15 +395,14 @@ impl ProcessEntry {
         other
     }
 
-    /// Stores the CPU times in `stat`, below which later values of the process must not fall.
+    /// Stores the process's CPU times from `stat`, below which later values must not fall.
     pub(super) fn holds(&mut self, stat: &Stat) {
         self.most_utime = self.most_utime.max(stat.utime);
         self.most_stime = self.most_stime.max(stat.stime);
     }
 
-    /// Returns `true` if `statm` of the process is unchanged: by `stat`, no page fault occurred, nothing was mapped
-    /// or unmapped, and the resident size stayed. A few freed pages may be missed, because `stat` counts pages
-    /// approximately.
+    /// Returns `true` if `stat` shows that `statm` of the process is unchanged: no page faults, no memory mapped or
+    /// unmapped, the same resident size. A few freed pages may be missed, because `stat` counts pages approximately.
     pub(super) fn memory_stays(&self) -> bool {
         self.statm.is_unchanged(self.memory_moved)
     }

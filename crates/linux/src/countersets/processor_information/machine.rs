@@ -70,11 +70,11 @@ pub(super) struct Cpu {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     pub(super) ticks: CpuTicks,
-    /// Ticks of the CPU's resting time, [`CpuTicks::resting`], marked `Held` if the kernel stepped back.
+    /// Ticks of the CPU's resting time, [`CpuTicks::resting`], marked `Held` if the kernel's count stepped back.
     pub(super) resting: MarkedRaw,
-    /// Ticks of the CPU's time `idle`, marked `Held` if the kernel stepped back.
+    /// Ticks of the CPU's time `idle`, marked `Held` if the kernel's count stepped back.
     pub(super) idle: MarkedRaw,
-    /// Ticks of the CPU's time `iowait`, marked `Held` if the kernel stepped back.
+    /// Ticks of the CPU's time `iowait`, marked `Held` if the kernel's count stepped back.
     pub(super) iowait: Option<MarkedRaw>,
     /// Ticks of the CPU's interrupt handlers, [`CpuTicks::irq`], or the reason for a missing count.
     pub(super) irq: Result<u64, &'static str>,
@@ -96,7 +96,7 @@ const NO_IRQ_TIME: &str = "the kernel has counted no time in interrupt handlers 
 /// Reason for a missing time in soft interrupts. Every kernel that counts this time has some soon after boot.
 const NO_SOFTIRQ_TIME: &str = "the kernel has counted no time in soft interrupts since boot";
 
-/// Highest number of idle ticks of a CPU so far, reported if the kernel steps back.
+/// Highest numbers of idle ticks of a CPU so far, reported if the kernel's counts step back.
 #[derive(Clone, Copy, Debug, Default)]
 struct Highest {
     resting: u64,

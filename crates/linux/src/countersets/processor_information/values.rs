@@ -176,7 +176,7 @@ fn idle_100ns(cpus: &mut [Cpu], class: Option<IdleClass>, pass: &mut Collection)
     Ok(sum(cpus, |cpu| cpu.idle.time(class, pass))?.saturating_mul(MICROSECOND_100NS))
 }
 
-/// Returns the sum of the numbers that a file with one column for each CPU has for these CPUs.
+/// Returns the sum over these CPUs of the numbers in a kernel file that has one column for each CPU.
 fn column<T: Default>(
     cpus: &mut [Cpu],
     table: &mut ParsedFile<T>,

@@ -487,7 +487,8 @@ fn hostile_numbers_saturate() {
     assert_eq!(*collected.get("", ipv4::DATAGRAMS_PER_SEC), CellOutcome::Value(max));
 }
 
-/// Checks the protocol counters on an old kernel, whose four sections have fewer numbers, and which has no IPv6.
+/// Checks the protocol counters on an old kernel, which has no IPv6, and fewer numbers in the sections of
+/// `/proc/net/snmp`.
 #[test]
 fn an_old_kernel() {
     for set in SETS {

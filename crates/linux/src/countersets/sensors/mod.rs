@@ -24,7 +24,7 @@ mod tests;
 pub(crate) struct LinuxSensors {
     class: PathBuf,
     folder: DirReader,
-    /// Numbers of the sensor chips, ascending; `listed` is a buffer for the next list.
+    /// Ids of the sensor chips, as in `hwmonN`, ascending; `listed` is a buffer for the next list.
     ids: Vec<u32>,
     listed: Vec<u32>,
     chips: Vec<Chip>,
@@ -52,7 +52,7 @@ struct Channel {
     kind: SensorKind,
     file: KeptFile,
     latest: CollectionCache<i64>,
-    /// Files of the limits that a sensor of this kind can have, with the counters that display them.
+    /// Limits that a sensor of this kind can have: for each limit, the counter that displays it, and its file.
     limits: Vec<(CounterId, KeptFile)>,
 }
 

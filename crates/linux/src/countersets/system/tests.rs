@@ -32,7 +32,7 @@ const KNOWN: [(CounterId, u64); 5] = [
     (THREADS, 3_041),
 ];
 
-/// Returns the counters without a value in a collection, except those that never have a value on Linux.
+/// Returns the counters of System without a value in a collection, except counters that never have a value on Linux.
 fn lost(collected: &Collected) -> Vec<CounterId> {
     let missing = collected.missing("").into_keys().map(CounterId);
     missing.filter(|counter| KNOWN.iter().any(|known| known.0 == *counter)).collect()

@@ -17,7 +17,7 @@ use crate::sources::attribute;
 pub(crate) struct CoolingDevices {
     class: PathBuf,
     folder: DirReader,
-    /// Numbers of the cooling devices, ascending; `listed` is a buffer for the next list.
+    /// Ids of the cooling devices, as in `cooling_deviceN`, ascending; `listed` is a buffer for the next list.
     ids: Vec<u32>,
     listed: Vec<u32>,
     keys: Vec<InstanceKey>,

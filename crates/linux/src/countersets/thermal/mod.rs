@@ -25,7 +25,7 @@ pub(crate) use cooling::CoolingDevices;
 pub(crate) struct ThermalZones {
     class: PathBuf,
     folder: DirReader,
-    /// Numbers of the thermal zones, ascending; `listed` is a buffer for the next list.
+    /// Ids of the thermal zones, as in `thermal_zoneN`, ascending; `listed` is a buffer for the next list.
     ids: Vec<u32>,
     listed: Vec<u32>,
     /// Keys of the rows of the thermal zones, by index.
@@ -42,8 +42,8 @@ struct ThermalZone {
     path: PathBuf,
     folder: DirReader,
     cooling: CollectionCache<Cooling>,
-    /// Numbers of the thermal zone's cooling devices; `listed` is a buffer for the next list, and `devices` has their
-    /// files.
+    /// Ids of the thermal zone's links to cooling devices, as in `cdevN`; `listed` is a buffer for the next list, and
+    /// `devices` has the files.
     numbers: Vec<u32>,
     listed: Vec<u32>,
     devices: Vec<Device>,

@@ -131,7 +131,8 @@ unsafe extern "C" fn boasting(_: Device, count: *mut c_uint, _: *mut ProcessInfo
 
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
-/// Reports that the buffer for processes is too small, whatever its size.
+/// Reports, as a faulty library of NVIDIA would, that every buffer for processes is too small, whatever the buffer's
+/// size.
 unsafe extern "C" fn greedy(_: Device, count: *mut c_uint, _: *mut ProcessInfo) -> c_int {
     CALLS.fetch_add(1, Relaxed);
     // SAFETY: as in `twenty`.

@@ -156,8 +156,8 @@ fn a_fault_costs_only_what_the_file_feeds() {
     }
 }
 
-/// Checks that the carrier of an interface that is down is unavailable: the kernel refuses to read it, which is no
-/// fault.
+/// Checks that the carrier state of an interface that is down is unavailable: the kernel refuses to read the state,
+/// which is no fault.
 #[test]
 fn the_carrier_of_an_interface_that_is_down() {
     let collected = collect_all(&mut provider(&Roots::default()));

@@ -10,7 +10,7 @@ use super::{Fallback, TaskIterCollector, rules, said};
 use crate::clock::elapsed_ns;
 use crate::provider::Collection;
 
-/// Number that a task iterator and a file both report of a process, with its name.
+/// Name and value of a number that both a task iterator and a file report of a process.
 type Named = (&'static str, Option<u64>);
 
 /// Reader of this process's own files, for comparison with its records from task iterators.

@@ -21,7 +21,8 @@ const STAT: [Column; 12] = [
     Column::MajorFaults,
     Column::TotalVm,
 ];
-/// Columns of a task iterator with the user and kernel time shown before, which are optional: some kernels lack them.
+/// Columns of a task iterator with the user and kernel time that the kernel last reported to any reader; some kernels
+/// lack both.
 const SHOWN: [Column; 2] = [Column::UserTimeShown, Column::SystemTimeShown];
 const RARE: [Column; 2] = [Column::Session, Column::BlockDelay];
 const RESIDENT: [Column; 3] = [Column::FilePages, Column::AnonymousPages, Column::SharedPages];

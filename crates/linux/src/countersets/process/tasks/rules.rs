@@ -1,5 +1,5 @@
-//! Rules for displaying processes: a task iterator in the kernel sees all of them, and `/proc` hides some from other
-//! users.
+//! Permission checks for displaying processes: a task iterator in the kernel returns all processes, and `/proc` hides
+//! some from other users.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub(super) fn may_show_all(roots: &Roots) -> Result<(), &'static str> {
 
 pub(super) const HIDES: &str = "this /proc hides processes (hidepid), and BPF would show them";
 
-/// Returns the path of the file that [`hides`] examines.
+/// Returns the path of the file of process 1 by which [`hides`] detects that `/proc` hides processes.
 pub(super) fn first_process(roots: &Roots) -> PathBuf {
     roots.proc.join("1/stat")
 }

@@ -90,8 +90,8 @@ struct StatPlaces {
     policy: ColumnOffset,
     user: ColumnOffset,
     system: ColumnOffset,
-    /// Offsets of the record columns of user and kernel times that were shown before; a kernel that measures both
-    /// times has none.
+    /// Offsets of the record columns of user and kernel time that the kernel last reported; a kernel that measures
+    /// both times has none.
     shown: Option<(ColumnOffset, ColumnOffset)>,
     /// Offsets of the record columns that make up the fields of `stat` that only processes have.
     process: Option<ProcessPlaces>,

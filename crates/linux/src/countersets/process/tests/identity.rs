@@ -1,4 +1,4 @@
-//! Tests that processes are told apart: over time, among others of the same name, and after a pid was reused.
+//! Tests that processes are told apart: over time, among processes of the same name, and after a pid was reused.
 
 use perfset_core::InstanceId;
 use perfset_engine::testing::FixedClock;
@@ -25,8 +25,8 @@ fn a_pid_that_is_used_again_is_another_process() {
     assert!(before.birth("same:401").is_some());
 }
 
-/// Checks that files of the next process with a pid give no values to the process that ended after its `stat` was
-/// read.
+/// Checks that files that are read after a pid was reused give no values to the ended process, whose `stat` was read
+/// before.
 #[test]
 fn files_of_the_next_process_with_a_pid_are_not_of_this_one() {
     let tree = Tree::proc_of("processes");

@@ -15,8 +15,8 @@ use linux_process as lp;
 use perfset_core::Birth;
 use process_v2 as v2;
 
-/// Counters that others can change while a process does not run, so that the gate reads them at every tenth
-/// collection.
+/// Counters of a process that other processes can change while it is idle: the CPU-clock gate reads them at every
+/// tenth collection.
 const IN_TURN: [(&Counterset, CounterId); 9] = [
     (&v2::COUNTERSET, v2::PRIORITY_BASE),
     (&v2::COUNTERSET, v2::WORKING_SET),
@@ -28,13 +28,14 @@ const IN_TURN: [(&Counterset, CounterId); 9] = [
     (&lp::COUNTERSET, lp::OOM_SCORE),
     (&lp::COUNTERSET, lp::PERCENT_RUN_QUEUE_WAIT_TIME),
 ];
-/// Counters of memory that the gate reads only at every hundredth collection, unless `stat` shows a change.
+/// Counters of a process's memory that the CPU-clock gate reads at every hundredth collection, unless `stat` shows a
+/// change.
 const HUNDREDTH: [(&Counterset, CounterId); 2] =
     [(&v2::COUNTERSET, v2::WORKING_SET), (&v2::COUNTERSET, v2::WORKING_SET_PRIVATE)];
 /// Counters of user and kernel time, into which the processor time of a process is divided.
 const SHARES: [(&Counterset, CounterId); 2] =
     [(&v2::COUNTERSET, v2::PERCENT_USER_TIME), (&v2::COUNTERSET, v2::PERCENT_PRIVILEGED_TIME)];
-/// Counters that never fall while a process lives.
+/// Counters of a process that never fall while the process is running.
 const GROWS: [(&Counterset, CounterId); 19] = [
     (&v2::COUNTERSET, v2::PERCENT_PROCESSOR_TIME),
     (&v2::COUNTERSET, v2::PERCENT_USER_TIME),
@@ -146,7 +147,8 @@ fn the_walk_says_what_plain_reading_says() {
     let _ = conforms(ProcessSource::Bpf, layered(ProcessSource::Bpf), 0, Duration::ZERO);
 }
 
-/// Checks the task iterator while processes begin and end: in half a minute as many as in an hour on a busy server.
+/// Checks the task iterator's values while processes begin and end: in half a minute as many as in an hour on a
+/// server.
 #[test]
 #[ignore = "half a minute of load, and the right to walk: cargo xtask live"]
 fn the_walk_says_so_through_an_hour_of_churn() {
@@ -279,7 +281,7 @@ pub(super) fn conforms(
     format!("{rounds} rounds, {resting} times a process at rest, {running} times one that ran")
 }
 
-/// Checks that every counter has the same value in all collection methods if it is the only one requested.
+/// Checks that every counter of processes, if requested alone, has the same value in all collection methods.
 #[test]
 fn every_counter_alone_says_the_same_in_all_layers() {
     // The child only waits, so its values do not change.
@@ -391,7 +393,8 @@ fn all_say_what_the_files_say() {
     assert!(compared > 1_000, "{compared}");
 }
 
-/// Checks that the list of thread instances has the names and ids of the collected rows, though it reads fewer files.
+/// Checks that the list of thread instances has the names and ids of the collected rows, though listing reads fewer
+/// files.
 #[test]
 fn listed_threads_are_those_of_a_collection() {
     let (stop, stopped) = std::sync::mpsc::channel::<()>();

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::*;
 use process_v2 as v2;
 
-/// Makes the test tree that of the first PID namespace. All processes are listed then, and the kernel's sums are
-/// theirs.
+/// Makes the test tree a `/proc` of the first PID namespace, so that the kernel's sums are those of the listed
+/// processes.
 fn of_machine(tree: &Tree) {
     let folder = tree.path("proc/1/ns");
     std::fs::create_dir_all(&folder).unwrap();
@@ -28,7 +28,8 @@ fn total(provider: &mut Processes, counters: &[CounterId]) -> Vec<CellOutcome> {
     counters.iter().map(|counter| collected.get("_Total", *counter).clone()).collect()
 }
 
-/// Checks that a total of counts does not fall because a process ends, and that a total of levels does.
+/// Checks that a total of processes does not fall for counts when a process ends, and falls for levels such as Thread
+/// Count.
 #[test]
 fn a_total_keeps_what_ended_processes_used() {
     let tree = Tree::proc_of("processes");
@@ -46,7 +47,8 @@ fn a_total_keeps_what_ended_processes_used() {
     );
 }
 
-/// Checks that the I/O of an ended process counts once, though the kernel then adds it to the parent's.
+/// Checks that the I/O of an ended process is in the total once, though the kernel adds this I/O to the parent
+/// process.
 #[test]
 fn io_of_ended_children_counts_once() {
     let tree = Tree::proc_of("processes");
@@ -78,7 +80,8 @@ fn io_of_ended_children_counts_once() {
     assert_eq!(read(), began + 5_019);
 }
 
-/// Checks that a total is partial while a process is hidden, and has its count once when its parent takes it over.
+/// Checks that a total of processes is partial while a process is hidden, and has its I/O once after the parent
+/// inherits this I/O.
 #[test]
 fn a_hidden_process_is_missing() {
     use crate::faults::kernel::{Answers, install};
@@ -135,8 +138,7 @@ fn a_hidden_process_is_missing() {
     install(None);
 }
 
-/// Checks that a process's count that cannot be read any more is missing from the total, even if its file is not
-/// there.
+/// Checks that a total of processes is partial, not complete, after the file of one process's count has disappeared.
 #[test]
 fn a_count_without_its_file_is_missing() {
     let tree = Tree::proc_of("processes");
@@ -150,7 +152,7 @@ fn a_count_without_its_file_is_missing() {
     assert_eq!(total(&mut provider, &[counter]), [CellOutcome::Value(all + 10)]);
 }
 
-/// Checks that a process that cannot be read takes its own part away from the total, and no more.
+/// Checks that a total of processes lacks only the counts of one process while a file of that process is invalid.
 #[test]
 fn a_total_of_some_processes() {
     let tree = Tree::proc_of("processes");
@@ -182,8 +184,8 @@ fn a_total_of_some_processes() {
     assert_eq!(total(&mut provider, &[counter]), [CellOutcome::Value(all - 2_122)]);
 }
 
-/// Checks that there is no total if no process can be read. The reason is that of the processes, not that of `Idle`,
-/// which never has such a value.
+/// Checks that there is no total of processes if no process can be read. The reason is that of the processes, not
+/// that of `Idle`, which never has such a value.
 #[test]
 fn a_total_of_nothing() {
     let tree = Tree::proc_of("processes");
@@ -194,7 +196,8 @@ fn a_total_of_nothing() {
     assert!(matches!(&got[..], [CellOutcome::None(NoValue::Failed(_))]), "{got:?}");
 }
 
-/// Checks that over a thousand processes, each living for one collection, leave their counts in the total.
+/// Checks that the total of processes keeps the counts of over a thousand processes, each of which lived for one
+/// collection.
 #[test]
 fn processes_that_come_and_go() {
     let tree = Tree::proc_of("processes");
@@ -230,7 +233,8 @@ fn processes_that_come_and_go() {
     assert_eq!(values(total(&mut provider, &counters)), want, "it was there before, and nobody saw it");
 }
 
-/// Checks that the totals of processes in two queries with other counters and intervals do not disturb each other.
+/// Checks that the totals of processes in two queries with different counters and intervals do not disturb each
+/// other.
 #[test]
 fn two_queries() {
     let tree = Tree::proc_of("processes");
@@ -256,7 +260,8 @@ fn two_queries() {
     assert_ne!(now.since("_Total", read), now.since("_Total", written), "each began when it was asked for");
 }
 
-/// Checks that totals of reads and writes add up to the total of both, though one of them was kept for longer.
+/// Checks that the totals of reads and of writes by processes add up to the total of both, though one was kept for
+/// longer.
 #[test]
 fn halves_of_a_total() {
     let tree = Tree::proc_of("processes");
@@ -295,7 +300,8 @@ fn a_new_name_counts_once() {
     assert_eq!(total(&mut provider, &[v2::PERCENT_USER_TIME]), before);
 }
 
-/// Checks that `_Total` has the kernel's own sums: idle time is in them, and counts that belong to no row.
+/// Checks that `_Total` of processes has the kernel's own sums, which include idle time and counts that belong to no
+/// row.
 #[test]
 fn sums_of_the_kernel() {
     let tree = Tree::proc_of("processes");
@@ -318,7 +324,8 @@ fn sums_of_the_kernel() {
     assert_eq!(linux.map(|counter| number(&faults, "_Total", counter)), [Some(999_000), Some(1_003)]);
 }
 
-/// Checks that `_Total` is the sum of the rows, `Idle` included, if the kernel's sums include other processes.
+/// Checks that `_Total` is the sum of the rows, `Idle` included, if the kernel's sums include processes that are not
+/// listed.
 #[test]
 fn sums_of_the_rows() {
     let tree = Tree::proc_of("processes");
@@ -332,8 +339,8 @@ fn sums_of_the_rows() {
     }
 }
 
-/// Checks that idle times are not compared if the set of processors changed, or if a processor restarted its count
-/// meanwhile.
+/// Checks that idle times of two collections are not compared if the set of processors changed, or if a processor
+/// restarted its count.
 #[test]
 fn processors_that_come_and_go_make_another_idle() {
     let times = [v2::PERCENT_PROCESSOR_TIME, v2::PERCENT_PRIVILEGED_TIME];

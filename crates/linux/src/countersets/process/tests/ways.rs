@@ -211,9 +211,9 @@ fn process_entry_size_is_bounded() {
     assert!(size_of::<ProcessEntry>() <= 304, "{}", size_of::<ProcessEntry>()); // times ten thousand
 }
 
-/// Checks that a warm collection of processes allocates no memory, with task iterators or the gate. Other processes
-/// begin and end meanwhile, and a collection with others must store which they are. It is repeated until there were
-/// equals, which on a busy machine takes a while.
+/// Checks that a warm collection of processes allocates no memory, with task iterators or the CPU-clock gate.
+/// Processes of the machine begin and end meanwhile, and a collection must store new ones. Collections are repeated
+/// until two have the same processes, which on a busy machine takes a while.
 #[test]
 fn a_warm_collection_allocates_nothing() {
     let counters = [v2::PERCENT_PROCESSOR_TIME, v2::WORKING_SET, v2::IO_READ_BYTES_PER_SEC, v2::THREAD_COUNT];

@@ -7,7 +7,8 @@ use id::*;
 const NEVER: [u32; 4] = [7, 16, 19, 31];
 const TIMES: [u32; 7] = [0, 1, 2, 4, 5, 8, 15];
 
-/// Returns the counters of an instance without a value, except those that never have a value on Linux.
+/// Returns the counters of Processor Information without a value in one instance, except counters that never have a
+/// value on Linux.
 fn lost(collected: &Collected, instance: &str) -> Vec<u32> {
     collected.missing(instance).into_keys().filter(|counter| !NEVER.contains(counter)).collect()
 }

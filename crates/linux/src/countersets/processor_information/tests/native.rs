@@ -248,7 +248,7 @@ fn old_kernels() {
     );
 }
 
-/// Checks counts of packets on old kernels, whose lines have no CPU numbers and are in the order of the online CPUs.
+/// Checks packet counts of old kernels, whose `softnet_stat` has no CPU numbers and lists the online CPUs in order.
 #[test]
 fn packets_of_old_kernels() {
     use linux_processor::*;

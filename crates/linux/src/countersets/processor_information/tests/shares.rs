@@ -8,8 +8,8 @@ use perfset_engine::{Entry, Machine, Snapshot};
 use super::*;
 use id::*;
 
-/// Returns a counter's formatted values, by instance, after one second in which every processor did one thing for
-/// this many ticks. Each was in every idle state for this many units of 4 ms.
+/// Returns a counter's formatted values, by instance, after one second in which one column of each CPU in
+/// `/proc/stat` grew by `ticks`. The time of every idle state of a CPU grew by `ticks` units of 4 ms.
 fn after_a_second(set: Guid, counter: CounterId, ticks: u64) -> BTreeMap<String, (f64, Option<Mark>)> {
     let tree = Tree::copy_of("two-nodes");
     let machine = Machine::new(Box::new(FixedClock::default()));
@@ -46,7 +46,8 @@ fn after_a_second(set: Guid, counter: CounterId, ticks: u64) -> BTreeMap<String,
     values.collect()
 }
 
-/// Checks that a share above 100 % is cut and marked: one second has 250 ticks, and the kernel may count 251.
+/// Checks that a share of CPU time above 100 % is cut and marked: one second has 250 ticks, and the kernel may count
+/// 251.
 #[test]
 fn a_share_above_100_is_cut_and_marked() {
     const SHARES: [CounterId; 8] = [
@@ -75,7 +76,7 @@ fn a_share_above_100_is_cut_and_marked() {
     }
 }
 
-/// Checks that every share of one processor's time that could pass 100 % is cut there.
+/// Checks that the counters that are cut at 100 % are exactly the shares of one processor's time.
 #[test]
 fn every_share_of_one_processor_is_cut() {
     for set in [&id::COUNTERSET, &processor::COUNTERSET, &scheduler::COUNTERSET, &thread::COUNTERSET] {

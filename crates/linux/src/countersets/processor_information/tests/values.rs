@@ -228,7 +228,7 @@ fn every_counter_of_every_row() {
     }
 }
 
-/// Checks that privileged utility counts only the privileged time, in two of its columns, and not user time or the
+/// Checks that % Privileged Utility grows with the system and softirq time of a CPU, not with user time or the
 /// processor's speed.
 #[test]
 fn privileged_utility_is_cumulative() {
