@@ -14,7 +14,7 @@ pub(crate) struct Discipline {
     /// Greatest possible and estimated error of the machine's clock, in µs.
     pub(crate) maxerror_us: i64,
     pub(crate) esterror_us: i64,
-    /// Exponent of the time in which the loop of the clock discipline corrects an offset.
+    /// Time constant of the loop with which the kernel corrects the clock's offset, as an exponent of two.
     pub(crate) constant: i64,
     /// Time that a timer tick of 1/100 s adds to the machine's clock, in µs.
     pub(crate) tick_us: i64,
@@ -23,10 +23,10 @@ pub(crate) struct Discipline {
     pub(crate) pps_stability: i64,
     /// Mean difference between pulses of the pulse-per-second signal, in ns.
     pub(crate) pps_jitter_ns: i64,
-    /// Exponent of the seconds that a calibration by the pulse-per-second signal takes.
+    /// Length of a calibration by the pulse-per-second signal, in seconds, as an exponent of two.
     pub(crate) pps_shift: i64,
-    /// Counts of pulses that came too early or too late, calibrations, failed calibrations, and calibrations in which
-    /// the rate changed too much.
+    /// Counts for the pulse-per-second signal: pulses that came too early or too late, calibrations, failed
+    /// calibrations, and calibrations in which the rate changed too much.
     pub(crate) pps_jitter_exceeded: i64,
     pub(crate) pps_calibrations: i64,
     pub(crate) pps_errors: i64,
@@ -53,7 +53,7 @@ pub(crate) fn discipline() -> Result<Discipline, Errno> {
 }
 
 fn converted(timex: &libc::timex, state: libc::c_int) -> Discipline {
-    /// Converts a C `long`, which has another width on other processors.
+    /// Converts a C `long` to 64 bits: its width depends on the processor.
     fn wide(number: impl Into<i64>) -> i64 {
         number.into()
     }

@@ -19,8 +19,8 @@ impl Default for Roots {
 }
 
 impl Roots {
-    /// Returns `true` if `self` in these trees is this process: then paths in their files, such as mount points, are
-    /// valid here.
+    /// Returns `true` if `/proc/self` in these trees is this process: then paths in their files, such as mount
+    /// points, are valid here.
     #[must_use]
     pub fn are_own(&self) -> bool {
         self.proc == Self::default().proc

@@ -45,8 +45,8 @@ pub(super) fn clock_ns(clock: ClockId) -> Option<u64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(time.tv_nsec).ok()?)
 }
 
-/// Returns the wall clock at which a process has started, in hundredths of a second since 1970. `ticks` is its start in
-/// clock ticks since the boot.
+/// Returns the start time of a process by the wall clock, in hundredths of a second since 1970. `ticks` is its start
+/// in clock ticks since the boot.
 fn start(ticks: u64) -> Option<u64> {
     let boot = clock_ns(ClockId::Realtime)?.checked_sub(clock_ns(ClockId::Boottime)?)?;
     let since_boot = ticks.checked_mul(100)?.checked_div(rustix::param::clock_ticks_per_second())?;

@@ -247,7 +247,7 @@ fn entries(folder: &Path) -> Vec<(String, PathBuf)> {
     all
 }
 
-/// Returns the only line of a file without blanks around it; `None` if the file has none.
+/// Returns the text of a file that has exactly one line, without blanks around the text; `None` for other files.
 fn line(path: &Path) -> Option<String> {
     let text = small_file(path)?;
     let line = attribute::line(&text).ok()?;

@@ -115,8 +115,9 @@ pub(crate) struct Attribute {
 }
 
 impl Attribute {
-    /// Creates an attribute: a kernel file with one number, which is read once in each collection. `keep` is `true`
-    /// if its file descriptor stays open, and `absent` is the reason for no value if the file does not exist.
+    /// Creates the reader of an attribute: a kernel file with one number, which is read once in each collection.
+    /// `keep` is `true` if its file descriptor stays open, and `absent` is the reason for no value if the file does
+    /// not exist.
     pub(crate) fn new(path: PathBuf, keep: bool, absent: &'static str) -> Self {
         let file = KeptFile::new(path, SeqFileKind::Single).keep(keep);
         Self { file, absent, latest: CollectionCache::default() }
@@ -140,7 +141,8 @@ impl SharedFile {
         Self::keeping(path, printed, true)
     }
 
-    /// Creates a shared kernel file. `keep`: `true` if its file descriptor stays open.
+    /// Creates the shared reader of a kernel file, without opening the file. `keep`: `true` if its file descriptor
+    /// stays open.
     pub(crate) fn keeping(path: PathBuf, printed: SeqFileKind, keep: bool) -> Self {
         Self::from_file(KeptFile::new(path, printed).keep(keep))
     }
@@ -220,13 +222,13 @@ pub(crate) struct ParsedFile<T> {
 pub(crate) type Parse<T> = fn(&mut T, &[u8]) -> Result<(), TextError>;
 
 impl<T: Default> ParsedFile<T> {
-    /// Creates a parsed kernel file without reading it. `absent`: the reason if the file does not exist.
+    /// Creates the reader and parser of a kernel file, without reading the file. `absent`: the reason if the file
+    /// does not exist.
     pub(crate) fn new(path: PathBuf, printed: SeqFileKind, absent: &'static str, parse: Parse<T>) -> Self {
         Self::from_file(SharedFile::new(path, printed), absent, parse)
     }
 
-    /// Creates a parsed file from a kernel file that other parsers share. `absent`: the reason if the file does not
-    /// exist.
+    /// Creates the parser of a kernel file that other parsers share. `absent`: the reason if the file does not exist.
     pub(crate) fn from_file(file: SharedFile, absent: &'static str, parse: Parse<T>) -> Self {
         let (parsed, latest) = (T::default(), CollectionCache::default());
         Self { file, absent, parse, parsed, latest, read_at_ns: 0 }
@@ -270,19 +272,19 @@ impl<T: Default> ParsedFile<T> {
         }
     }
 
-    /// Returns the reason for a value whose line or column the kernel file lacks: a CPU went offline a moment ago, or
-    /// the file was cut.
+    /// Returns the reason for a missing value whose line or column the kernel file lacks: a CPU went offline a moment
+    /// ago, or the file was cut.
     pub(crate) fn lacks(&self, name: impl Display) -> NoValue {
         NoValue::Failed(format!("{}: nothing about {name}", self.file.path.display()).into())
     }
 
-    /// Returns the reason for a value whose part of the kernel file is invalid.
+    /// Returns the reason for a missing value: the part of the kernel file that contains the value is invalid.
     pub(crate) fn fault(&self, text: TextError) -> NoValue {
         invalid(&self.file.path, text)
     }
 }
 
-/// Returns the reason for a value if the text of the kernel file at `path` is invalid.
+/// Returns the reason for a missing value: the text of the kernel file at `path` is invalid.
 fn invalid(path: &Path, text: TextError) -> NoValue {
     ReadError::Text { path: path.to_owned(), text }.into()
 }

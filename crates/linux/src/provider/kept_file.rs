@@ -53,8 +53,8 @@ impl From<ReadError> for NoValue {
     }
 }
 
-/// Rule for the end of a kernel file, which depends on how the kernel prints it (`single_open`, `seq_file` records,
-/// `seq_file` lines).
+/// Rule by which a reader recognises the end of a kernel file, depending on how the kernel prints the file
+/// (`single_open`, `seq_file` records, `seq_file` lines).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeqFileKind {
     /// File printed at once: `/proc/stat`, `/proc/softirqs` and all files in `/sys`. A chunk shorter than the buffer
@@ -99,7 +99,7 @@ impl KeptFile {
     /// Maximum length of a line in a kernel file that is printed in lines.
     const LINE: usize = 1_024;
 
-    /// Creates a kernel file at `path`, without opening it.
+    /// Creates the reader of the kernel file at `path`, without opening the file.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>, printed: SeqFileKind) -> Self {
         let (path, buffer) = (path.into(), Vec::new());

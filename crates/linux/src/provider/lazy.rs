@@ -28,8 +28,8 @@ pub(crate) struct LazyProvider {
 }
 
 impl LazyProvider {
-    /// Creates a lazy provider of the entries of a directory. While the directory is empty, as on many machines, no
-    /// request goes to the other thread, which would cost ten times as much as the check.
+    /// Creates a [`LazyProvider`] whose instances are the entries of a directory. While the directory is empty, as on
+    /// many machines, no request goes to the other thread, which would cost ten times as much as the check.
     pub(crate) fn for_directory(
         folder: PathBuf,
         provider: impl Provider + 'static,
@@ -38,7 +38,8 @@ impl LazyProvider {
         Self { folder: Some(DirReader::new(folder)), ..Self::waiting(provider, deadline) }
     }
 
-    /// Creates a lazy provider without a directory to check.
+    /// Creates a [`LazyProvider`] that sends every request to the other thread, because there is no directory to
+    /// check.
     pub(crate) fn waiting(mut provider: impl Provider + 'static, deadline: &Deadline) -> Self {
         let catalogue = provider.catalogue();
         Self {
@@ -51,8 +52,8 @@ impl LazyProvider {
         }
     }
 
-    /// Returns `true` if there can be no instances. If their directory cannot be listed, the request goes to the
-    /// provider, which returns the reason.
+    /// Returns `true` if there can be no instances, because the directory of instances is empty. If their directory
+    /// cannot be listed, the request goes to the provider, which returns the reason.
     fn has_none(&mut self, now_ns: u64) -> bool {
         let Some(folder) = &mut self.folder else { return false };
         if self.empty_at_ns.is_some_and(|at| now_ns.saturating_sub(at) < LOOK_AGAIN_NS) {

@@ -15,7 +15,8 @@ pub(crate) struct ChunkedFile {
 }
 
 impl ChunkedFile {
-    /// Size of a chunk of the file, in bytes: possibly several chunks of the kernel, and more than any line.
+    /// Size in bytes of the chunks in which a kernel file is read: possibly several chunks of the kernel, and more
+    /// than any line.
     const PIECE: usize = 64 << 10;
     /// Least number of bytes of a read that does not end the file: the smallest page less a line, because the kernel
     /// fills a page before it ends a read early, except with a line that does not fit.
@@ -23,18 +24,18 @@ impl ChunkedFile {
     /// Maximum size of a file that is read in chunks, in MiB, enough for ten million sockets.
     const LIMIT_MIB: usize = 2 << 10;
 
-    /// Creates a chunked file at `path`, without opening it.
+    /// Creates the reader of the kernel file at `path`, without opening the file.
     pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), buffer: Vec::new() }
     }
 
-    /// Returns the path of the chunked file.
+    /// Returns the path of the kernel file that is read in chunks.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Calls `each` with the whole file, in chunks that end with a line unless the file does not. Returns the number
-    /// of bytes; `None` if the file does not exist.
+    /// Calls `each` with all chunks of the kernel file: whole lines, except for a last line that has no newline.
+    /// Returns the number of bytes; `None` if the file does not exist.
     pub(crate) fn read(
         &mut self,
         each: impl FnMut(&[u8]) -> Result<(), TextError>,

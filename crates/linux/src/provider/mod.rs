@@ -28,12 +28,12 @@ use crate::clock::elapsed_ns;
 /// Name of the origin of all counter values of this crate.
 pub(crate) const ORIGIN: &str = "Linux";
 
-/// Creates the provider of a counterset with one instance, of Linux as the origin.
+/// Creates the provider of a counterset with one instance; the origin of its values is Linux.
 pub(crate) fn single_instance<V: ValueSource>(values: V) -> SingleInstanceProvider<V> {
     SingleInstanceProvider::new(values).origin(ORIGIN).clock(elapsed_ns)
 }
 
-/// Creates the provider of a counterset of several instances, of Linux as the origin.
+/// Creates the provider of a counterset with several instances; the origin of their values is Linux.
 pub(crate) fn multi_instance<I: InstanceSource>(instances: I) -> MultiInstanceProvider<I> {
     MultiInstanceProvider::new(instances).origin(ORIGIN).clock(elapsed_ns)
 }

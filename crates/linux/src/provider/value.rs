@@ -3,8 +3,8 @@
 use perfset_core::{InstanceId, NoValue};
 use perfset_engine::provider::TOTAL_ID;
 
-/// Maximum step back of a kernel's idle time, in seconds. A larger step is a restart: a CPU went offline or came
-/// online.
+/// Maximum decrease of a CPU's idle time, in seconds, that counts as an error of the kernel. A larger decrease is a
+/// restart: a CPU went offline or came online.
 pub(crate) const HOLD_SECONDS: u64 = 60;
 
 /// Returns the reason for a counter without a value, on any Linux or on this machine.

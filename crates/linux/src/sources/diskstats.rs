@@ -192,7 +192,8 @@ mod tests {
         stats.parse(text.as_bytes()).map(|()| stats.devices)
     }
 
-    /// Last numbers of a line with 11, 15 and 17 numbers, or the text that was found instead.
+    /// Last number of a line of `/proc/diskstats` with 11, 15 or 17 numbers, for each length; or the text that was
+    /// found instead.
     type Found = (Option<[u64; 3]>, String);
 
     fn found(text: &str) -> Found {

@@ -9,7 +9,7 @@ use crate::sources::text::{Text, TextError};
 pub enum MdWork {
     /// Work that computes the data of a replaced disk again.
     Recovery,
-    /// Work that makes disks equal after the machine stopped at a wrong moment.
+    /// Work that makes disks equal after the machine stopped while data was written.
     Resync,
     /// Work that gives the RAID array another shape.
     Reshape,

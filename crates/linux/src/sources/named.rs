@@ -85,7 +85,7 @@ pub struct NamedLines {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct NamedLine {
-    /// End of the line's name in the sequence `names`.
+    /// Offset in `names` at which the name of this line ends.
     name_end: usize,
     /// Number in a line of the kernel file; 0 if the line is malformed.
     number: u64,

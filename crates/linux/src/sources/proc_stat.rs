@@ -271,8 +271,8 @@ mod tests {
         }
     }
 
-    /// Checks that parsing work is proportional to the text, also if every line is bad. Counting lines again for each
-    /// error would take minutes.
+    /// Checks that the work of parsing `/proc/stat` is proportional to the length of the text, also if every line is
+    /// bad. Counting lines again for each error would take minutes.
     #[test]
     fn many_bad_lines_cost_little() {
         let lines: String = (0..CPU_LIMIT).map(|cpu| format!("cpu{cpu} x\n")).collect();

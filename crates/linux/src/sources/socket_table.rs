@@ -10,8 +10,8 @@ pub(super) struct SocketTable {
 }
 
 impl SocketTable {
-    /// Parses the lines of the next chunk of a socket table. `parse` gets each line behind the socket's number and
-    /// its addresses.
+    /// Parses the lines of the next chunk of a socket table. `parse` gets the part of each line behind the socket's
+    /// number and its addresses.
     pub(super) fn add(
         &mut self,
         piece: &[u8],

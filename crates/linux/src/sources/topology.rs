@@ -108,7 +108,8 @@ mod tests {
         let want = [(0, 5, 12), (1, 1, 5), (1, 4, 13)];
         assert_eq!(got.iter().map(|p| (p.node, p.index, p.cpu)).collect::<Vec<_>>(), want);
     }
-    /// Checks that work grows with the number of ranges of CPUs, not with the CPUs in them, which would take 768 MiB.
+    /// Checks that the work of locating CPUs grows with the number of CPU ranges, not of CPUs, which would take 768
+    /// MiB.
     #[test]
     fn long_lists_cost_little() {
         let online: Vec<u32> = (0..65_536).collect();

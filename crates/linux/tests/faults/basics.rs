@@ -24,7 +24,7 @@ impl Random {
         self.below(len as u64) as usize
     }
 
-    /// Returns `true` in one of this many calls, on average.
+    /// Returns `true` at random, on average in one of `times` calls.
     pub(crate) fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
@@ -124,7 +124,7 @@ pub(crate) enum Source {
 /// Rule of the model for the values that a counter may have.
 #[derive(Clone, Debug)]
 pub(crate) enum Expected {
-    /// No machine has the counter's value.
+    /// Rule that the counter's value is always missing.
     Never,
     /// Value that the model does not have: it may be any number that its type allows.
     Unknown,
@@ -136,7 +136,7 @@ pub(crate) enum Expected {
     Count(Count),
     /// Count that the kernel prints in 32 bits.
     Short(Count),
-    /// Count of which only the increase is known.
+    /// Count that may begin at any number, because only its increase is known.
     Growth(Count),
     /// Value that may be missing although no file has a fault.
     MayLack(Box<Expected>),
@@ -168,7 +168,8 @@ pub(crate) struct ModelSum {
 pub(crate) struct Total {
     /// Rows of the total that can certainly be read: serial number and count.
     pub(crate) rows: Vec<(u64, Count)>,
-    /// `true` if all rows of the total can be read, and could for a while: a later sum contains what was missing.
+    /// `true` if all rows of the total have been readable for some samples, so that the total contains everything
+    /// that was missing earlier.
     pub(crate) is_whole: bool,
     /// `true` if a file of a row in the total is denied or invalid.
     pub(crate) lacks: bool,

@@ -12,7 +12,7 @@ pub(crate) const TICK_NS: u64 = 10_000_000;
 /// Length of a tick of `/proc/stat`, in units of 100 ns.
 pub(crate) const TICK: u64 = 100_000;
 
-/// Index of the user time among the fields of `/proc/stat`; those of other times follow.
+/// Index of the user time among the fields of `/proc/stat`; the constants below are the indexes of other times.
 pub(crate) const USER: usize = 0;
 pub(crate) const NICE: usize = 1;
 pub(crate) const SYSTEM: usize = 2;
@@ -237,8 +237,8 @@ impl Cpus {
         text
     }
 
-    /// Returns the names of the rows of a processor counterset, with the index of the processor. Sums have no index:
-    /// they are over all processors or those of the one node.
+    /// Returns the names of the rows of a processor counterset, each with the index of the row's processor. Sums have
+    /// no index: they are over all processors or those of the one node.
     pub(crate) fn rows(&self, is_view: bool) -> Vec<(String, Option<usize>)> {
         let mut rows = Vec::new();
         for (index, (at, _)) in self.online().enumerate() {
@@ -251,7 +251,7 @@ impl Cpus {
         rows
     }
 
-    /// Returns the sum of a count over the processors of a row, or the mean.
+    /// Returns the sum or the mean of a count over the processors to which a row belongs.
     fn over(&self, at: Option<usize>, mean: bool, of: impl Fn(&Cpu) -> Count) -> Expected {
         let cpus = self.online().filter(|(other, _)| at.is_none_or(|at| at == *other));
         let (sum, count) = cpus.fold((Count::default(), 0), |(sum, n), (_, cpu)| (sum.and(of(cpu)), n + 1));

@@ -8,7 +8,7 @@ use perfset_core::CounterId;
 use super::basics::{Count, Expected, KnownValue, ModelSum, Random, Source, Tally};
 use super::totals::{FIELDS, Kept, Totals};
 
-/// Index of the reads among the fields of `/proc/diskstats`; those of other fields follow.
+/// Index of the reads among the fields of `/proc/diskstats`; the constants below are the indexes of other fields.
 const READS: usize = 0;
 const READS_MERGED: usize = 1;
 const SECTORS_READ: usize = 2;
@@ -31,7 +31,8 @@ pub(crate) struct Disk {
     /// Sequence number that the model's kernel gives the disk.
     diskseq: u64,
     fields: [Count; FIELDS],
-    /// Least and greatest number that a reader may have of each field of the disk: it holds a count that falls.
+    /// Least and greatest number that a reader may have of each field of the disk: the reader holds a count that
+    /// falls.
     pub(crate) ranges: [(u64, u64); FIELDS],
     in_flight: u64,
     /// Longest idle time of the disk so far: the clock may go back.
@@ -509,7 +510,7 @@ impl Networks {
         self.path(["proc/net/arp", "proc/1/net/arp"])
     }
 
-    /// Returns the path of a network file: the first one in the reader's namespace, the second one in that of the first
+    /// Returns the path of a network file: `own` in the reader's network namespace, `of_first` in that of the first
     /// process.
     pub(crate) fn path(&self, [own, of_first]: [&'static str; 2]) -> &'static str {
         if self.of_first { of_first } else { own }

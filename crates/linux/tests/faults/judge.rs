@@ -308,7 +308,7 @@ impl Judge<'_> {
         is_behind(self.new) || self.old.is_some_and(is_behind)
     }
 
-    /// Returns `true` if the sums of a row may be over other rows than in the previous sample.
+    /// Returns `true` if a row has sums over processors, and other processors were online in the previous sample.
     fn changes(&self, row: &ModelRow) -> bool {
         match row.thing {
             Thing::Cpus | Thing::Idle | Thing::ProcessTotal => {
@@ -387,7 +387,8 @@ fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * b.abs().max(1.0)
 }
 
-/// Returns `true` for a total of disks that is divided by a mean over other disks than in the previous sample.
+/// Returns `true` for a total of disks that is divided by a mean, if the mean in the previous sample was over other
+/// disks.
 fn is_share_of_others(known: &KnownValue, base: Option<&Expected>) -> bool {
     matches!((&known.wanted, base), (Expected::Kept(kept), Some(Expected::Unknown)) if kept.has_other_rows)
 }

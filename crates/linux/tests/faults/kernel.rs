@@ -65,8 +65,8 @@ pub(crate) fn is_model() -> bool {
     with(|_| ()).is_some()
 }
 
-/// Fails as the kernel does if the subject of a file no longer exists. A removed file of the model could still be
-/// read.
+/// Returns the kernel's error for an open file whose subject, such as a process, no longer exists. A removed file of
+/// the model could still be read.
 pub(crate) fn refuses(file: &File) -> io::Result<()> {
     match with(|_| file.metadata()) {
         Some(Ok(metadata)) if metadata.nlink() == 0 => Err(Errno::NODEV.into()),

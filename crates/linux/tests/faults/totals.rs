@@ -71,7 +71,7 @@ struct Row {
     /// Counts of the row when it was first seen; 0 for the rows with which the total began.
     first: [Range; FIELDS],
     last: [Range; FIELDS],
-    /// Number of samples without a fault until it is known when the row was first seen.
+    /// Number of further samples without a fault after which it is known when the row was first seen.
     open: u32,
 }
 

@@ -105,7 +105,7 @@ pub(crate) const SETS: [Guid; 22] = [
     paging_file::GUID,
 ];
 
-/// Paths of the file about received packets: of the reader and of the first process.
+/// Paths of the file about received packets, in the network namespaces of the reader and of the first process.
 const SOFTNET: [&str; 2] = ["proc/net/softnet_stat", "proc/1/net/softnet_stat"];
 
 const TOTAL: u32 = 0xFFFF_FFFE;
@@ -195,8 +195,8 @@ impl World {
         ((self.clocks.monotonic_ns + self.clocks.slept_ns) / 10_000_000) as u64
     }
 
-    /// Returns the start of the model machine in terms of PerfTime100NSec, as it is used for processes: in whole
-    /// ticks.
+    /// Returns the start time of the model machine as PerfTime100NSec, in whole ticks as in the start times of
+    /// processes.
     fn start_100ns(&self) -> u64 {
         let start = super::kernel::anchor().unwrap().zero_100ns - self.clocks.slept_ns / 100;
         ((start + 50_000) / 100_000 * 100_000) as u64
@@ -547,8 +547,8 @@ impl World {
         }
     }
 
-    /// Returns the model's rule for a mount point. Nothing is mounted for reading only, and the mount points are
-    /// those of another tree.
+    /// Returns the model's rule for a counter of a mount point. Nothing is mounted for reading only, and the mount
+    /// points are those of another tree.
     fn mounted(counter: CounterId) -> KnownValue {
         let wanted = if counter == file_system::READ_ONLY { Expected::Level(0) } else { Expected::Never };
         KnownValue::new(wanted, &[Source::File("proc/1/mountinfo")])

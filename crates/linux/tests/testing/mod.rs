@@ -37,7 +37,7 @@ impl Tree {
         tree
     }
 
-    /// Copies only `/proc` of a fixture, which has ten times fewer files.
+    /// Copies only `/proc` of a fixture, which has a tenth of the fixture's files.
     pub(crate) fn proc_of(name: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -150,7 +150,8 @@ fn failed(reason: &NoValue) -> bool {
 /// their values, and their reason. A reason that begins with `:` is a position in the file.
 pub(crate) type ChangedLine<'a> = (&'a str, &'a str, &'a str, &'a [CounterId], &'a str);
 
-/// Checks that a change of the fixture `two-nodes` costs exactly these counters of a provider, for that reason.
+/// Checks that a change of the fixture `two-nodes` makes exactly these counters of a provider lose their values, for
+/// that reason.
 pub(crate) fn check_line<P: Provider>(
     (file, from, to, want, why): ChangedLine<'_>,
     provider: fn(&Roots) -> P,
@@ -173,7 +174,7 @@ pub(crate) struct Collected {
     /// Names, ids and births of the collected rows, in their order.
     pub(crate) rows: Vec<(String, u32, Birth)>,
     pub(crate) cells: BTreeMap<(String, u32), CellOutcome>,
-    /// Times since which cells were counted, if they have a time of their own.
+    /// Start times of the counts in cells, for cells whose count has a start time of its own.
     pub(crate) since: BTreeMap<(String, u32), NonZeroU64>,
     pub(crate) bytes_read: u64,
 }
@@ -193,7 +194,7 @@ impl Collected {
         &self.cells[&(instance.to_owned(), counter.0)]
     }
 
-    /// Returns the time since which a cell's value is counted, if it has one of its own.
+    /// Returns the start time of the count in a cell; `None` if the count has no start time of its own.
     pub(crate) fn since(&self, instance: &str, counter: CounterId) -> Option<NonZeroU64> {
         self.since.get(&(instance.to_owned(), counter.0)).copied()
     }

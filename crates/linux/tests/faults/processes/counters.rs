@@ -34,7 +34,8 @@ impl Process {
         })
     }
 
-    /// Returns a count of a process as a total has it: without what ended children did, which the total has already.
+    /// Returns the count of a process that `_Total` adds: without the counts of ended children, which `_Total`
+    /// contains already.
     pub(super) fn own_count(
         &self,
         set_is_linux: bool,
@@ -47,7 +48,7 @@ impl Process {
         }
     }
 
-    /// Returns a level of a process that adds up, and the file that has it.
+    /// Returns the level of a process for a counter that `_Total` can add up, and the file that contains the level.
     pub(super) fn level(&self, set_is_linux: bool, counter: CounterId) -> Option<(u64, &'static str)> {
         use {linux_process as linux, process_v2 as id};
         Some(match (set_is_linux, counter) {

@@ -35,7 +35,8 @@ pub(crate) struct Process {
     minor: Count,
     major: Count,
     virtual_bytes: u64,
-    /// Resident pages of the process; then the number before others changed it, and the sample of that.
+    /// Number of resident pages of the process; behind it, the number before another program changed it, and the
+    /// sample of the change.
     resident: u64,
     resident_before: u64,
     resident_at: u32,
@@ -72,7 +73,7 @@ pub(crate) struct Thread {
     timeslices: Count,
 }
 
-/// CPU time of the model, which the kernel shows in ticks.
+/// CPU time of a process or thread of the model, which the kernel shows in ticks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ticks {
     pub(crate) count: Count,
@@ -94,18 +95,19 @@ impl Ticks {
 #[derive(Clone, Debug)]
 pub(crate) struct Processes {
     pub(crate) all: Vec<Process>,
-    /// Processes of the model that have ended: what they did stays in totals.
+    /// Processes of the model that have ended, whose counts stay in totals.
     ended: Vec<Process>,
-    /// Counts handed on by processes that no reader can follow to their end. They may appear in a total at once, and
-    /// twice if the process was seen before.
+    /// I/O counts of ended processes that no reader could follow to their end. They may appear in a total at once,
+    /// and twice if the process was seen before.
     surprising_io: [Count; 7],
     next_serial: u64,
     next_pid: u32,
     /// `true` if the CPU clocks of processes can be read, and decide which files are read again.
     pub(crate) is_gated: bool,
-    /// `true` if the model has all processes of the machine, so that the kernel's sums are theirs.
+    /// `true` if the model has all processes of the machine, so that the kernel's sums are sums over the model's
+    /// processes.
     pub(crate) is_first: bool,
-    /// Last sample in which a process could not be read, became visible, or was about to.
+    /// Last sample in which a process was hidden or denied, or ceased to be.
     pub(crate) unsettled: u32,
 }
 
@@ -251,7 +253,7 @@ impl Process {
     }
 }
 
-/// Returns `true` if a reader has since read the file whose value changed in a sample, if the value ever changed.
+/// Returns `true` if a value never changed, or changed so long ago that a reader has read the value's file again.
 fn is_past(changed: u32, sample: u32) -> bool {
     changed == 0 || sample > changed + 120
 }
@@ -540,8 +542,8 @@ impl Processes {
         KnownValue::new(wanted, &[Source::File("proc"), STAT, Source::File("proc/vmstat")])
     }
 
-    /// Returns the model's rule for a sum over processes that the kernel has. `faults`: all page faults, and those
-    /// that read from disk.
+    /// Returns the model's rule for a sum over all processes that the kernel itself counts. `faults`: all page
+    /// faults, and those that read from disk.
     fn kernels(
         &self,
         is_linux: bool,
