@@ -36,7 +36,7 @@ impl Argument {
         self.u32(at, u32::from_ne_bytes(value.to_ne_bytes()))
     }
 
-    /// Stores an address in the argument. The address must stay valid until the call is over.
+    /// Stores an address in the argument of `bpf(2)`. The address must stay valid until the call is over.
     fn address<T: ?Sized>(mut self, at: usize, of: *const T) -> Self {
         let address = u64::try_from(of.cast::<u8>().addr()).unwrap_or(0);
         self.put(at, &address.to_ne_bytes());

@@ -81,9 +81,11 @@ pub enum Column {
     RunCount,
     /// Virtual memory of a process: all memory with an address in it.
     TotalVm,
-    /// Largest virtual memory of a process so far, unless [`TotalVm`](Self::TotalVm) is larger.
+    /// Largest virtual memory of a process that the kernel has stored; the kernel updates it late, so
+    /// [`TotalVm`](Self::TotalVm) may be larger.
     PeakVm,
-    /// Largest resident memory of a process so far, unless the current one is larger.
+    /// Largest resident memory of a process that the kernel has stored; the kernel updates it late, so the current
+    /// one may be larger.
     PeakResident,
     /// Resident memory of a process that belongs to files.
     FilePages,
@@ -93,7 +95,7 @@ pub enum Column {
     SwapPages,
     /// Resident memory of a process that is shared.
     SharedPages,
-    /// Number of threads of a process that were met and added to its sums.
+    /// Number of threads of a process that the iterator met and added to the sums of the process.
     ThreadsMet,
     /// Flag that is 1 if a thread of the process is executing a program and takes the place and id of the first
     /// thread, or else 0.

@@ -36,7 +36,7 @@ pub(crate) struct OpenCodedIter {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PercpuSum {
     pub cast: u32,
-    /// Type id of a structure that begins with a number of four bytes, as which per-CPU parts are read.
+    /// Type id of the structure as which per-CPU parts are read: one that begins with a number of four bytes.
     pub cast_type: u32,
     /// Offsets of the pointers to the per-CPU parts of the memory counters, in the memory structure.
     pub counters: [u32; 4],

@@ -13,7 +13,7 @@ use perfset_bpf::{
 
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
-/// Returns the kernel that lets this process load BPF task iterators, with the exact memory of its CPUs.
+/// Returns this machine's kernel and its per-CPU offsets; `None` if this process may not load BPF task iterators.
 fn allowed() -> Option<(Kernel, PercpuOffsets)> {
     let kernel = Kernel::read(BTF.as_ref()).ok()?;
     let possible = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap();
@@ -37,7 +37,7 @@ fn request(
     TaskIterRequest { each, way, columns: ColumnSet::new(&Column::ALL), room, offsets }
 }
 
-/// Returns the columns of all task records of one run that are not torn, by the id of the process or thread.
+/// Returns the columns of all untorn task records of one run, by the id of the process or thread.
 fn walked(walk: &mut TaskIter) -> BTreeMap<u64, BTreeMap<Column, u64>> {
     let records = walk.run().unwrap();
     let torn = records.torn();
@@ -59,7 +59,7 @@ fn stat(path: &str) -> Vec<String> {
     text.rsplit_once(')').unwrap().1.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Checks that loading makes a process not dumpable if it may load, so that other processes of its user cannot take
+/// Checks that loading a task iterator makes a process not dumpable, so that other processes of its user cannot take
 /// the map. A process that may not load stays as it is.
 #[test]
 fn a_process_that_loads_is_not_dumpable() {
@@ -200,7 +200,8 @@ fn never_falls(walk: &mut TaskIter, pid: u32, mut goes_on: impl FnMut() -> bool)
     (walks, torn_walks)
 }
 
-/// Checks sums while the iterator holds an ending thread, which then is in the sum of ended threads, and is met.
+/// Checks that the sums of a process never fall while its threads end, also if a thread is both met and among the
+/// ended ones.
 #[test]
 fn sums_stay_whole_while_threads_end() {
     let Some((kernel, offsets)) = allowed() else { return };
@@ -231,7 +232,8 @@ fn sums_stay_whole_while_threads_end() {
 /// Number of rounds of threads that read and end, and number of times that a program executes itself.
 const STORM: u32 = 200;
 
-/// Checks a process that executes itself from a thread: this test, started as a program, with a number of times left.
+/// Checks the task records of a process that executes itself from a thread: this test, started as a program, with a
+/// number of repetitions left.
 #[test]
 fn one_process_executes_from_its_threads() {
     const LEFT: &str = "STORM_LEFT";

@@ -86,7 +86,8 @@ impl Writer {
     }
 }
 
-/// Returns a BTF description with everything that a member path can lead through, and the id of its outer structure.
+/// Returns a BTF description with every kind of type that a member path can lead through, and the type id of the
+/// outermost structure.
 fn example() -> (Vec<u8>, u32) {
     let mut writer = Writer::new();
     let int = writer.int(4);
