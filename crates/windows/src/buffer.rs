@@ -42,7 +42,7 @@ pub fn filled<'a>(
     }
 }
 
-/// Returns the number of bytes that were written to the buffer.
+/// Returns the number of bytes that a PerfLib function wrote to the buffer, which grows until the response fits.
 fn written(
     function: &'static str,
     element: usize,

@@ -17,7 +17,7 @@ use crate::shared::V2Guids;
 
 /// Time for which a list of V1 objects is valid: a new list requires the data of every provider of the machine.
 const PAUSE: Duration = Duration::from_secs(300);
-/// Time to wait after an incomplete list of V1 objects; it doubles with each further one.
+/// Time to wait after an incomplete list of V1 objects; each further incomplete list doubles the time.
 const RETRY: Duration = Duration::from_secs(10);
 
 /// Provider of the objects that the performance key has, except those of V2's countersets.

@@ -1,4 +1,4 @@
-//! Hiding of instance names in a capture.
+//! Hiding of instance names in the captured responses of a Windows machine.
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::ControlFlow;

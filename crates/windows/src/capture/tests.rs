@@ -93,7 +93,7 @@ fn write_again(scratch: &Scratch) -> io::Result<Captures> {
     write(&scratch.0, &functions, &key, &options(false))
 }
 
-/// Checks that the first collection is the first sample, the second the second, whatever was listed before; and also
+/// Checks that a replay returns the first captured sample and then the second, whatever was listed before, and also
 /// after a time without requests. A counter that was not captured alone is returned alone.
 #[test]
 fn samples_follow_each_other() {
@@ -124,7 +124,8 @@ fn samples_follow_each_other() {
     }
 }
 
-/// Checks that costly objects are listed with the rest, and collected from the block that has them.
+/// Checks that a replay lists costly V1 objects with the other objects, and collects them from the block that has
+/// them.
 #[test]
 fn costly_objects_are_replayed() {
     /// Performance key whose only object costs much: all other values are empty.
@@ -154,7 +155,7 @@ fn costly_objects_are_replayed() {
     assert!(found.len() == 9 && found.iter().all(|row| row.contains('=')), "{found:?}");
 }
 
-/// Checks that a capture of a replayed capture has the same responses.
+/// Checks that a capture of a replayed capture has the same responses as the first capture.
 #[test]
 fn a_capture_of_a_capture_has_the_same_answers() {
     let (first, captures) = captured("first", false);
@@ -226,14 +227,16 @@ fn v2_answers() -> [Vec<u8>; 2] {
 
 type Hide = fn(&NameMask, &mut [u8]) -> Result<(), WireError>;
 
-/// Returns the bytes that remain of a changed response after hiding, and the first field that could not be read.
+/// Returns the bytes of a changed response after instance names were hidden, and the first field that could not be
+/// read.
 fn left(mut bytes: Vec<u8>, hide: Hide, change: impl FnOnce(&mut [u8])) -> (Vec<u8>, Option<&'static str>) {
     change(&mut bytes);
     let end = hide(&NameMask::new(), &mut bytes);
     (bytes, end.err().map(|error| error.what))
 }
 
-/// Checks that a response reveals no name either if it cannot be read to its end, or contains more than it should.
+/// Checks that instance names are hidden also in a response that cannot be read to its end, or that contains more
+/// than it should.
 #[test]
 fn names_in_unusual_places_are_hidden() {
     let [list, block] = v2_answers();
@@ -266,7 +269,7 @@ fn names_in_unusual_places_are_hidden() {
     assert!(!has(&bytes, "VAL"));
 }
 
-/// Performance key whose responses are changed.
+/// Performance key whose responses a function changes.
 #[derive(Debug)]
 struct Changed(Arc<Vista>, fn(&str, &mut [u8]));
 
@@ -282,7 +285,8 @@ impl PerformanceKey for Changed {
     fn close(&self) {}
 }
 
-/// Checks that data that no reader can parse are blanked, and that the capture notes it.
+/// Checks that a V1 block that no reader can parse is replaced by zeros in a capture, and that the manifest notes
+/// this.
 #[test]
 fn unreadable_block_is_blanked_and_noted() {
     let signature = |name: &str, value: &mut [u8]| {
@@ -300,8 +304,8 @@ fn unreadable_block_is_blanked_and_noted() {
     assert!(CaptureReplay::open(&folder.0).is_ok());
 }
 
-/// Checks that data received before a call hangs are in the capture. The key is not closed, because a call on it is
-/// still running.
+/// Checks that responses received before a call hangs are in the capture. The key is not closed, because a call on it
+/// is still running.
 #[test]
 fn a_key_that_hangs_is_given_up() {
     #[derive(Debug)]
@@ -329,7 +333,7 @@ fn a_key_that_hangs_is_given_up() {
     assert_eq!(CaptureReplay::open(&folder.0).unwrap().machine().countersets().len(), 3);
 }
 
-/// Checks that no other user can read the names of processes, and that data captured before an error are kept.
+/// Checks that no other user can read the files of a capture, and that responses captured before an error are kept.
 #[cfg(unix)]
 #[test]
 fn a_capture_is_private_and_grows() {
@@ -537,7 +541,7 @@ fn damaged_manifests() {
     }
 }
 
-/// Checks captures in which any byte of the responses is changed, and any file is cut.
+/// Checks that no reader panics on a capture in which any byte of a response is changed, or any file is cut.
 #[test]
 fn damaged_answers() {
     let (scratch, _) = captured("changed", false);

@@ -10,7 +10,7 @@ use super::{Changed, MULTI, NoObjects, SINGLE, TOTALS, over, rows, script};
 use crate::buffer::{filled, value};
 use crate::functions::{FillResult, PerformanceKey};
 
-/// Returns the rows of a counterset when one function always returns a changed response.
+/// Returns the rows of a counterset when one of PerfLib's functions always returns a changed response.
 fn answered(
     wanted: &'static str,
     lie: impl Fn(&mut FillResult, &mut [u8]) + Send + Sync + 'static,
@@ -98,7 +98,7 @@ fn sizes_and_codes_are_not_believed() {
     }
 }
 
-/// Performance key that returns a script of codes, and then responds.
+/// Performance key that returns a list of error codes, one for each call, and then responds.
 #[derive(Debug)]
 struct Stubborn {
     codes: Mutex<Vec<u32>>,
@@ -200,7 +200,8 @@ fn endlessly_growing_value_is_limited_and_freed() {
     }
 }
 
-/// Checks the memory of three countersets whose blocks are reported to have 30 MiB each: two of them keep theirs.
+/// Checks that of three countersets whose blocks are reported to have 30 MiB each, two keep the memory of their
+/// blocks.
 #[test]
 fn all_queries_together_keep_a_bounded_memory() {
     const LARGE: usize = 30 << 20;

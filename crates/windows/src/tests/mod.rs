@@ -286,7 +286,8 @@ fn texts_are_there_in_the_users_language() {
     assert_eq!(names[1], (CounterId(3), Some("Posten".into())));
 }
 
-/// Checks that a result is found by its index: the system's own entries precede ours, which it lists in any order.
+/// Checks that the result of a query entry is found by its index, although the system lists its own entries, too, in
+/// any order.
 #[test]
 fn a_result_is_found_by_the_index_that_the_system_says() {
     let (machine, _scripts) = script();

@@ -149,7 +149,7 @@ struct Failing {
 }
 
 impl Failing {
-    /// Creates a provider whose values with names that begin with `values` fail, at first with that code.
+    /// Creates a V1 provider whose performance key fails with `code` for all values whose names begin with `values`.
     fn new(values: &'static str, code: u32) -> Self {
         let code = Arc::new(AtomicU32::new(code));
         let now = Arc::clone(&code);
@@ -194,7 +194,7 @@ fn a_list_that_could_not_be_had_is_tried_again_soon_and_the_last_one_stays() {
     assert_eq!(failing.v1.problems(), [""; 0]);
 }
 
-/// Checks that an incomplete list of objects is requested again, at growing intervals.
+/// Checks that an incomplete list of V1 objects is requested again, at growing intervals.
 #[test]
 fn missing_object_is_retried_with_backoff() {
     let mut failing = Failing::new("Counter", 170);
@@ -206,7 +206,7 @@ fn missing_object_is_retried_with_backoff() {
     assert_eq!(failing.v1.problems(), [""; 0]);
 }
 
-/// Checks that objects that were listed before their names could be read have the right names afterwards.
+/// Checks that V1 objects that were listed before their names could be read have the right names afterwards.
 #[test]
 fn names_that_come_later_are_taken_over() {
     let is_there = Arc::new(AtomicBool::new(false));
@@ -229,7 +229,7 @@ fn names_that_come_later_are_taken_over() {
     assert_ne!(after, before);
 }
 
-/// Checks that V2 that fails again and again does not change V1, and that new countersets of V2 do.
+/// Checks that repeated failures of V2 do not change the V1 objects, and that new countersets of V2 do.
 #[test]
 fn objects_are_listed_anew_if_v2_has_others() {
     let mut failing = Failing::new("", 0);

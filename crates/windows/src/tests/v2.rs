@@ -12,8 +12,8 @@ use crate::functions::FillResult;
 use crate::shared::V2Guids;
 use crate::v2::V2Provider;
 
-/// Returns the values of three collections of one counter when the second response is changed, and the number of
-/// queries that were opened.
+/// Returns the values of three collections of a counter when the response to the second one is changed, and the
+/// number of opened queries.
 fn second_is(lie: impl Fn(&mut FillResult, &mut [u8]) + Send + Sync + 'static) -> (Vec<String>, usize) {
     let (machine, _scripts) = script();
     let collected = AtomicU32::new(0);
@@ -92,7 +92,7 @@ fn a_registration_is_of_the_counterset_that_was_asked() {
 struct Twice {
     v2: V2Provider,
     is_new: Arc<AtomicBool>,
-    /// Number of responses so far.
+    /// Number of calls of PerfLib's functions since this number was last reset.
     answers: Arc<AtomicU32>,
     start: Instant,
 }
@@ -122,7 +122,8 @@ impl Twice {
         Arc::clone(catalogue.countersets.iter().find(|set| set.guid == MULTI).unwrap())
     }
 
-    /// Returns the counters of counterset [`MULTI`] after this number of seconds, and the number of requests.
+    /// Returns the counters of counterset [`MULTI`] after this number of seconds, and the number of calls of
+    /// PerfLib's functions.
     fn counters(&mut self, seconds: u64) -> (Vec<u32>, u32) {
         self.answers.store(0, Relaxed);
         let ids = self.set(seconds).counters.iter().map(|counter| counter.id.0).collect();
