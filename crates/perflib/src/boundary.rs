@@ -89,7 +89,7 @@ pub fn handle(number: usize) -> Handle {
     std::ptr::without_provenance_mut(number)
 }
 
-/// Stores a value at an address that a C caller passed; does nothing if that is null.
+/// Stores a value at an address that a C caller passed; does nothing if the address is null.
 ///
 /// # Safety
 /// `at` is null or may be written.
@@ -100,7 +100,7 @@ pub unsafe fn store<T>(at: *mut T, value: T) {
     }
 }
 
-/// Reads a value at an address that a C caller passed. `None` if that is null.
+/// Reads a value at an address that a C caller passed; returns `None` if the address is null.
 ///
 /// # Safety
 /// `at` is null or may be read.
@@ -112,7 +112,7 @@ pub unsafe fn load<T: Copy>(at: *const T) -> Option<T> {
     Some(unsafe { at.read_unaligned() })
 }
 
-/// Buffer of a C caller for a response, and the address at which its size is stored.
+/// Buffer of a C caller for a response, and the address at which the size of the response is stored.
 #[derive(Clone, Copy, Debug)]
 pub struct Buffer {
     start: *mut u8,

@@ -1,4 +1,4 @@
-//! Tests of the consumer's C functions, called as C calls them, beside the engine that they use; on a machine of test
+//! Tests of the consumer's C functions, called as C calls them and compared with the engine; on a machine of test
 //! data.
 #![cfg(target_os = "linux")]
 #![allow(

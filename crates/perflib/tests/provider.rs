@@ -1,4 +1,4 @@
-//! Tests of the provider's C functions, called as C calls them, beside the contents of their files.
+//! Tests of the provider's C functions, called as C calls them, and of the contents of the files that they publish.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::arithmetic_side_effects,
@@ -98,7 +98,7 @@ impl Drop for Provider {
     }
 }
 
-/// Returns the pointer that a call returns, after a check that the last error is unchanged, or the last error.
+/// Returns the pointer that a C function returns, or the last error if the pointer is null.
 fn answer(call: impl FnOnce() -> Block) -> Result<Block, u32> {
     perflib_SetLastError(0x5EED);
     let block = call();
@@ -158,8 +158,8 @@ fn bytes(block: Block, len: usize) -> Vec<u8> {
 /// Key of a published instance: its counterset, name and id.
 type Named = ([u8; 16], String, u32);
 
-/// Returns all published instances: by counterset, name and id, the sequence word and the values. The reader is
-/// implemented a second time here, in the slow and obvious way.
+/// Returns the sequence word (version of the slot in the published file) and the values of each published instance,
+/// by counterset, name and id. The reader is implemented a second time here, in the slow and obvious way.
 fn published() -> BTreeMap<Named, (u64, Vec<u64>)> {
     let mut found = BTreeMap::new();
     for file in std::fs::read_dir(folder()).unwrap() {
@@ -315,7 +315,7 @@ fn contexts() {
     assert_eq!(PerfStopProvider(handle), 0);
 }
 
-/// Checks the offsets written into the template of the worked example, at an odd address.
+/// Checks the offsets that PerfSetCounterSetInfo writes into the template of the worked example, at an odd address.
 #[test]
 fn a_template_is_given_its_offsets_and_nothing_else() {
     #[rustfmt::skip]
@@ -536,7 +536,7 @@ fn values_of_eight_bytes() {
     assert_eq!(published_of(set), [("a".into(), 0, values(block, 2))]);
 }
 
-/// Checks the functions for each kind of counter, and unknown counters.
+/// Checks the functions that change values, for each kind of counter and for unknown counters.
 #[test]
 fn each_function_has_its_counters() {
     let provider = Provider::start();

@@ -1,4 +1,4 @@
-//! Tests of the C functions over a recording, beside the queries of the recording itself.
+//! Tests of the C functions over a recording, compared with the queries of the recording itself.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::as_conversions,

@@ -1,4 +1,4 @@
-//! Tests of the registry's functions as V1 consumers call them, beside the engine; on a machine of test data.
+//! Tests of the registry's functions as V1 consumers call them, compared with the engine; on a machine of test data.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::arithmetic_side_effects,

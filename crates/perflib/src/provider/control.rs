@@ -40,8 +40,8 @@ impl Control {
         }
     }
 
-    /// Calls the control callback with a WNODE_HEADER before the bytes: its size, the provider's GUID, and zeros
-    ///
+    /// Calls the control callback with a WNODE_HEADER (total size, the provider's GUID, and zeros) and then the bytes
+    /// of the request.
     fn call(&self, callback: ControlCallback, code: u32, about: &[u8]) -> u32 {
         const WNODE_HEADER: usize = 48;
         let len = WNODE_HEADER.saturating_add(about.len());

@@ -76,12 +76,14 @@ struct Template {
 #[derive(Clone, Copy, Debug)]
 struct ValueLocation {
     index: usize,
-    /// Size of the counter's value that the functions for values may store; `None` for a value by reference.
+    /// Size of the counter's value that the functions for values may store; `None` if the block contains the value's
+    /// address instead (by reference).
     holds: Option<ValueWidth>,
     /// Second size of the value that may be stored, for counter types whose bits do not state the size that the value
     /// has.
     also: Option<ValueWidth>,
-    /// Number of bytes at the address that a counter by reference contains; `None` for other counters.
+    /// Number of bytes of a counter's value at the address that the block contains; `None` if the block contains the
+    /// value itself.
     reference: Option<u32>,
 }
 
