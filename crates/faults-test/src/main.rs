@@ -1,4 +1,4 @@
-//! Program that live checks start: publishers that are killed, stopped and denied, and a reader.
+//! Program of the live checks: publishers that are killed, stopped or refused, and a reader of their counters.
 //!
 //! Everything in an instance follows from the number in its name, so that a reader can tell whether it is whole:
 //! `Three` is 3 times the number, `Five` 5 times; 0 is what an instance has that was just made.

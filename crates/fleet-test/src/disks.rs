@@ -20,7 +20,7 @@ pub struct HostDisk {
 }
 
 impl HostDisk {
-    /// Adds the disk's work of the time that passed.
+    /// Adds the disk's work of the last `seconds` to the counts.
     pub fn pass(&mut self, seconds: f64, random: &mut Random) {
         if !random.happens(0.9) {
             self.queue = 0;
@@ -51,8 +51,8 @@ impl HostDisk {
         self.queue += other.queue;
     }
 
-    /// Returns the raw value of a disk's counter of PhysicalDisk; `None` if it has no source. `count` is the number
-    /// of disks in the sum.
+    /// Returns the raw value of a disk for a counter of PhysicalDisk; `None` if the counter has no source. `count` is
+    /// the number of disks in the sum.
     pub fn value(&self, id: u32, count: u64, now_100ns: u64, up_ns: u64) -> Option<u64> {
         const TICKS_OF_MS: u64 = 1_000_000;
         let both_ms = self.read_ms + self.write_ms;
@@ -95,7 +95,7 @@ pub struct HostInterface {
 }
 
 impl HostInterface {
-    /// Adds the network interface's work of the time that passed.
+    /// Adds the network interface's work of the last `seconds` to the counts.
     pub fn pass(&mut self, seconds: f64, random: &mut Random) {
         let work = self.usual * seconds * random.between(0.5, 1.5);
         let (received, sent) = (random.events(work), random.events(work * 0.8));
@@ -107,7 +107,7 @@ impl HostInterface {
         self.dropped += u64::from(random.happens(0.01));
     }
 
-    /// Returns the raw value of a counter of Network Interface; `None` if it has no source.
+    /// Returns the raw value for a counter of Network Interface; `None` if the counter has no source.
     pub fn value(&self, id: u32, is_virtual: bool) -> Option<u64> {
         Some(match id {
             0 => self.received_bytes + self.sent_bytes,

@@ -33,7 +33,7 @@ const LASTING: [(&str, f64, u64, f64); 12] = [
 pub struct HostProcess {
     pub name: String,
     pub id: u32,
-    /// Start time of the process in 100 ns since 1601; `None` if it is 0.
+    /// Start time of the process in 100 ns since 1601; `None` if the time is 0.
     pub birth: Option<NonZeroU64>,
     pub is_others: bool,
     /// Usual share of a processor that the process uses while it is busy.
@@ -144,8 +144,8 @@ impl HostProcesses {
         &mut self.all[at]
     }
 
-    /// Adds the processes' work of the time that passed. Returns the time of all processes in user and in kernel
-    /// mode, in 100 ns.
+    /// Adds the work of the last `seconds` to the counts of all processes. Returns the time of all processes in user
+    /// and in kernel mode, in 100 ns.
     pub fn pass(&mut self, sample: u64, seconds: f64, now_100ns: u64, random: &mut Random) -> (u64, u64) {
         self.all.retain(|process| process.ends > sample);
         for _ in 0..random.events(self.births_per_second * seconds) {
@@ -199,7 +199,7 @@ impl HostProcesses {
 }
 
 impl HostProcess {
-    /// Returns the raw value of a process's counter of Process V2; `None` if a process has none.
+    /// Returns the raw value of a process for a counter of Process V2; `None` if the counter has no source.
     pub fn value(&self, id: u32) -> Option<u64> {
         Some(match id {
             0 => self.user_100ns + self.system_100ns,

@@ -124,7 +124,7 @@ impl<'a> HostRecorder<'a> {
         Ok(())
     }
 
-    /// Ends the host's recorder; the next sample is that of another run.
+    /// Ends the host's recorder; the next sample starts another recorder.
     fn stop(&mut self) -> Result<(), Box<dyn Error>> {
         let Some((mut writer, _)) = self.writer.take() else { return Ok(()) };
         self.run += 1;

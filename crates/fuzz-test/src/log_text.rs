@@ -16,8 +16,7 @@ struct LogContents {
     damages: Damages,
 }
 
-/// Checks that a text log read byte by byte has the same contents as when read at once, and so has a log that is
-/// written from them.
+/// Checks that a text log has the same contents read byte by byte as read at once, and written and read again.
 pub fn check(input: &[u8]) {
     let log = read(input);
     assert_eq!(log, read(OneByOne(input)));

@@ -12,8 +12,8 @@ use perfset_log::recording::{BlockHeader, BlockWalker, ReadAt, Recording, seal, 
 
 use crate::input::InputBytes;
 
-/// Checks that a pass over the blocks of a recording's file has the same result in small pieces, and from each block
-/// on.
+/// Checks that a pass over the blocks of a recording's file has the same result in small pieces, or begun at a later
+/// block.
 ///
 /// The input is walked as it is, and with right lengths and checksums.
 pub fn check_blocks(input: &[u8]) {

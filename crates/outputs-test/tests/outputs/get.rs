@@ -294,7 +294,7 @@ fn blocks(world: &Arc<World>) -> Result<Tally, String> {
     check.finish()
 }
 
-/// Parses the heads of right-aligned table columns into the end and the text of each.
+/// Parses the heads of right-aligned table columns into the end position and the text of each head.
 fn ends(heads: &str) -> Vec<(usize, String)> {
     let line: Vec<char> = heads.chars().collect();
     let mut columns = Vec::new();

@@ -31,7 +31,7 @@ impl WideRow {
         world.step_at(unix_ms(date, time))
     }
 
-    /// Returns the number of the row's instance among those of its name, which name and id identify.
+    /// Returns the number of the row's instance, found by name and id, among the instances of that name.
     fn occurrence(&self, world: &World) -> usize {
         let set = world.sets.iter().position(|set| set.name == self.counterset).expect("a set");
         let rows = world.rows(self.step(world), set).unwrap_or_default();
@@ -68,7 +68,7 @@ pub fn json(world: &Arc<World>) -> Result<Tally, String> {
     check.finish()
 }
 
-/// Checks the first rows of each counterset by their level in wide output, and that they are the first ones.
+/// Checks the rows with the highest levels of each counterset in wide output, and that no other rows are there.
 pub fn ranked(world: &Arc<World>) -> Result<Tally, String> {
     let most = 1 + (world.seed % 3) as usize;
     let options = PrintOptions {
