@@ -105,7 +105,7 @@ fn expect(world: &World, set: usize, column: usize, first: usize, check: &mut Ch
 
 type Place = (f64, f64);
 
-/// Only panel of a checked picture: its axes, legend and lines.
+/// Single panel of a checked picture: its axes, legend and lines.
 struct Panel {
     /// Step and x coordinate of each sample in the picture.
     xs: Vec<(usize, f64)>,

@@ -35,8 +35,8 @@ pub(crate) struct Process {
     minor: Count,
     major: Count,
     virtual_bytes: u64,
-    /// Number of resident pages of the process; behind it, the number before another program changed it, and the
-    /// sample of the change.
+    /// Number of resident pages of the process, now and before another program changed it, and the sample of the
+    /// change.
     resident: u64,
     resident_before: u64,
     resident_at: u32,
