@@ -37,7 +37,8 @@ fn request(
     TaskIterRequest { each, way, columns: ColumnSet::new(&Column::ALL), room, offsets }
 }
 
-/// Returns the columns of all untorn task records of one run, by the id of the process or thread.
+/// Returns the columns of all task records of one run whose data is of one moment, by the id of the process or
+/// thread.
 fn walked(walk: &mut TaskIter) -> BTreeMap<u64, BTreeMap<Column, u64>> {
     let records = walk.run().unwrap();
     let torn = records.torn();

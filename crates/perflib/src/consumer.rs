@@ -25,7 +25,7 @@ export! {
     enumerate(machine: *const u8, guids: *mut [u8; 16], len: u32, actual: *mut u32)
 }
 
-/// Body of [`PerfEnumerateCounterSet`] for text of any kind.
+/// Body of [`PerfEnumerateCounterSet`] for UTF-16 or UTF-32 text.
 ///
 /// # Safety
 /// As [`PerfEnumerateCounterSet`].
@@ -67,7 +67,7 @@ export! {
     )
 }
 
-/// Body of [`PerfQueryCounterSetRegistrationInfo`] for text of any kind.
+/// Body of [`PerfQueryCounterSetRegistrationInfo`] for UTF-16 or UTF-32 text.
 ///
 /// # Safety
 /// As [`PerfQueryCounterSetRegistrationInfo`].
@@ -120,7 +120,7 @@ export! {
     )
 }
 
-/// Body of [`PerfEnumerateCounterSetInstances`] for text of any kind.
+/// Body of [`PerfEnumerateCounterSetInstances`] for UTF-16 or UTF-32 text.
 ///
 /// # Safety
 /// As [`PerfEnumerateCounterSetInstances`].
@@ -153,7 +153,7 @@ export! {
     open(machine: *const u8, query: *mut Handle)
 }
 
-/// Body of [`PerfOpenQueryHandle`] for text of any kind.
+/// Body of [`PerfOpenQueryHandle`] for UTF-16 or UTF-32 text.
 ///
 /// # Safety
 /// As [`PerfOpenQueryHandle`].
@@ -198,7 +198,7 @@ export! {
     add(query: Handle, counters: *mut u8, len: u32)
 }
 
-/// Body of [`PerfAddCounters`] for text of any kind.
+/// Body of [`PerfAddCounters`] for UTF-16 or UTF-32 text.
 ///
 /// # Safety
 /// As [`PerfAddCounters`].
@@ -216,7 +216,7 @@ export! {
     delete(query: Handle, counters: *mut u8, len: u32)
 }
 
-/// Body of [`PerfDeleteCounters`] for text of any kind.
+/// Body of [`PerfDeleteCounters`] for UTF-16 or UTF-32 text.
 ///
 /// # Safety
 /// As [`PerfAddCounters`].
@@ -236,7 +236,7 @@ export! {
     info(query: Handle, counters: *mut u8, len: u32, actual: *mut u32)
 }
 
-/// Body of [`PerfQueryCounterInfo`] for text of any kind.
+/// Body of [`PerfQueryCounterInfo`] for UTF-16 or UTF-32 text.
 ///
 /// # Safety
 /// As [`PerfQueryCounterInfo`].
@@ -268,7 +268,7 @@ export! {
     data(query: Handle, block: *mut u8, len: u32, actual: *mut u32)
 }
 
-/// Body of [`PerfQueryCounterData`] for text of any kind.
+/// Body of [`PerfQueryCounterData`] for UTF-16 or UTF-32 text.
 ///
 /// # Safety
 /// As [`PerfQueryCounterData`].

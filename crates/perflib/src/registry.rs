@@ -169,7 +169,7 @@ export! {
     open_key_ex(key: Handle, path: *const u8, options: u32, rights: u32, opened: *mut Handle)
 }
 
-/// Body of [`perflib_RegOpenKeyExW`] for text of any kind.
+/// Body of [`perflib_RegOpenKeyExW`] for narrow, UTF-16 or UTF-32 text.
 ///
 /// # Safety
 /// As [`perflib_RegOpenKeyExW`].
@@ -194,7 +194,7 @@ export! {
     open_key(key: Handle, path: *const u8, opened: *mut Handle)
 }
 
-/// Body of [`perflib_RegOpenKeyW`] for text of any kind.
+/// Body of [`perflib_RegOpenKeyW`] for narrow, UTF-16 or UTF-32 text.
 ///
 /// # Safety
 /// As [`perflib_RegOpenKeyW`].
@@ -220,7 +220,7 @@ export! {
     connect(machine: *const u8, key: Handle, opened: *mut Handle)
 }
 
-/// Body of [`perflib_RegConnectRegistryW`] for text of any kind.
+/// Body of [`perflib_RegConnectRegistryW`] for narrow, UTF-16 or UTF-32 text.
 ///
 /// # Safety
 /// As [`perflib_RegConnectRegistryW`].
@@ -257,7 +257,7 @@ export! {
     query_value(key: Handle, name: *const u8, reserved: *const u32, kind: *mut u32, data: *mut u8, len: *mut u32)
 }
 
-/// Body of [`perflib_RegQueryValueExW`] for text of any kind.
+/// Body of [`perflib_RegQueryValueExW`] for narrow, UTF-16 or UTF-32 text.
 ///
 /// # Safety
 /// As [`perflib_RegQueryValueExW`].
@@ -414,7 +414,7 @@ export! {
     )
 }
 
-/// Body of [`perflib_RegQueryInfoKeyW`] for text of any kind.
+/// Body of [`perflib_RegQueryInfoKeyW`] for narrow, UTF-16 or UTF-32 text.
 ///
 /// # Safety
 /// As [`perflib_RegQueryInfoKeyW`].

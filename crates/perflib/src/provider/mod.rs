@@ -51,7 +51,7 @@ export! {
     start(guid: *const [u8; 16], callback: Option<ControlCallback>, provider: *mut Handle)
 }
 
-/// Body of [`PerfStartProvider`] for text of any kind.
+/// Body of [`PerfStartProvider`] for UTF-16 or UTF-32 text.
 ///
 /// # Safety
 /// Conditions of [`PerfStartProvider`].
@@ -81,7 +81,7 @@ export! {
     start_ex(guid: *const [u8; 16], context: *const ProviderContext, provider: *mut Handle)
 }
 
-/// Body of [`PerfStartProviderEx`] for text of any kind.
+/// Body of [`PerfStartProviderEx`] for UTF-16 or UTF-32 text.
 ///
 /// # Safety
 /// As [`PerfStartProviderEx`].
@@ -181,7 +181,7 @@ pub unsafe extern "system" fn PerfCreateInstance_utf32(
     pointer(|| unsafe { create(TextUnit::Utf32, provider, counterset, name, id) })
 }
 
-/// Body of [`PerfCreateInstance`] for text of any kind.
+/// Body of [`PerfCreateInstance`] for UTF-16 or UTF-32 text.
 ///
 /// # Safety
 /// As [`PerfCreateInstance`].
@@ -232,7 +232,7 @@ pub unsafe extern "system" fn PerfQueryInstance_utf32(
     pointer(|| unsafe { query(TextUnit::Utf32, provider, counterset, name, id) })
 }
 
-/// Body of [`PerfQueryInstance`] for text of any kind.
+/// Body of [`PerfQueryInstance`] for UTF-16 or UTF-32 text.
 ///
 /// # Safety
 /// As [`PerfCreateInstance`].

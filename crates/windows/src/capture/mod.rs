@@ -32,39 +32,39 @@ use crate::v1::language_name;
 pub use hide::NameMask;
 pub use replay::CaptureReplay;
 
-/// Name of the file with the captured registrations; the files of other captured responses follow.
+/// Name of the file with the captured registrations; the constants below name the files of other captured responses.
 const REGISTRATIONS: &str = "registrations.bin";
 const QUERY: &str = "query.bin";
 const V1: &str = "v1.bin";
 
-/// First line of the manifest of every capture.
+/// First line of the manifest in the directory of a captured machine.
 const FIRST_LINE: &str = "perfset capture 1";
 const MANIFEST: &str = "manifest.txt";
 
 /// Settings of a capture of a machine's counters.
 #[derive(Clone, Debug)]
 pub struct CaptureOptions {
-    /// Name of the program that captures and of its system, for users.
+    /// Name of the program that captures the machine, and of the operating system, for users.
     pub by: String,
     /// Language in which names of counters are captured, in addition to English.
     pub language: Language,
-    /// `true` if names of instances are replaced by random letters in the capture.
+    /// `true` if instance names are replaced by random letters in the captured responses.
     pub hide_instances: bool,
     /// `true` if costly objects are captured too, which may take minutes.
     pub is_costly: bool,
-    /// Pause between the capture's two collections of all counters.
+    /// Pause between the two collections of all counters during a capture.
     pub pause: Duration,
     /// Maximum time for a request to the performance key; ten times as long for costly objects. After a request that
     /// takes longer, no further request is sent to the key.
     pub deadline: Duration,
 }
 
-/// Numbers of the requests that a capture sent and the responses it got.
+/// Numbers of requests to a captured machine and of its responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Captures {
-    /// Number of requests that the capture sent to the machine.
+    /// Number of requests that were sent to the captured machine.
     pub requests: usize,
-    /// Number of the capture's requests that succeeded.
+    /// Number of requests to the captured machine that succeeded.
     pub answered: usize,
     /// Number of bytes of the captured responses.
     pub bytes: u64,
@@ -121,8 +121,8 @@ pub fn write(
     Ok(writer.captures)
 }
 
-/// Creates a directory for a capture that other users cannot read, if the system has permissions for that: it
-/// contains names of processes.
+/// Creates the directory for a captured machine; other users cannot read it, if the system has permissions for that.
+/// The directory contains names of processes.
 fn create_folder(folder: &Path) -> io::Result<()> {
     #[cfg_attr(not(unix), expect(unused_mut, reason = "Windows has no mode: who may read is inherited"))]
     let mut builder = DirBuilder::new();
@@ -131,7 +131,7 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Creates a file of a capture with permissions like [`create_folder`]'s.
+/// Creates a file of captured responses that other users cannot read, as in [`create_folder`].
 fn create(file: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -156,18 +156,19 @@ struct CaptureWriter<'a> {
 }
 
 impl CaptureWriter<'_> {
-    /// Writes a remark about the capture to its manifest.
+    /// Writes a remark to the manifest of the captured machine.
     fn say(&mut self, what: &str, value: &str) -> io::Result<()> {
         let value = value.replace(['\t', '\n', '\r'], " ");
         self.line(&format!("# {what}\t{value}"))
     }
 
-    /// Writes a line of the manifest at once, because a capture may be interrupted at any time.
+    /// Writes a line of the captured machine's manifest at once, because the program may be interrupted at any time.
     fn line(&mut self, line: &str) -> io::Result<()> {
         self.manifest.write_all(format!("{line}\n").as_bytes())
     }
 
-    /// Notes in the manifest that a part of a captured response was replaced by zeros because it cannot be parsed.
+    /// Notes in the captured machine's manifest that a part of a response was replaced by zeros because the response
+    /// cannot be parsed.
     fn blanked(&mut self, question: &str, why: &WireError) -> io::Result<()> {
         self.say("blanked", &format!("{question}: {why}, and what cannot be read without it"))
     }

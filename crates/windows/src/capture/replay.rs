@@ -21,15 +21,15 @@ use crate::functions::{FillResult, PerfLib, PerformanceKey, RawQuery};
 use crate::v1::V1Provider;
 use crate::{Settings, register_v2_before};
 
-/// Maximum size of a file of a capture, in bytes.
+/// Maximum size of a file of captured responses, in bytes.
 const FILE_MOST: u64 = 512 << 20;
-/// Maximum size of a capture's manifest in bytes; a counterset takes some 1,700 of them.
+/// Maximum size of a captured machine's manifest in bytes; a counterset takes some 1,700 of them.
 const MANIFEST_MOST: u64 = 4 << 20;
-/// Maximum number of countersets in a capture; no machine has more.
+/// Maximum number of countersets of a captured machine; no machine has more.
 const COUNTERSETS_MOST: usize = 65_536;
 const ERROR_FILE_NOT_FOUND: Status = Status(2);
 
-/// Replay of a capture: the captured responses of a machine.
+/// Replay of the captured responses of a machine.
 ///
 /// The first collection of a counterset returns the first sample, the second and all later ones the second. When no
 /// query uses the counterset any more, collections begin again with the first sample.
@@ -140,7 +140,7 @@ impl CaptureReplay {
         captured.map_or_else(|error| nothing(&error.to_string()), |captured| captured.machine())
     }
 
-    /// Returns the name of the program that made the capture, and of its system.
+    /// Returns the names of the program that captured the machine, and of its operating system.
     #[must_use]
     pub fn by(&self) -> &str {
         &self.0.by
@@ -386,8 +386,8 @@ impl PerformanceKey for CaptureReplay {
     fn close(&self) {}
 }
 
-/// Provider of the objects of a capture. The performance key gets the same request for a list of instances as for a
-/// collection; only this provider knows which of them takes a sample.
+/// Provider of the V1 objects of a captured machine. The performance key gets the same request for a list of
+/// instances as for a collection; only this provider knows which of them takes a sample.
 struct CapturedObjects {
     v1: V1Provider,
     captured: CaptureReplay,
