@@ -86,7 +86,7 @@ pub struct Counterset {
     pub v1_index: Option<u32>,
     /// Most useful counter of the counterset: V1 blocks and PDH call it the default counter.
     pub default_counter: Option<CounterId>,
-    /// Counterset whose values this counterset presents in another form: counters of the same names, other instances.
+    /// Counterset whose values this counterset presents in another form: same counter names, other instances.
     pub view_of: Option<Guid>,
     /// Part of the system that the values cover inside a container, such as the whole machine; empty = not documented.
     pub scope: Text,
@@ -153,7 +153,7 @@ impl Counterset {
         Self { default_counter: counter.into(), ..self }
     }
 
-    /// Sets the counterset whose values this one presents in another form.
+    /// Sets the counterset whose values this counterset presents in another form.
     #[must_use]
     pub fn view_of(self, guid: impl Into<Option<Guid>>) -> Self {
         Self { view_of: guid.into(), ..self }
@@ -364,7 +364,7 @@ impl Counter {
         Self { base: base.into(), ..self }
     }
 
-    /// Sets the counters that contain the object clock and its frequency. One has no meaning without the other.
+    /// Sets the counters that contain the object clock and its frequency. A single one of both has no meaning.
     #[must_use]
     pub fn clock(self, time: impl Into<Option<CounterId>>, freq: impl Into<Option<CounterId>>) -> Self {
         Self { perf_time: time.into(), perf_freq: freq.into(), ..self }

@@ -80,7 +80,7 @@ impl From<&ClockReading> for Clocks {
     }
 }
 
-/// Numbers of a sample that a formula needs, without identity and counter type.
+/// Raw value, base and clocks of a sample: the values that a formula needs, without identity and counter type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SampleValues<'a> {
     /// Raw value of the counter in this sample.
@@ -91,7 +91,7 @@ pub struct SampleValues<'a> {
     pub clocks: &'a Clocks,
 }
 
-/// Numbers of a sample like [`SampleValues`], without the stored widths of the values.
+/// Raw value, base and clocks of a sample like [`SampleValues`], without the stored widths of raw value and base.
 #[doc(hidden)] // for the engine alone
 #[derive(Clone, Copy, Debug)]
 pub struct PlainSampleValues<'a> {
@@ -104,7 +104,7 @@ pub struct PlainSampleValues<'a> {
 }
 
 impl<'a> SampleValues<'a> {
-    /// Converts the numbers of a sample to [`PlainSampleValues`], which drops the widths.
+    /// Converts the values of a sample to [`PlainSampleValues`], which drops the widths.
     #[inline]
     pub(crate) fn plain(&self) -> PlainSampleValues<'a> {
         PlainSampleValues { raw: self.raw.get(), base: self.base.map(RawValue::get), clocks: self.clocks }
@@ -112,7 +112,7 @@ impl<'a> SampleValues<'a> {
 }
 
 impl Sample<'_> {
-    /// Returns the numbers of the sample that a formula needs.
+    /// Returns raw value, base and clocks of the sample: the values that a formula needs.
     #[must_use]
     pub fn numbers(&self) -> SampleValues<'_> {
         SampleValues { raw: self.raw, base: self.base, clocks: &self.clocks }
@@ -141,7 +141,7 @@ pub fn pair(old: &Sample<'_>, new: &Sample<'_>) -> Result<(), NoValue> {
     Ok(())
 }
 
-/// Returns the reason why a raw value or clock decreased: the cause that the numbers reveal, otherwise `reason`.
+/// Returns the reason why a raw value or clock decreased: the cause that both samples reveal, otherwise `reason`.
 pub(crate) fn why_it_fell(
     old: &SampleValues<'_>,
     new: &SampleValues<'_>,
@@ -165,8 +165,8 @@ pub(crate) fn why_it_fell(
     }
 }
 
-/// Returns `true` if the measured machine was restarted between two clock readings: PerfTime decreased, and it has
-/// counted no longer than the time that passed by the 100 ns clock.
+/// Returns `true` if the measured machine was restarted between two clock readings: PerfTime decreased, and counted
+/// no longer than the time that passed between the readings.
 pub(crate) fn restarted(before: &Clocks, now: &Clocks) -> bool {
     if now.perf_time >= before.perf_time {
         return false;

@@ -40,8 +40,8 @@ pub struct FormattedValue {
 }
 
 impl FormattedValue {
-    /// Returns the value without an upper limit. Inverse types are never below 0: their idle time can run ahead of
-    /// the clock.
+    /// Returns the formatted value without an upper limit. Inverse types are never below 0: their idle time can run
+    /// ahead of the clock.
     #[must_use]
     #[doc(alias = "PDH_FMT_NOCAP100")]
     pub fn nocap(self) -> f64 {
@@ -49,7 +49,8 @@ impl FormattedValue {
         if decoded.inverse { self.raw.max(0.0) } else { self.raw }
     }
 
-    /// Returns the value for display: like [`nocap`](Self::nocap), with percentages of one item limited to 100.
+    /// Returns the formatted value for display: like [`nocap`](Self::nocap), with percentages of one item limited to
+    /// 100.
     #[must_use]
     pub fn capped(self) -> f64 {
         let decoded = self.counter_type.decode();
@@ -134,7 +135,7 @@ pub enum NoValue {
     /// The source could not be read or parsed; the text names the source, the place and the reason.
     #[error("{0}")]
     Failed(Arc<str>),
-    /// The provider did not respond in time.
+    /// The provider did not respond before the deadline.
     #[error("the provider did not respond in time")]
     Late,
     /// No active instance matches the query entry.
@@ -181,7 +182,8 @@ impl NoValue {
 pub enum Mark {
     /// The kernel's value decreased although it counts upwards; the delivered value is the highest so far.
     Held,
-    /// The source has not responded in time; the delivered value is its last one, with its age.
+    /// The source did not respond before the deadline; the delivered value is the last value of the source, with its
+    /// age.
     Stale(Duration),
     /// The value was proven unchanged since it was last read, or is refreshed periodically.
     Reused,

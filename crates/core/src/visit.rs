@@ -61,7 +61,8 @@ pub enum Event<'a> {
         /// Value of the visited counter.
         value: FieldValue<'a>,
     },
-    /// Violation of a format rule at this point of the block. Data that cannot be read because of it are not visited.
+    /// Violation of a format rule at this point of the block. Data that cannot be read because of the violation are
+    /// not visited.
     Broken(WireError),
     /// Remark on legal and unusual data of the block.
     Unusual(WireError),

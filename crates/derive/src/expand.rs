@@ -1,4 +1,4 @@
-//! Code that the derive macro generates.
+//! Generates the code of `#[derive(Counterset)]`.
 
 use perfset_core::{Attributes, CounterType, Guid};
 use proc_macro2::{Span, TokenStream};

@@ -141,7 +141,7 @@ pub fn help(attributes: &[Attribute]) -> String {
     help.trim_end().to_owned()
 }
 
-/// Returns the GUID that an attribute gives, or the GUID of version 5 for this name.
+/// Returns the GUID that an attribute gives, or the GUID of version 5 that is computed from this name.
 pub fn guid(said: Option<&LitStr>, namespace: Guid, name: &str) -> Result<Guid, Error> {
     match said {
         Some(text) => text.value().parse().map_err(|error| Error::new(text.span(), error)),

@@ -247,7 +247,8 @@ impl Computation {
         Some(Self { formula: for_type(counter_type)?, counter_type, clock, wraps: false, base_wraps: false })
     }
 
-    /// Returns a copy in which raw values or bases of 4 bytes can pass zero once between two samples.
+    /// Returns a copy of the computation for a counter whose raw values or bases of 4 bytes can pass zero once
+    /// between two samples.
     #[must_use]
     pub fn wrapping(self, wraps: bool, base_wraps: bool) -> Self {
         Self { wraps, base_wraps, ..self }
@@ -385,7 +386,7 @@ pub struct ClockedComputation {
     new: Reading,
 }
 
-/// Operands of a formula that a clock of the counter itself replaces.
+/// Operands of a formula that the counter's own clock replaces: the ticks, the frequency, both or none.
 #[derive(Clone, Copy, Debug)]
 enum OwnClockUse {
     Unused,

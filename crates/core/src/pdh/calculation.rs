@@ -118,7 +118,7 @@ impl Calculation {
         computation.value(then.as_ref(), &with(newer, &now)).map_err(none)
     }
 
-    /// Returns clocks that all have the reading of the only clock that a raw counter contains.
+    /// Converts a raw counter to clock readings: its only clock value is the reading of every clock.
     fn clocks(&self, raw: &RawCounter) -> Clocks {
         let divides_by_clock = self.computation.is_some_and(|computation| {
             matches!(computation.denominator(), Denominator::Clock | Denominator::ClockAndItems)

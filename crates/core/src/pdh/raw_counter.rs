@@ -1,4 +1,4 @@
-//! Raw counters of PDH: a raw value with the one number that its formula divides by.
+//! Raw counters of PDH: a raw value with the divisor of its formula.
 
 use crate::counter_type::CounterType;
 use crate::formula::{Denominator, for_type};
@@ -6,7 +6,7 @@ use crate::pdh::PdhStatus;
 use crate::sample::{Clocks, SampleValues};
 use crate::value::RawValue;
 
-/// Raw value in the form of PDH: with its divisor, and without the widths of both numbers.
+/// Raw value in the form of PDH: with its divisor, and without the stored widths of raw value and divisor.
 ///
 /// A [`Calculation`](super::Calculation) takes two raw counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,8 +63,8 @@ impl RawCounter {
     }
 }
 
-/// Returns the ticks per second of a counter type's clock: 10,000,000 for 100 ns time, those of PerfTime for types
-/// without a clock.
+/// Returns the ticks per second of a counter type's clock: 10,000,000 for 100 ns time; the frequency of PerfTime for
+/// types without a clock.
 #[must_use]
 #[doc(alias = "PdhGetCounterTimeBase")]
 pub fn time_base(counter_type: CounterType, clocks: &Clocks) -> i64 {

@@ -204,7 +204,7 @@ pub struct Object<'a> {
     contents: Contents<'a>,
 }
 
-/// Values of a V1 object: one set, one per instance, or none.
+/// Values of a V1 object: one set of values, one set per instance, or none.
 #[derive(Clone, Copy, Debug)]
 pub enum Contents<'a> {
     /// Values of a V1 object that never has instances.
@@ -270,7 +270,8 @@ impl<'a> Object<'a> {
         Ok(Self { header, offset: at, definitions, contents })
     }
 
-    /// Returns the object at an offset of a V1 block, such as one previously returned by [`offset`](Self::offset).
+    /// Returns the V1 object that starts at the offset `at` of the block; [`offset`](Self::offset) returns such
+    /// offsets.
     #[must_use]
     pub fn starting_at(block: &'a [u8], at: usize) -> Option<Self> {
         next_object(&mut Cursor::starting_at(block, at)).and_then(Object::parse).ok()
@@ -306,7 +307,8 @@ impl<'a> Object<'a> {
         u32::try_from(self.header.default_counter.get()).ok()
     }
 
-    /// Returns the object's own clock and its ticks per second; 0 if no counter needs them.
+    /// Returns the reading of the object's own clock and the clock's ticks per second; both are 0 if no counter needs
+    /// the clock.
     #[must_use]
     pub fn clock(&self) -> (i64, i64) {
         (self.header.perf_time.get(), self.header.perf_freq.get())

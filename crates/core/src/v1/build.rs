@@ -49,7 +49,8 @@ pub struct NewObject {
 }
 
 impl NewObject {
-    /// Creates the header fields of an object for all users; its help text has the index after its name.
+    /// Creates the header fields of an object for all users; the title index of the help text is the one after that
+    /// of the name.
     #[must_use]
     pub fn new(name_index: u32) -> Self {
         Self {
@@ -65,9 +66,9 @@ impl NewObject {
 /// Definition of a new counter of a V1 object. A base directly follows its numerator.
 #[derive(Clone, Copy, Debug)]
 pub struct NewCounter {
-    /// Index of the new counter's name in the name table; for a base, that of its numerator.
+    /// Title index of the new counter's name; for a base, the index of its numerator's name.
     pub name_index: u32,
-    /// Index of the new counter's help text in the help table; for a base, that of its numerator.
+    /// Title index of the new counter's help text; for a base, the index of its numerator's help text.
     pub help_index: u32,
     /// Power of ten by which charts multiply the new counter's values; limited to -7..=7.
     pub default_scale: i32,
@@ -78,7 +79,8 @@ pub struct NewCounter {
 }
 
 impl NewCounter {
-    /// Creates the definition of a counter for all users; its help text has the index after its name.
+    /// Creates the definition of a counter for all users; the title index of the help text is the one after that of
+    /// the name.
     #[must_use]
     pub fn new(name_index: u32, counter_type: CounterType) -> Self {
         Self {
@@ -96,9 +98,9 @@ impl NewCounter {
 pub struct NewInstance<'a> {
     /// Name of the new instance in UTF-16, without a NUL.
     pub name: &'a [u16],
-    /// Parent of the new instance, which must be in the same block.
+    /// Parent of the new instance, which must be an instance in the same block.
     pub parent: Option<Parent>,
-    /// Number that identifies the new instance; `None` if the name does.
+    /// Numeric id of the new instance; `None` if the name identifies the instance.
     pub unique_id: Option<i32>,
 }
 
@@ -362,7 +364,7 @@ fn size(len: usize) -> U32 {
     U32::new(u32::try_from(len).unwrap_or(u32::MAX))
 }
 
-/// Returns the length of a V1 block of two parts; fails if the length exceeds the limit of readers.
+/// Returns the sum of two lengths, which is the length of a V1 block; fails if the sum exceeds the limit of readers.
 fn checked_len(first: usize, second: usize) -> Result<U32, TooLarge> {
     let total = first.saturating_add(second);
     if i32::try_from(total).is_err() { Err(TooLarge) } else { Ok(size(total)) }

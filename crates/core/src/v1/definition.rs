@@ -81,7 +81,7 @@ impl<'a> Definitions<'a> {
     }
 }
 
-/// Iterator over the [`Definitions`] of a V1 object's counters, in order.
+/// Iterator over the counter definitions of a V1 object ([`Definitions`]), in order.
 #[derive(Clone, Debug)]
 pub struct DefinitionsIter<'a> {
     list: List<'a>,
@@ -173,8 +173,8 @@ impl<'a> Definition<'a> {
         CounterType(self.raw.counter_type.get())
     }
 
-    /// Returns the number of bytes of the counter's value, regardless of the size bits of the type. 0 = there is no
-    /// value.
+    /// Returns the number of bytes of the counter's value, regardless of the size bits of the counter type; 0 if
+    /// there is no value.
     #[must_use]
     pub fn value_len(&self) -> usize {
         match self.counter_type().decode().size {
@@ -220,9 +220,9 @@ pub(super) struct Layout<'a> {
     pub numbers: Numbers<'a>,
 }
 
-/// Number of counters that any counter block may have; a block of more bytes may have one counter per byte. Counters
-/// can share bytes or have none, so without a limit few bytes in many instances would cost unbounded work and memory.
-/// This limit belongs to the reader, not to the format: no known block reaches it.
+/// Number of counters that even the shortest counter block may have; a longer block may have one counter per byte.
+/// Counters can share bytes or have none, so without a limit few bytes in many instances would cost unbounded work
+/// and memory. This limit belongs to the reader, not to the format: no known block reaches it.
 const MOST_COUNTERS_OF_ANY_BLOCK: usize = 128;
 
 /// Layout of a V1 counter block whose values are all numbers.

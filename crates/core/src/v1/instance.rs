@@ -104,7 +104,7 @@ impl<'a> Instance<'a> {
         (parent.object != 0).then_some(parent)
     }
 
-    /// Returns the number that identifies the instance; `None` if the name does.
+    /// Returns the numeric id of the instance (`UniqueID`); `None` if the name identifies the instance.
     #[must_use]
     pub fn unique_id(&self) -> Option<i32> {
         let id = self.header.unique_id.get();
@@ -177,8 +177,8 @@ enum RowValues<'a> {
     Any,
 }
 
-/// First bytes of a counter block: 8 bytes are readable at every offset up to 255. Reading a number at such an offset
-/// needs no check.
+/// First bytes of a counter block, as many as a number of 8 bytes at any offset up to 255 needs. Reading a number at
+/// such an offset needs no check.
 type Near = [u8; 0xFF + 8];
 
 impl<'a> Values<'a> {
@@ -320,15 +320,15 @@ impl<'a> RowValues<'a> {
     }
 }
 
-/// Returns the 8 bytes at an offset of a counter block as a number. They are always there: the bytes were chosen so
-/// that they are.
+/// Returns the 8 bytes at an offset of a counter block as a number. Callers pass bytes that contain all numbers of
+/// the block.
 #[inline(always)]
 fn long_at(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..at.saturating_add(8))?.try_into().ok().map(u64::from_le_bytes)
 }
 
-/// Returns the counter value of a definition from the 8 bytes at its offset. A number of 4 bytes is their lower half:
-/// cheaper than a branch for each.
+/// Returns the counter value of a definition from the 8 bytes at the value's offset. A number of 4 bytes is the lower
+/// half of them: cheaper than a branch for each value.
 #[inline(always)]
 fn number<'a>(definition: &raw::CounterDefinition, long: u64) -> BlockValue<'a> {
     match definition.counter_size.get() {
@@ -337,8 +337,8 @@ fn number<'a>(definition: &raw::CounterDefinition, long: u64) -> BlockValue<'a> 
     }
 }
 
-/// Reads a counter value of any kind. The iterator is passed by value: a reference to it would keep it in memory for
-/// the other layouts, too.
+/// Reads a counter value of any kind from a V1 counter block. The iterator is passed by value: a reference to it
+/// would keep it in memory for the other layouts, too.
 #[cold]
 fn value_of_any<'a>(
     values: Values<'a>,

@@ -1,4 +1,5 @@
-//! Tests of numbers of 4 and 8 bytes in a V1 block, against a reader that looks at each counter definition by itself.
+//! Tests of numbers of 4 and 8 bytes in a V1 block, compared with a reader that parses each counter definition
+//! separately.
 
 use super::*;
 use crate::clock::ClockReading;
@@ -19,8 +20,8 @@ fn object_at(block: &[u8]) -> usize {
     get(block, 24)
 }
 
-/// Returns V1 blocks with counters of 4 and 8 bytes in an irregular order; some counter blocks are shorter than 256
-/// bytes, some longer.
+/// Returns V1 blocks whose counters of 4 and 8 bytes are in an irregular order; some counter blocks are shorter than
+/// 256 bytes, some longer.
 fn numbers_of_both_widths() -> impl Iterator<Item = Vec<u8>> {
     let types = [CounterType::PERF_COUNTER_BULK_COUNT, CounterType::PERF_COUNTER_COUNTER];
     let counter = move |at: usize| NewCounter::new(2, types[(at * at + at / 3) % 2]);

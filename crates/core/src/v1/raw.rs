@@ -54,11 +54,11 @@ layout! {
     /// Header of a V1 object. Source: MS Learn, `PERF_OBJECT_TYPE`.
     #[doc(alias = "PERF_OBJECT_TYPE")]
     ObjectType, 64 {
-        /// `TotalByteLength`: number of bytes to the next object.
+        /// `TotalByteLength`: number of bytes from this object to the next object.
         total_len: U32,
         /// `DefinitionLength`: number of bytes from the object's begin to its first instance or its counter block.
         definition_len: U32,
-        /// `HeaderLength`: number of bytes to the first counter definition.
+        /// `HeaderLength`: number of bytes from the object's begin to its first counter definition.
         header_len: U32,
         /// `ObjectNameTitleIndex`: title index of the object's name.
         name_index: U32,
@@ -89,7 +89,7 @@ layout! {
     /// Definition of a counter of a V1 object. Source: MS Learn, `PERF_COUNTER_DEFINITION`.
     #[doc(alias = "PERF_COUNTER_DEFINITION")]
     CounterDefinition, 40 {
-        /// `ByteLength`: number of bytes to the next counter definition.
+        /// `ByteLength`: number of bytes from this counter definition to the next one.
         byte_len: U32,
         /// `CounterNameTitleIndex`: title index of the counter's name.
         name_index: U32,
@@ -116,7 +116,7 @@ layout! {
     /// Header of an instance of a V1 object, followed by its name. Source: MS Learn, `PERF_INSTANCE_DEFINITION`.
     #[doc(alias = "PERF_INSTANCE_DEFINITION")]
     InstanceDefinition, 24 {
-        /// `ByteLength`: number of bytes to the instance's PERF_COUNTER_BLOCK.
+        /// `ByteLength`: number of bytes from the instance's begin to its PERF_COUNTER_BLOCK.
         byte_len: U32,
         /// `ParentObjectTitleIndex`: title index of the parent's object, 0 = no parent.
         parent_object: U32,

@@ -31,7 +31,7 @@ fn get(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
 }
 
-/// Returns the violations that tolerant reading of a V1 block forgives, a line each.
+/// Returns the violations that tolerant reading of a V1 block forgives, one line each.
 fn forgiven(bytes: &[u8]) -> Vec<String> {
     read(bytes, Mode::Tolerant).unwrap().1.iter().map(ToString::to_string).collect()
 }
@@ -166,7 +166,7 @@ fn samba_is_read_and_its_deviations_are_named() {
     assert_eq!(names.get(2), Some("System"), "{names:?}");
 }
 
-/// Returns the remarks on legal and unusual data of a V1 block, a line each.
+/// Returns the remarks on legal and unusual data of a V1 block, one line each.
 fn remarks(bytes: &[u8]) -> Vec<String> {
     let mut remarks = Vec::new();
     visit(bytes, &mut |event| {
@@ -331,8 +331,8 @@ fn every_changed_byte_is_an_error_or_a_view() {
     }
 }
 
-/// Cuts and changes all real V1 blocks at some of their bytes: at a step that has no factor in common with any
-/// structure.
+/// Checks real V1 blocks that are cut, or changed in one byte, at every 89th offset. The step has no factor in common
+/// with the size of any structure.
 #[test]
 fn real_blocks_cut_and_changed() {
     const STEP: usize = 89;
@@ -509,7 +509,8 @@ fn a_multi_timer_without_items_has_them_behind_its_value() {
     assert_eq!(visited.get(1), Some(&4096));
 }
 
-/// Limits the cost of an object whose first counter definition is longer than the structure: visited, not indexed.
+/// Checks that the work of reading V1 blocks is in proportion to their bytes: a counter definition longer than the
+/// structure is visited, not indexed.
 #[test]
 fn work_is_in_proportion_to_the_bytes() {
     let count: u32 = 20_000;

@@ -64,8 +64,8 @@ impl<'a> Block<'a> {
         Results { rest: self.results, left: self.result_count() }
     }
 
-    /// Returns the query result at an offset that [`offset`](QueryResult::offset) returned for this block. At another
-    /// offset there is none, or one without meaning.
+    /// Returns the query result at an offset that [`offset`](QueryResult::offset) returned for this block. Another
+    /// offset gives `None` or a result without meaning.
     #[must_use]
     pub fn result_starting_at(&self, offset: usize) -> Option<QueryResult<'a>> {
         let mut rest = self.results;
@@ -332,8 +332,8 @@ impl<'a> InstanceTable<'a> {
         self.header.instance_count.get()
     }
 
-    /// Returns the instance at an offset that [`offset`](Instance::offset) returned for this table. At another offset
-    /// there is none, or one without meaning.
+    /// Returns the instance at an offset that [`offset`](Instance::offset) returned for this table. Another offset
+    /// gives `None` or an instance without meaning.
     #[must_use]
     pub fn row_starting_at(&self, offset: usize) -> Option<Instance<'a>> {
         let mut rest = self.rows;
@@ -426,8 +426,8 @@ impl<'a> Instance<'a> {
         self.values
     }
 
-    /// Returns the offsets of the instance in its V2 block; `None` if its values are not cells of 16 bytes, or lie too
-    /// far behind.
+    /// Returns the offsets of the instance in its V2 block; `None` if the values are not cells of 16 bytes, or an
+    /// offset exceeds 32 bits.
     #[must_use]
     pub fn place(&self) -> Option<InstancePlace> {
         let name_at = self.offset.checked_add(size_of::<raw::InstanceHeader>())?;
@@ -440,7 +440,7 @@ impl<'a> Instance<'a> {
     }
 }
 
-/// Offset and number of an instance's values in a V2 block, to read them again without another check.
+/// Offset and count of an instance's values in a V2 block, to read the values again without another check.
 ///
 /// It also serves other blocks with the same structure: those in which only values changed.
 #[derive(Clone, Copy, Debug)]
@@ -454,8 +454,8 @@ impl ValuesPlace {
         Some(Self { start: start.try_into().ok()?, count: count.try_into().ok()? })
     }
 
-    /// Reads the values of an instance from the bytes of the V2 block. In a block with another structure they have no
-    /// meaning.
+    /// Reads the values of an instance from the bytes of the V2 block. In a block with another structure the values
+    /// have no meaning.
     #[must_use]
     #[inline]
     pub fn read<'a>(&self, block: &'a [u8]) -> Option<Values<'a>> {
@@ -463,7 +463,7 @@ impl ValuesPlace {
     }
 }
 
-/// Offsets of an instance's name and values in a V2 block, to read them again like [`ValuesPlace`].
+/// Offsets of an instance's name and values in a V2 block, to read both again without another check.
 #[derive(Clone, Copy, Debug)]
 pub struct InstancePlace {
     name_at: u32,
@@ -479,7 +479,7 @@ impl InstancePlace {
         self.id
     }
 
-    /// Reads name and values of the instance from the bytes of the V2 block. In a block with another structure they
+    /// Reads name and values of the instance from the bytes of the V2 block. In a block with another structure both
     /// have no meaning.
     #[must_use]
     #[inline]

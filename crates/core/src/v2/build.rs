@@ -205,7 +205,8 @@ impl TableBuilder<'_> {
         self.instance_count = self.instance_count.saturating_add(1);
     }
 
-    /// Lends the rows of the instance table to another writer.
+    /// Lends the rows of the instance table to another writer, which adds rows; [`take_back`](Self::take_back) ends
+    /// the loan.
     #[must_use]
     pub fn lend(&mut self) -> TableRows {
         std::mem::take(&mut self.rows)

@@ -150,7 +150,7 @@ impl PatchWriter {
     }
 }
 
-/// Returns `true` if both slices of bytes are equal. They are short: the call of a comparison function would cost
+/// Returns `true` if two slices of bytes are equal. Both are short: the call of a comparison function would cost
 /// more.
 #[inline]
 fn same(these: &[u8], those: &[u8]) -> bool {

@@ -8,8 +8,8 @@ use crate::instance::InstanceId;
 use crate::utf16::Name;
 use crate::wire::length;
 
-/// Rows of an instance table in the V2 byte format: contiguous instances with their values. The rows are independent,
-/// or [lent](super::TableBuilder::lend) by the block that they belong to.
+/// Rows of an instance table in the V2 byte format: contiguous instances with their values. The rows belong to no
+/// block, or are [lent](super::TableBuilder::lend) by the block that they belong to.
 ///
 /// ```
 /// use perfset::{InstanceId, v2::TableRows, v2::raw::Cell};

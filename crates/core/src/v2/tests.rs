@@ -421,7 +421,8 @@ fn broken_rules_are_errors_or_listed() {
     }
 }
 
-/// the counter ids of a foreign block may not be padded; the next structure is found by the size field.
+/// counter ids without padding, as other programs write them, are read; the next structure is found by the size
+/// field.
 #[test]
 fn unpadded_ids_are_read() {
     let mut results = examples()["result-multiple-counters"].clone();
@@ -573,7 +574,7 @@ fn lying_blocks() {
     }
 }
 
-/// Limits the cost of many offsets into one long string, each of which could cost the string's whole length.
+/// Checks that many offsets into one long string cost little, although each could cost the string's whole length.
 #[test]
 fn overlapping_strings_cost_little() {
     let count = 20_000;
@@ -629,7 +630,7 @@ fn control_callback_identities() {
     }
 }
 
-/// Checks what the V2 builder refuses to write: empty tables, empty single values, wrong numbers of values.
+/// Checks which V2 results the builder refuses to write: empty tables, empty single values, wrong numbers of values.
 #[test]
 fn builders_keep_the_rules() {
     let mut builder = BlockBuilder::new(&clocks());
@@ -1086,7 +1087,8 @@ fn the_same_instances_again() {
     assert_eq!(anew.finish(), again.finish());
 }
 
-/// A row is found at its own offset, and at no other inside the header of the instance table or behind its end.
+/// A row of an instance table is found at its own offset, and at no offset inside the table's header or behind the
+/// table's end.
 #[test]
 fn a_row_starts_at_its_offset() {
     let cells = vec![Cell::from_u64(1), Cell::from_u32(2)];
