@@ -39,7 +39,8 @@ pub fn all_users() -> Machine {
     ALL.get(|| chosen(Environment::local_providers(), true)).clone()
 }
 
-/// Returns a reader of the inventory of the machine that [`local`] returns; `None` if a capture replaces the machine.
+/// Returns a reader of the inventory of the machine that [`local`] returns; `None` if recorded responses (a capture)
+/// replace that machine.
 #[cfg(target_os = "linux")]
 #[must_use]
 pub fn inventory() -> Option<InventoryReader> {
@@ -87,7 +88,8 @@ impl Environment {
         }
     }
 
-    /// Returns the directory of a capture that replaces the local machine, if a variable names it.
+    /// Returns the directory of recorded responses (a capture) that replaces the local machine, if a variable names
+    /// it.
     fn capture(self) -> Option<PathBuf> {
         self.get("PERFSET_CAPTURE").filter(|_| self.library().is_none()).map(PathBuf::from)
     }
@@ -202,7 +204,7 @@ pub fn now() -> ClockReading {
     backend::now()
 }
 
-/// Returns only the [`ClockReading::perf_time`] of [`now`], at a fifth of the cost.
+/// Returns only the [`ClockReading::perf_time`] of [`now`], at a fifth of the cost of [`now`].
 #[must_use]
 pub fn perf_time() -> i64 {
     backend::perf_time()
@@ -270,10 +272,10 @@ mod backend {
 
     pub use perfset_linux::has_more_rights;
 
-    /// Collection method for processes and threads that the program has set; a forked process has that of its parent.
+    /// Collection method for processes and threads that the program has set; a forked process inherits the setting.
     pub static PROCESS_SOURCE: OnceLock<ProcessSource> = OnceLock::new();
 
-    /// Maximum time of a collection that the program has set; a forked process has that of its parent.
+    /// Deadline of collections that the program has set; a forked process inherits the setting.
     pub static DEADLINE: OnceLock<Duration> = OnceLock::new();
 
     fn deadline(trusts_environment: bool) -> Duration {

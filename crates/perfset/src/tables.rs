@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use crate::{Attributes, Birth, CostClass, Counter, CounterId, Counterset};
 
-/// Names of the counters that contain the id of a process, and the name of the counter with the id of its parent.
-/// Older logs of Windows have others.
+/// Names of the counters that contain the id of a process; [`PARENT`] is the counter with the id of the parent
+/// process. Older logs of Windows have other names.
 const NUMBERS: [&str; 2] = ["Process ID", "ID Process"];
 const PARENT: &str = "Creating Process ID";
 
@@ -22,7 +22,7 @@ pub struct TablePreset {
     /// Title of the table, which the option `-c` of screens accepts as a name.
     pub title: &'static str,
     /// Names of countersets with the same meaning; the table shows the first counterset that the source has. Logs of
-    /// Windows have older ones.
+    /// Windows have older names.
     pub countersets: &'static [&'static str],
     /// Titles and counters of the table's columns; the rows are sorted by the first column.
     pub columns: &'static [(&'static str, &'static str)],
@@ -144,7 +144,7 @@ pub const TABLES: [TablePreset; 8] = [
     },
 ];
 
-/// Returns the table preset of a counterset, if there is one: preferably one that names the counterset first.
+/// Returns the table preset of a counterset, if there is one: preferably a preset that names the counterset first.
 #[must_use]
 pub fn preset_of(set: &Counterset) -> Option<&'static TablePreset> {
     let first = TABLES.iter().find(|preset| preset.countersets.first().is_some_and(|name| set.name == *name));
@@ -200,21 +200,21 @@ impl TreeKind {
     }
 }
 
-/// Row of a table whose parent is found by numbers, such as process ids.
+/// Row of a table whose parent row is found by a numeric id, such as a process id.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NumberedRow {
-    /// Number of the table's row, such as the id of a process. A row without one is the parent of no other.
+    /// Numeric id of the table's row, such as a process id. A row without an id is the parent of no other row.
     pub number: Option<f64>,
-    /// Number of the row's parent, such as the id of the parent process.
+    /// Numeric id of the row's parent, such as the id of the parent process.
     pub parent: Option<f64>,
     /// Birth of the row's instance.
     pub birth: Birth,
-    /// `true` if the row's instance has ended: of two rows with a number, the other one counts.
+    /// `true` if the row's instance has ended: of two rows with the same id, the row that has not ended counts.
     pub has_ended: bool,
 }
 
-/// Returns the index of each row's parent in a table, found by numbers. Rows of a malformed log can be parents of each
-/// other.
+/// Returns the index of each row's parent in a table, found by numeric ids. Rows of a malformed log can be parents of
+/// each other.
 #[must_use]
 pub fn parents_by_number(rows: &[NumberedRow]) -> Vec<Option<usize>> {
     let numbered = |has_ended: bool| {
@@ -231,8 +231,8 @@ pub fn parents_by_number(rows: &[NumberedRow]) -> Vec<Option<usize>> {
     rows.iter().enumerate().map(parent).collect()
 }
 
-/// Returns the index of each row's parent, found by names: the row named by the longest part of the path, or else the
-/// root.
+/// Returns the index of each row's parent, found by names that are paths: the nearest path above that is a row, or
+/// else the root.
 #[must_use]
 pub fn parents_by_path(names: &[&str]) -> Vec<Option<usize>> {
     let by_name: HashMap<&str, usize> = names.iter().enumerate().map(|(at, name)| (*name, at)).collect();

@@ -29,7 +29,7 @@ fn a_warm_collection_allocates_nothing() {
     }
 }
 
-/// A disk at rest is exactly 100 % idle: both parts of a share of time are of one clock and one moment.
+/// A disk at rest is exactly 100 % idle: idle time and divisor come from one clock at one moment.
 #[test]
 fn a_disk_at_rest_is_idle() {
     let mut query = machine("many-disks").query();

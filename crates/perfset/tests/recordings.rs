@@ -69,7 +69,7 @@ fn about() -> RecordingAbout {
         .with(RecordingAbout::INTERVAL_MS, "1000")
 }
 
-/// Returns a number for each result of a snapshot that stands for its rows: clocks, cells, births, reasons and marks.
+/// Returns a digest of the rows of each result in a snapshot: clocks, cells, births, reasons and marks.
 fn digests(snapshot: &Snapshot) -> Vec<u64> {
     let block = Block::parse(snapshot.block()).unwrap();
     let all = block.results().zip(snapshot.annex()).map(|(result, annex)| {

@@ -120,7 +120,7 @@ fn v2_objects(machine: &Machine) -> Objects {
 }
 
 /// Relations in which a counter is a sum: number of the relation, objects, the counter, and the counters that are
-/// added up. What Linux never has is no part.
+/// added up. Counters that Linux never has are left out.
 const SUMS: &[(u32, &[&str], &str, &[&str])] = &[
     (1, DISKS, "Avg. Disk Queue Length", &["Avg. Disk Read Queue Length", "Avg. Disk Write Queue Length"]),
     (3, DISKS, "Disk Bytes/sec", &["Disk Read Bytes/sec", "Disk Write Bytes/sec"]),
@@ -236,8 +236,8 @@ fn check_both(what: &str, machine: &Machine, checked: &mut Checked) {
     check(&format!("{what}, V2"), &v2_objects(machine), false, checked);
 }
 
-/// Levels that relation 9 checks, whose total is the sum of the rows; the counts' total rises by what the rows rise
-/// by. Totals of times and page faults are the kernel's own sums; the live check has these.
+/// Counters of relation 9 that are levels: their total is the sum of the rows. The total of a count rises by what the
+/// rows rise by. Totals of times and page faults are the kernel's own sums; the live check has these.
 const LEVELS: &[&str] = &["Virtual Bytes", "Working Set", "Private Bytes", "Thread Count", "Handle Count"];
 const COUNTS: &[&str] = &[
     "IO Read Operations/sec",

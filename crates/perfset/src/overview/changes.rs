@@ -39,7 +39,7 @@ impl EarlierState {
 /// Difference in percentage points from which a change of a percentage is remarkable.
 const REMARKABLE: f64 = 15.0;
 
-/// Returns the differences of the machine's state from the earliest stored one that has rates, and the processes that
+/// Compares the machine's state with the earliest stored state that has rates; also returns the processes that
 /// started in the last minute.
 pub(super) fn since(history: &VecDeque<EarlierState>, now: &EarlierState, state: &MachineState) -> Changes {
     let started = started(state);
@@ -76,7 +76,7 @@ fn started(state: &MachineState) -> Vec<ProcessState> {
     started.cloned().collect()
 }
 
-/// Stores a state of the machine, and forgets those that are older than a minute.
+/// Stores a state of the machine, and forgets stored states that are older than a minute.
 pub(super) fn remember(history: &mut VecDeque<EarlierState>, now: EarlierState) {
     let age = |summary: &EarlierState| now.time_100ns.saturating_sub(summary.time_100ns);
     // A clock that was set back makes all stored times useless.

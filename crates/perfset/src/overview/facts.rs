@@ -8,7 +8,7 @@ use crate::{Birth, FactKind, FactOptions, Guid, Identity, InstanceId, Name, Sour
 
 use super::state::{DiskState, ProcessState};
 
-/// Minimum for the limit of instances whose facts are read again after one sample.
+/// Number of instances whose facts may be read again after one sample, even if few instances are shown.
 const AGAIN: usize = 2;
 
 /// Number of samples after which the facts of an instance are read again: a process can move to another group, a disk
@@ -18,10 +18,10 @@ const FRESH: u16 = 30;
 /// Number of samples for which the facts of instances that are no longer shown are kept.
 const KEPT: u64 = 60;
 
-/// Maximum number of characters of a fact; the end of a longer one is left out.
+/// Maximum number of characters of a fact; a longer fact is cut.
 const LEN: usize = 400;
 
-/// Facts about the processes and disks of an overview. Only those of shown instances are read, and stored for some
+/// Facts about the processes and disks of an overview. Facts are read for shown instances only, and stored for some
 /// samples.
 ///
 /// Command lines are those that [`FactOptions::default`] allows: of the user's own processes, and all for root.
@@ -39,9 +39,9 @@ type FactsKey = (Guid, String, u32, Birth);
 #[derive(Debug)]
 struct StoredFacts {
     facts: InstanceFacts,
-    /// Number of the sample in which the instance's facts were read.
+    /// Sequence number of the sample in which the instance's facts were read.
     read: u64,
-    /// Number of the last sample in which the instance was shown.
+    /// Sequence number of the last sample in which the instance was shown.
     shown: u64,
 }
 
@@ -68,7 +68,8 @@ impl FactCache {
     /// Maximum number of new instances whose facts, such as command lines, are read after each sample.
     pub const NEW_AT_ONCE: usize = 1_000;
 
-    /// Reads the facts about the shown instances, and forgets those of others. To be called once after each sample.
+    /// Reads the facts about the shown instances, and forgets facts about other instances. To be called once after
+    /// each sample.
     ///
     /// One call reads at most [`NEW_AT_ONCE`](Self::NEW_AT_ONCE) instances for the first time; the others follow after
     /// the next samples. Facts that are 30 samples old are read again, the oldest first. One call does so for two
@@ -136,7 +137,7 @@ fn of_disk(disk: &DiskState) -> FactsKey {
     (physical_disk::GUID, disk.name.clone(), disk.id, disk.birth)
 }
 
-/// Reads the facts about an instance. Without them, the instance is shown alone.
+/// Reads the facts about an instance. If that fails, the instance is shown without facts.
 fn read(source: &mut dyn Source, (counterset, name, id, birth): &FactsKey) -> InstanceFacts {
     let name: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let identity = Identity {
@@ -157,7 +158,7 @@ mod tests {
     use super::*;
     use crate::{Fact, Instance, NoValue, QueryHandle, RegInfo, RegRequest, SourceError};
 
-    /// Source for tests that counts how often facts are read, and returns the count as a fact.
+    /// Source for tests that counts the reads of facts, and returns the count as a fact.
     #[derive(Debug, Default)]
     struct CountedReads {
         reads: u32,

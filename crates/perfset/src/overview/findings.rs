@@ -21,7 +21,7 @@ pub struct FindingRule {
     /// Command that shows more about the finding.
     pub next: &'static str,
     find: fn(&MachineState) -> Vec<RuleMatch>,
-    /// Function that returns the values without which the rule's condition is not known.
+    /// Function that returns the values that must be known to check the rule's condition.
     needs: fn(&MachineState) -> Vec<NeededValue<'_>>,
 }
 
@@ -251,7 +251,7 @@ fn each<'a, T: 'a>(
     all.into_iter().map(values).flat_map(named).collect()
 }
 
-/// Returns the number of a state's value if it is at least `limit` and above 0.
+/// Returns the number of a state's value if that number is at least `limit` and above 0.
 fn above(value: &StateValue, limit: f64) -> Option<f64> {
     value.as_ref().ok().copied().filter(|value| *value >= limit && *value > 0.0)
 }
@@ -270,7 +270,7 @@ fn count(value: &StateValue) -> String {
     value.as_ref().map_or("-".into(), |value| human(value.round(), ""))
 }
 
-/// Returns findings about the file systems with little free space. Those without any are named together: read-only
+/// Returns findings about the file systems with little free space. Full file systems are named together: read-only
 /// images are among them, and there can be many.
 fn full_file_systems(state: &MachineState) -> Vec<RuleMatch> {
     let mut found = Vec::new();
@@ -332,8 +332,8 @@ fn busy_disk(disk: &DiskState) -> Option<RuleMatch> {
     Some(RuleMatch::of(severity, &disk.name, format!(" is {busy} busy{rest}")))
 }
 
-/// Share of the processors' busy time, in percent, from which a finding names the process that uses it. A smaller one
-/// says nothing about the machine, and without it there would still be nine tenths of the work.
+/// Share of the processors' busy time, in percent, from which a finding names the process that uses it. A smaller
+/// share explains little: without that process, nine tenths of the work would remain.
 const NAMED_SHARE: f64 = 10.0;
 
 /// Share of the processors' busy time, in percent, from which all processes together count as the users of that time.
@@ -372,7 +372,7 @@ fn slow_disk(disk: &DiskState) -> Option<RuleMatch> {
     Some(RuleMatch::of(Severity::Warning, &disk.name, words))
 }
 
-/// Returns the values without which it is not known if a disk is slow.
+/// Returns the values that must be known to decide if a disk is slow.
 fn needed_for_slow(disk: &DiskState) -> Vec<&StateValue> {
     // A busy disk is not slow by this rule, and one slow kind of request is enough.
     if below(&disk.busy, 80.0).is_none() || slowest(disk).is_some_and(|time| time >= SLOW) {

@@ -6,7 +6,7 @@ use super::paths::{BoundPath, GroupPaths, SampleValues};
 use super::state::{GroupState, StateValue};
 use super::{greatest, instances, name, number};
 
-/// Share of a control group's use from which a group below it is shown instead of it.
+/// Share of a control group's use from which the group below it that has this share is shown instead.
 const NEARLY_ALL: f64 = 0.9;
 
 /// Function that returns one kind of use of a control group: processor time or memory.
@@ -50,7 +50,7 @@ fn memory(group: &GroupState) -> StateValue {
     group.memory.clone()
 }
 
-/// Returns `true` if a control group below this one uses nearly all that this group uses.
+/// Returns `true` if a control group below `group` uses nearly all that `group` uses.
 fn is_explained(group: &GroupState, all: &[GroupState], use_of: UseOf) -> bool {
     let Ok(whole) = use_of(group) else { return false };
     let is_below =

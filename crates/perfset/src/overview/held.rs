@@ -1,4 +1,5 @@
-//! Held values of a log: those of the last collection of a counterset that was not due at a sample.
+//! Held values of a log: values of a counterset's last collection, used in samples for which the counterset was not
+//! due.
 
 use std::collections::HashMap;
 
@@ -6,7 +7,7 @@ use crate::path::{PathQuery, PathValue};
 use crate::{Birth, FormattedValue, Mark, NoValue};
 
 /// Last values of a log's query, by counter path and instance. A recorder reads some countersets less often than
-/// others; in between, their rates are those of their last two collections.
+/// others; in between, rates of such a counterset are those of its last two collections.
 #[derive(Debug, Default)]
 pub(super) struct HeldValues(HashMap<HeldKey, HeldValue>);
 
@@ -31,7 +32,8 @@ impl HeldValues {
         }
     }
 
-    /// Replaces a value of the last sample by the held one, if it is of an earlier collection.
+    /// Replaces a value of the last sample by the held value of the same instance, if the sample's value is of an
+    /// earlier collection.
     pub fn replace(&self, query: &PathQuery, v: &mut PathValue<'_>) {
         // A live query has none.
         if self.0.is_empty() || !is_older(v) {
@@ -58,7 +60,7 @@ impl<'a> HeldSample<'a> {
         Self { query, held }
     }
 
-    /// Passes each value of a counter path to `each`, with held values in the place of stale ones.
+    /// Passes each value of a counter path to `each`, with held values in the place of stale values.
     pub fn for_each_value(&self, path: usize, mut each: impl FnMut(PathValue<'a>)) {
         self.query.for_each_value(path, |mut v| {
             self.held.replace(self.query, &mut v);
@@ -66,7 +68,7 @@ impl<'a> HeldSample<'a> {
         });
     }
 
-    /// Returns the value of a counter path in a row, or the held one if it is stale.
+    /// Returns the value of a counter path in a row; a stale value is replaced by the held value.
     pub fn value_in_row(&self, path: usize, row: usize) -> Option<PathValue<'a>> {
         let mut v = self.query.value_in_row(path, row)?;
         self.held.replace(self.query, &mut v);

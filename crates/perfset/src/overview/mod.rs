@@ -1,4 +1,4 @@
-//! Overview of a machine: the values that a first look at it needs, from any source.
+//! Overview of a machine, from any source: the values to look at first.
 //!
 //! An [`Overview`] collects the counters and returns a [`MachineState`]: processors, memory, pressure, disks, file
 //! systems, networks, the busiest processes and control groups, [`findings`](Finding) such as "sda is 93 % busy, 41 ms
@@ -76,20 +76,20 @@ pub struct Overview {
     rates: RateTracker,
     /// Number of collections of control groups so far, counted up to two.
     group_samples: u32,
-    /// Times of the last samples of processes and of control groups, if the source is a log, where each has its own
-    /// times.
+    /// Times of the last samples of processes and of control groups, if the source is a log, which has these at
+    /// separate times.
     past: Option<[Option<i64>; 2]>,
     /// Values of countersets that a log does not have in each sample: of the machine, of processes and of groups.
     held: [HeldValues; 3],
-    /// Times of the overview's last sample and of the one before, in 100 ns.
+    /// Times of the overview's last two samples, the newer first, in 100 ns.
     times: [Option<i64>; 2],
     /// Earlier states of the machine, the oldest first.
     history: VecDeque<EarlierState>,
 }
 
-/// Collects the samples of a log up to and with the first one after a time. `reached` is the time of the last collected
-/// sample, if there is one. A sample at the time itself does not end the reading: the sample that separates two runs of
-/// a recorder has the time of the sample after it.
+/// Collects the samples of a log up to and including the first sample after a time. `reached` is the time of the last
+/// collected sample, if there is one. A sample at the time itself does not end the reading: the sample that separates
+/// two runs of a recorder has the time of the sample after it.
 fn catch_up(
     query: &mut PathQuery,
     held: &mut HeldValues,
@@ -118,8 +118,8 @@ const GROUP_COST: Duration = Duration::from_millis(1);
 const GROUP_WAIT: u32 = 4;
 
 impl Overview {
-    /// Creates the overview of a machine or another source. Counters that it lacks are missing in the state, with the
-    /// reason.
+    /// Creates the overview of a machine or another source. Counters that the source lacks are missing in the state,
+    /// with the reason.
     ///
     /// # Errors
     /// If the source cannot be read.
@@ -181,7 +181,7 @@ impl Overview {
         })
     }
 
-    /// Collects a sample of the overview's source. Rates have values from the second one on.
+    /// Collects a sample of the overview's source. Rates have values from the second sample on.
     ///
     /// # Errors
     /// If there is nothing to deliver at all. A failing counter is only missing in the state.
@@ -233,7 +233,7 @@ impl Overview {
         }
     }
 
-    /// Returns the time of the overview's last sample, in 100 ns since 1601 UTC; `None` before the first one.
+    /// Returns the time of the overview's last sample, in 100 ns since 1601 UTC; `None` before the first sample.
     #[must_use]
     pub fn last_time(&self) -> Option<i64> {
         self.times[0].map(|_| self.query.snapshot().clocks().utc_100ns())
@@ -461,7 +461,7 @@ fn number(v: &PathValue<'_>) -> f64 {
     v.value.value.as_ref().map_or(0.0, |value| value.nocap())
 }
 
-/// Returns the positions of the greatest numbers, the greatest first. Of equal ones, the first come first.
+/// Returns the positions of the greatest numbers, the greatest first. Equal numbers keep their order.
 fn greatest(numbers: &mut Vec<(f64, usize)>, most: usize) -> Vec<usize> {
     let order = |(a, at_a): &(f64, usize), (b, at_b): &(f64, usize)| b.total_cmp(a).then(at_a.cmp(at_b));
     if let Some(last) = most.checked_sub(1).filter(|last| *last < numbers.len()) {

@@ -227,7 +227,7 @@ pub(super) struct SampleValues<'a> {
 }
 
 impl<'a> SampleValues<'a> {
-    /// Reads the values of some counter paths only.
+    /// Reads the last values of some counter paths of a query, and no others.
     pub fn only<'p>(query: &'a PathQuery, paths: impl Iterator<Item = &'p BoundPath>) -> Self {
         let mut paths: Vec<usize> = paths.filter_map(|path| path.as_ref().ok().copied()).collect();
         paths.sort_unstable();
@@ -238,15 +238,15 @@ impl<'a> SampleValues<'a> {
         Self { query, values }
     }
 
-    /// Returns the values of the last sample, with held ones for those of an earlier collection. A value of an earlier
-    /// collection is replaced by the stored value of that collection.
+    /// Reads the last values of all counter paths of a query. A value of an earlier collection is replaced by the
+    /// stored value of that collection.
     pub fn held(query: &'a PathQuery, held: &HeldValues) -> Self {
         let mut values = query.values();
         values.iter_mut().for_each(|v| held.replace(query, v));
         Self { query, values }
     }
 
-    /// Returns the values of a counter path in the sample; none if it is not bound.
+    /// Returns the values of a counter path in the sample; no values if the path is not bound.
     pub fn of(&self, path: &BoundPath) -> &[PathValue<'a>] {
         let Ok(path) = path else { return &[] };
         let start = self.values.partition_point(|v| v.path < *path);
@@ -260,61 +260,61 @@ impl<'a> SampleValues<'a> {
         self.of(path).first().map_or(Err(NoValue::NoInstance), capped)
     }
 
-    /// Returns the sum of the counter paths that are available here: Linux counts TCP over both versions of IP
-    /// together.
+    /// Returns the sum of the values of those counter paths that this system has: Linux counts TCP over both versions
+    /// of IP together.
     pub fn sum(&self, paths: &[BoundPath]) -> StateValue {
         let is_there = |value: &StateValue| !matches!(value, Err(NoValue::Unavailable(_)));
         let values = paths.iter().map(|path| self.single(path)).filter(is_there);
         values.reduce(|a, b| Ok(a? + b?)).unwrap_or(Err(NoValue::NoInstance))
     }
 
-    /// Returns the value of a counter path for the instance of another value; `at` is the position of that other
-    /// value.
+    /// Returns the value that a counter path has for the instance of the value `of`; `at` is the position of `of` in
+    /// its own path.
     pub fn beside(&self, path: &BoundPath, at: usize, of: &PathValue<'_>) -> Option<&PathValue<'a>> {
         let values = self.of(path);
         let is_it = |v: &&PathValue<'_>| is_same_instance(self.query, v, of);
         values.get(at).filter(is_it).or_else(|| values.iter().find(is_it))
     }
 
-    /// Returns the number of a counter path for the instance of another value, or the reason why the number is
+    /// Returns the number that a counter path has for the instance of the value `of`, or the reason why the number is
     /// missing.
     pub fn reading(&self, path: &BoundPath, at: usize, of: &PathValue<'_>) -> StateValue {
         path.clone()?;
         self.beside(path, at, of).map_or(Err(NoValue::NoInstance), uncapped)
     }
 
-    /// Returns the path query from which the values are.
+    /// Returns the path query to which the values of this sample belong.
     pub fn query(&self) -> &'a PathQuery {
         self.query
     }
 }
 
-/// Returns `true` if two values of a query are of the same instance. Name and id alone can be those of another process
-/// by now.
+/// Returns `true` if two values of a query belong to the same instance. Name and id alone can be those of another
+/// process by now.
 pub(super) fn is_same_instance(query: &PathQuery, v: &PathValue<'_>, of: &PathValue<'_>) -> bool {
     v.value.instance == of.value.instance
         && v.value.instance_id == of.value.instance_id
         && query.birth(v) == query.birth(of)
 }
 
-/// Returns `true` if a value is that of a single instance, not of a total.
+/// Returns `true` if a value belongs to a single instance, not to a total.
 pub(super) fn is_instance(v: &PathValue<'_>) -> bool {
     v.value.instance_id.is_some() && !v.sums_up()
 }
 
-/// Returns the number of a counter's value, with percentages of one resource limited to 100.
+/// Returns the formatted number of a counter's value, with percentages of one resource limited to 100.
 pub(super) fn capped(v: &PathValue<'_>) -> StateValue {
     current(v)?;
     v.value.value.clone().map(crate::FormattedValue::capped)
 }
 
-/// Returns the number of a counter's value without a limit, because a process can use several processors.
+/// Returns the formatted number of a counter's value without a limit, because a process can use several processors.
 pub(super) fn uncapped(v: &PathValue<'_>) -> StateValue {
     current(v)?;
     v.value.value.clone().map(crate::FormattedValue::nocap)
 }
 
-/// Returns an error for a value whose source did not respond in time, because the value is not current.
+/// Returns an error for a value that is not current, because its source did not respond before the deadline.
 fn current(v: &PathValue<'_>) -> Result<(), NoValue> {
     match v.value.mark {
         Some(Mark::Stale(_)) => Err(NoValue::Late),

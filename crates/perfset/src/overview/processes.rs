@@ -15,7 +15,7 @@ use super::{greatest, name, number};
 /// There can be tens of thousands of values. They are visited as numbers, and only the listed processes get names and
 /// values of their own.
 pub(super) struct ProcessList {
-    /// Processes with the greatest use of each kind.
+    /// Processes with the greatest use of processors, memory or storage, each process once.
     pub listed: Vec<ProcessState>,
     /// Number of processes in the sample.
     pub count: StateValue,
@@ -25,7 +25,7 @@ pub(super) struct ProcessList {
     pub refused: Option<(usize, NoValue)>,
 }
 
-/// Numbers above 0 of a counter path, each with its row, for a ranking.
+/// Values above 0 of a counter path, each with the row of its process, for a ranking.
 type RowNumbers = Vec<(f64, usize)>;
 
 impl ProcessList {
@@ -72,8 +72,8 @@ impl ProcessList {
     }
 }
 
-/// Returns the processor times of processes by row, the number of processes, and the sum of their times. No process at
-/// all is unknown: the machine that is asked runs something.
+/// Returns the processor times of processes by row, the number of processes, and the sum of the times. Without any
+/// process, number and sum are unknown: the machine runs at least one.
 fn times(sample: HeldSample<'_>, path: &BoundPath) -> (RowNumbers, StateValue, StateValue) {
     let (mut numbers, mut count, mut sum) = (RowNumbers::new(), 0_u32, None);
     let mut missing = path.clone().err();
@@ -132,7 +132,8 @@ fn each<'a>(sample: HeldSample<'a>, path: &BoundPath, each: impl FnMut(PathValue
     }
 }
 
-/// Returns the number of a counter path for the instance of another value, or the reason why the number is missing.
+/// Returns the number that a counter path has for the instance of the value `of`, or the reason why the number is
+/// missing.
 fn reading(sample: HeldSample<'_>, path: &BoundPath, of: &PathValue<'_>) -> StateValue {
     let at = path.clone()?;
     let is_it = |v: &PathValue<'_>| is_same_instance(sample.query, v, of);

@@ -5,7 +5,7 @@ use crate::{Birth, NoValue};
 
 use super::sentence::Sentence;
 
-/// Value of a counter in the state of a machine, or the reason for having none.
+/// Value of a counter in the state of a machine, or the reason why the counter has no value.
 pub type StateValue = Result<f64, NoValue>;
 
 /// State of a machine over the last interval.
@@ -16,7 +16,7 @@ pub type StateValue = Result<f64, NoValue>;
 pub struct MachineState {
     /// Time of the sample that the state shows.
     pub time: SystemTime,
-    /// Seconds between the state's sample and the one before; `None` in the first one.
+    /// Seconds between the state's sample and the previous sample; `None` for the first sample.
     pub interval: Option<f64>,
     /// Time since the machine was started, in seconds.
     pub up_time: StateValue,
@@ -38,7 +38,8 @@ pub struct MachineState {
     pub disks: Vec<DiskState>,
     /// File systems of the machine, the fullest first.
     pub file_systems: Vec<FileSystemState>,
-    /// Network interfaces, the busiest first, and those inside the machine last.
+    /// Network interfaces, the busiest first; the loopback interface, whose traffic stays inside the machine, is
+    /// last.
     pub interfaces: Vec<InterfaceState>,
     /// TCP traffic over both versions of IP.
     pub tcp: TcpState,
@@ -49,11 +50,11 @@ pub struct MachineState {
     pub process_time: StateValue,
     /// Number of processes whose storage bytes were refused, and the reason.
     pub refused: Option<(usize, NoValue)>,
-    /// Control groups with most processor time, the busiest first. A group is left out if one below it uses nearly all
-    /// of what it uses.
+    /// Control groups with most processor time, the busiest first. A group is left out if a group below it uses
+    /// nearly all of that time.
     pub groups_by_time: Vec<GroupState>,
-    /// Control groups with most memory, the greatest first. A group is left out if one below it uses nearly all of what
-    /// it uses.
+    /// Control groups with most memory, the greatest first. A group is left out if a group below it uses nearly all
+    /// of that memory.
     pub groups_by_memory: Vec<GroupState>,
     /// Reason why no control group is listed by processor time; `None` if there are such groups.
     pub no_groups: Option<NoValue>,
@@ -61,7 +62,7 @@ pub struct MachineState {
     pub findings: Vec<Finding>,
     /// Rules whose findings are not known, because a value is missing.
     pub unchecked: Vec<UncheckedRule>,
-    /// Differences of the machine's state from a minute ago, or from the first sample.
+    /// Differences between the machine's state now and a minute ago, or at the first sample.
     pub changes: Changes,
 }
 
@@ -135,13 +136,13 @@ pub(super) fn percent(part: f64, whole: f64) -> StateValue {
 /// Time that tasks lost to waiting in the last interval, in percent: the kernel's pressure stall information.
 #[derive(Clone, Debug)]
 pub struct PressureState {
-    /// Time in which a task waited for a processor, in percent of the interval.
+    /// Time in which at least one task waited for a processor, in percent of the interval.
     pub processors: StateValue,
-    /// Time in which a task waited for memory, in percent of the interval.
+    /// Time in which at least one task waited for memory, in percent of the interval.
     pub memory: StateValue,
     /// Time in which all tasks waited for memory, in percent of the interval.
     pub memory_full: StateValue,
-    /// Time in which a task waited for storage, in percent of the interval.
+    /// Time in which at least one task waited for storage, in percent of the interval.
     pub storage: StateValue,
     /// Time in which all tasks waited for storage, in percent of the interval.
     pub storage_full: StateValue,
@@ -162,9 +163,9 @@ pub struct DiskState {
     pub read: StateValue,
     /// Bytes written to the disk per second.
     pub written: StateValue,
-    /// Mean time of a read from the disk, in seconds; no value if there was none.
+    /// Mean time of a read from the disk, in seconds; no value if there was no read.
     pub read_latency: StateValue,
-    /// Mean time of a write to the disk, in seconds; no value if there was none.
+    /// Mean time of a write to the disk, in seconds; no value if there was no write.
     pub write_latency: StateValue,
     /// Mean number of requests to the disk that waited or were served.
     pub queue: StateValue,
@@ -223,7 +224,7 @@ pub struct InterfaceState {
 pub struct TcpState {
     /// TCP segments sent per second.
     pub sent: StateValue,
-    /// TCP segments sent again per second.
+    /// TCP segments sent again because no acknowledgement came, per second.
     pub retransmitted: StateValue,
 }
 
@@ -322,7 +323,7 @@ pub enum Severity {
     Critical,
 }
 
-/// Differences of a machine's state from an earlier one.
+/// Differences of a machine's state from an earlier state of the machine.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
     /// Seconds between the two compared states: at most about a minute, less if the overview began later.

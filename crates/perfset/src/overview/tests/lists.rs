@@ -14,7 +14,7 @@ type Use<'a> = &'a dyn Fn(&PathValue<'_>) -> f64;
 /// Row of a scripted provider: name, id and values.
 type ScriptedRow = (&'static str, u32, Vec<Result<u64, NoValue>>);
 
-/// Lists of processes, their number and their sum equal those of a plain visit of all values.
+/// Checks that lists of processes, their count and the sum of their times equal those of a plain visit of all values.
 #[test]
 fn processes_are_ranked_as_all_their_values() {
     let mut machine = Machine::new(Box::new(FixedClock::default()));
@@ -91,7 +91,7 @@ fn processes_are_ranked_as_all_their_values() {
     }
 }
 
-/// Windows counts the space of a file system in megabytes, Linux in bytes.
+/// Checks the space of file systems in bytes; the counters of Windows are in megabytes, those of Linux in bytes.
 #[test]
 fn file_systems_of_windows_have_megabytes() {
     let sizes = |rows: Vec<ScriptedRow>| {

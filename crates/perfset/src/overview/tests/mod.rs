@@ -363,7 +363,8 @@ fn disks_without_a_latency_are_unchecked() {
     }
 }
 
-/// A new interface, disk or file system leaves no rule unchecked: the remark would come and go with each of them.
+/// A new interface, disk or file system leaves no rule for findings unchecked: the remark would come and go with each
+/// of them.
 #[test]
 fn new_instances_are_not_unknown() {
     for reason in [NoValue::NewInstance, NoValue::Replaced] {
@@ -381,7 +382,8 @@ fn new_instances_are_not_unknown() {
     }
 }
 
-/// The summary of findings depends on the rules that were checked: nothing known is not nothing remarkable.
+/// The summary of findings depends on the rules that were checked: a machine without known values is not one without
+/// findings.
 #[test]
 fn summaries_depend_on_what_was_checked() {
     let unchecked = |rule: &FindingRule| UncheckedRule {
@@ -465,7 +467,8 @@ impl crate::Clock for SetClock {
     }
 }
 
-/// An overview for findings alone has the same findings as a whole one, word for word, and does not read other values.
+/// An overview for findings alone has the same findings as a complete overview, word for word, and does not read
+/// other values.
 #[test]
 fn overview_for_findings_reads_no_more_than_they_need() {
     use crate::testing::Scripted;
@@ -566,8 +569,8 @@ fn the_most_urgent_is_first() {
     assert_eq!(severities, [Severity::Critical, Severity::Warning, Severity::Note]);
 }
 
-/// A change is a difference from a minute ago, and neither from the first sample, which has no rates, nor from long
-/// ago.
+/// Changes compare the machine's state with that of a minute ago, and neither with the first sample, which has no
+/// rates, nor with older states.
 #[test]
 fn changes_look_back_a_minute() {
     let mut history = VecDeque::new();
