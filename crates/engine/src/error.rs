@@ -34,7 +34,7 @@ pub enum SourceError {
     /// The request is for another machine, which this source does not serve.
     #[error("\"{0}\" is another machine: remote machines are not supported")]
     Remote(String),
-    /// The provider did not respond in time.
+    /// The provider did not respond before the deadline.
     #[error("the provider did not respond in time")]
     Late,
     /// Access to the source is denied; the text names the source and a way to open it.

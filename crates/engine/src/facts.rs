@@ -1,4 +1,4 @@
-//! Facts about instances as text: what users want to know of an instance beside its counters.
+//! Facts about instances as text: information for users other than counters, such as a command line.
 
 use perfset_core::NoValue;
 
@@ -26,7 +26,7 @@ impl Fact {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum FactKind {
-    /// Name of the user that a process runs as, or its number.
+    /// Name of the user that a process runs as, or the user id.
     User,
     /// Command line of a process: its words, separated by blanks. It can contain secrets.
     CommandLine,
@@ -52,7 +52,7 @@ pub enum FactKind {
     Speed,
     /// Kernel driver of a device.
     Driver,
-    /// Chip of a sensor, by its place among the devices: `platform_coretemp_0`.
+    /// Chip of a sensor, named by its position among the devices: `platform_coretemp_0`.
     Chip,
     /// Name that the kernel gives to a sensor of a chip, such as `temp1`.
     Sensor,

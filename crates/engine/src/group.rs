@@ -25,12 +25,13 @@ pub(crate) struct Group {
     provider_filters: Option<InstanceFilters>,
     /// Aggregation of the instances, if the counterset has aggregates.
     aggregates: Option<Aggregates>,
-    /// Indexes of the rows that each instance filter selects, ascending; only the first such row for a name without
-    /// wildcards.
+    /// Indexes of the rows that each instance filter selects, ascending; for a name without wildcards, only the first
+    /// row of that name.
     pub selections: Vec<Vec<usize>>,
     /// Metadata of the rows that each filter selects, while the metadata of a snapshot is written.
     pub shared: Vec<Option<Arc<RowMetadata>>>,
-    /// Number of instance rows when the filters' rows were found; `None` if they must be found again.
+    /// Number of instance rows at the time when the rows of the filters were found; `None` if the rows must be found
+    /// again.
     selected: Option<usize>,
     /// `true` if one of the collected instances has the name of a total.
     has_total: bool,

@@ -91,8 +91,8 @@ impl Machine {
         self.lock().deadline.clone()
     }
 
-    /// Returns texts for users: a line for each source that did not respond in time and that collections do not wait
-    /// for now.
+    /// Returns texts for users: a line for each source that did not respond before the deadline and is not waited for
+    /// now.
     #[must_use]
     pub fn late(&self) -> Vec<Text> {
         let mut shared = self.lock();

@@ -45,7 +45,7 @@ pub fn enumerate_instances(machine: &Machine, counterset: &Guid) -> Result<Vec<u
     Ok(list)
 }
 
-/// Adds the query entries of PERF_COUNTER_IDENTIFIER blocks and writes each one's status.
+/// Adds the query entries of PERF_COUNTER_IDENTIFIER blocks and writes the status of each entry.
 ///
 /// # Errors
 /// ERROR_INVALID_PARAMETER if the blocks cannot be parsed; then nothing is added and no status written.
@@ -54,7 +54,7 @@ pub fn add_counters(query: &mut Query, identifiers: &mut [u8]) -> Result<(), Sta
     for_each_entry(identifiers, |entry, name| query.add_checked(entry, name))
 }
 
-/// Deletes the query entries of PERF_COUNTER_IDENTIFIER blocks and writes each one's status.
+/// Deletes the query entries of PERF_COUNTER_IDENTIFIER blocks and writes the status of each entry.
 ///
 /// # Errors
 /// As [`add_counters`].
@@ -91,7 +91,7 @@ pub fn counter_info(query: &Query) -> Vec<u8> {
     list
 }
 
-/// Parses all PERF_COUNTER_IDENTIFIER blocks before any is processed, then writes the status of each.
+/// Parses all PERF_COUNTER_IDENTIFIER blocks before any entry is processed, then writes the status of each entry.
 fn for_each_entry(
     identifiers: &mut [u8],
     mut process: impl FnMut(&Entry, Result<(), ()>) -> Status,

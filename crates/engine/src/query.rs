@@ -42,7 +42,7 @@ pub struct Query {
     plan: Option<Plan>,
 }
 
-/// Identity of a query entry: two entries with equal keys are the same.
+/// Key of a query entry: two entries with equal keys are the same entry.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct EntryKey {
     counterset: Guid,

@@ -44,8 +44,8 @@ pub enum RegRequest {
 }
 
 impl RegRequest {
-    /// Converts `requestCode` and `requestLangId` to a request; the second is a counter id for code 2, and ignored for
-    /// codes 1 and 7 to 10.
+    /// Converts `requestCode` and `requestLangId` to a request; `requestLangId` is a counter id for code 2, and
+    /// ignored for codes 1 and 7 to 10.
     #[must_use]
     pub const fn from_wire(code: u32, language_or_id: u32) -> Option<Self> {
         let language = Language(language_or_id);

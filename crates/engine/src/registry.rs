@@ -1,4 +1,5 @@
-//! Registry of a machine: its providers, their countersets, and what they share.
+//! Registry of a machine: its providers and their countersets, with the clock, language and deadline that all of them
+//! share.
 
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ pub(crate) struct Shared {
     /// Registered countersets by GUID, ascending.
     pub registry: Vec<RegistryEntry>,
     pub problems: Vec<RegistrationProblem>,
-    /// Number of the registry's state, which changes whenever the registry changes.
+    /// Revision number of the registry, which changes whenever the registry changes.
     pub revision: u64,
     pub language: Language,
     /// Maximum time that a collection waits for slow sources such as publishers.

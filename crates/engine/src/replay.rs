@@ -1,4 +1,4 @@
-//! Replay of recorded data: a machine that stands still between steps.
+//! Replay of recorded data: a machine whose data changes only when a player advances to the next sample.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ pub trait Player: Provider + Clock + Clone + 'static {
         machine
     }
 
-    /// Returns the form of the current sample, if its numbers have fixed places in its bytes. For a later sample of
-    /// the same form, only [`numbers`](Self::numbers) must be copied, and nothing else is read.
+    /// Returns the form of the current sample, if the numbers in its bytes have fixed positions. For a later sample
+    /// of the same form, only [`numbers`](Self::numbers) must be copied, and nothing else is read.
     fn form(&mut self) -> Option<SampleForm> {
         None
     }
@@ -46,16 +46,17 @@ pub trait Player: Provider + Clock + Clone + 'static {
         false
     }
 
-    /// Passes the bytes of the current sample and its clocks to `read`, if the sample has the form with that number.
+    /// Passes the bytes of the current sample and its clocks to `read`, if the sample has the form that `form`
+    /// identifies.
     fn numbers(&mut self, form: u64, read: &mut dyn FnMut(&[u8], &ClockReading)) {
         let _ = (form, read);
     }
 }
 
-/// Form of a recorded sample: everything in it except its numbers.
+/// Form of a recorded sample: everything in the sample except the numbers.
 #[derive(Clone, Debug)]
 pub struct SampleForm {
-    /// Number of the sample form, unique among those of a player.
+    /// Number that identifies the sample form among the forms of a player.
     pub number: u64,
     /// Byte ranges of the numbers in the sample, of 4 or 8 bytes, little-endian.
     pub places: Arc<[Range<usize>]>,
@@ -72,7 +73,8 @@ pub struct Replay<P> {
     /// Plan for copying the numbers of later samples. It is boxed to save memory, because thousands of queries can
     /// exist, and few logs have samples of equal form.
     copying: Option<Box<Copying>>,
-    /// Number of the previous sample's form, if that sample was collected and copying is not prepared for its form.
+    /// Number that identifies the previous sample's form, if that sample was collected and copying is not prepared
+    /// for its form.
     form_before: Option<u64>,
     /// Number of samples to collect before the next attempt at copying, and the number before the attempt after it.
     /// The pause grows, because samples of many logs never have equal forms.
@@ -87,7 +89,7 @@ struct Copying {
     /// Snapshot of the collection from which the copying plan was made. In the results of other samples of the form,
     /// the numbers have the same places.
     model: Snapshot,
-    /// Numbers of the last block structures that equal the plan's snapshot except for values, newest first.
+    /// Numbers that identify the last block structures equal to the plan's snapshot except for values, newest first.
     structures: Vec<u64>,
     /// Number of samples of the form, up to [`SETTLED`], that were collected since the last sample of another form.
     collected: u32,
@@ -100,7 +102,7 @@ const SETTLED: u32 = 2;
 /// Maximum number of block structures that are remembered: callers alternate between two snapshots.
 const KEPT: usize = 4;
 
-/// Copy of one number, from an offset in the sample to one in the block.
+/// Copy of one number, from an offset in the sample to an offset in the block.
 #[derive(Clone, Copy, Debug)]
 struct NumberCopy {
     from: usize,

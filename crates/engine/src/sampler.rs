@@ -35,7 +35,7 @@ pub struct Sampler<'a> {
 }
 
 impl<'a> Sampler<'a> {
-    /// Creates a sampler for a counter of a counterset and an instance, whatever its birth.
+    /// Creates a sampler for a counter of a counterset and an instance; the instance may have any birth.
     ///
     /// # Errors
     /// [`SourceError::UnknownCounter`].
@@ -113,9 +113,9 @@ impl<'a> Sampler<'a> {
         self.instances.wants(self.identity.instance.units(), self.identity.instance_id)
     }
 
-    /// Returns the sample of the instance, made of numbers in the order of [`needed`](Self::needed) that the caller
-    /// has: the same sample as [`sample`](Self::sample) returns for a row of these numbers. `None` if the counter
-    /// itself has no number.
+    /// Returns the sample of the instance, made of values in the order of [`needed`](Self::needed) that the caller
+    /// has. It equals the sample that [`sample`](Self::sample) returns for a row of these values. `None` if the
+    /// counter itself has no value.
     ///
     /// `birth` is that of the row, or the start of the value's count.
     #[must_use]

@@ -27,9 +27,10 @@ pub struct Snapshot {
     pub(crate) annex: SnapshotMetadata,
     pub(crate) entries: Arc<[ResolvedEntry]>,
     pub(crate) clocks: ClockReading,
-    /// Number of the layout of the block; 0 if there is none.
+    /// Number that identifies the layout of the block; 0 if there is no block.
     pub(crate) layout: u64,
-    /// Number of the structure of the block, which stays the same while only values change; 0 if it is unknown.
+    /// Number that identifies the structure of the block and stays the same while only values change; 0 if it is
+    /// unknown.
     pub(crate) structure: u64,
 }
 
@@ -70,9 +71,10 @@ pub struct EntryMetadata {
     pub(crate) clocks: Option<Clocks>,
     /// Time that the provider took for all requests to the counterset.
     pub(crate) took: Option<Duration>,
-    /// Reasons for missing values in cells without a note, by column; empty if no column has a reason.
+    /// Reasons for missing values by column, for cells without a reason of their own; empty if no column has a
+    /// reason.
     pub(crate) reasons: Vec<Option<NoValue>>,
-    /// Notes about single cells, by row and column, ascending.
+    /// Reasons, marks and starts of counts of single cells, by row and column, ascending.
     pub(crate) notes: Vec<((usize, usize), CellState)>,
 }
 
@@ -202,7 +204,8 @@ impl EntryMetadata {
         missing.max().unwrap_or_default()
     }
 
-    /// Returns `true` if any value of the entry is a total: its count began at a separate time, or it lacks instances.
+    /// Returns `true` if any value of the entry is a total: a count with a separate start time, or a sum that lacks
+    /// instances.
     pub(crate) fn has_totals(&self) -> bool {
         self.notes.iter().any(|(_, note)| note.is_of_total())
     }
@@ -214,20 +217,20 @@ impl EntryMetadata {
         rest.by_ref().take_while(|((at, _), _)| *at == row).any(|(_, note)| note.is_of_total())
     }
 
-    /// Returns the notes about single cells of the entry, by row and column, ascending.
+    /// Returns the reasons, marks and starts of counts of the entry's single cells, by row and column, ascending.
     #[must_use]
     pub fn notes(&self) -> &[((usize, usize), CellState)] {
         &self.notes
     }
 
-    /// Returns the mark of a row's values that have no note.
+    /// Returns the mark of a row's values that have no mark of their own.
     #[must_use]
     #[inline]
     pub fn row_mark(&self, row: usize) -> Option<Mark> {
         self.rows.as_ref()?.mark(row)
     }
 
-    /// Returns the reason for the missing values of a column, which applies to cells without a note.
+    /// Returns the reason for the missing values of a column, which applies to cells without a reason of their own.
     pub(crate) fn column_reason(&self, column: usize) -> Option<&NoValue> {
         self.reasons.get(column)?.as_ref()
     }
@@ -370,7 +373,7 @@ impl Snapshot {
     }
 
     /// Returns `true` if two snapshots have the same rows. The entries must be the same, and their rows must have the
-    /// same order, names, ids, births and owners. Values, notes and marks can differ.
+    /// same order, names, ids, births and owners. Values, reasons and marks can differ.
     ///
     /// Compares the delivered values row by row, however they were written; nothing is computed from them.
     #[must_use]

@@ -39,7 +39,7 @@ pub trait Source {
     /// If the source cannot be reached.
     fn open(&mut self) -> Result<Box<dyn QueryHandle>, SourceError>;
 
-    /// Returns facts about an instance as text, read now. They are read now; nothing is stored.
+    /// Returns facts about an instance as text. They are read now; nothing is stored.
     ///
     /// Returns none if the source knows no facts, if the instance has ended, or if another instance has its name and id
     /// now: then the birth differs.
@@ -126,8 +126,8 @@ pub trait QueryHandle: Send {
     /// Returns the resolved entries of the query in the order of their results.
     fn info(&mut self) -> Arc<[ResolvedEntry]>;
 
-    /// Reads the next sample of all query entries: the current one of a live source, or the next recorded one of a
-    /// log.
+    /// Reads the next sample of all query entries: the current sample of a live source, or the next recorded sample
+    /// of a log.
     ///
     /// # Errors
     /// If there is nothing to deliver at all.

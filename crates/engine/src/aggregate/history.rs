@@ -39,7 +39,7 @@ struct InstanceIdentity {
     id: u32,
     birth: Birth,
     owner: Owner,
-    /// Index among instances of one collection that are equal otherwise.
+    /// Index of the instance among the instances of one collection that have equal names, ids, births and owners.
     nth: u32,
 }
 
@@ -49,8 +49,8 @@ struct Last {
     member: u64,
     /// Number of the last collection in which the instance existed.
     round: u64,
-    /// Number of further instances in the last collection whose identity differs only in its index; stored with the
-    /// first of them.
+    /// Number of further instances in the last collection whose identities differ from this one only in the index;
+    /// stored with the first of these instances.
     more: u32,
     /// Last value of the instance in each column, if there ever was one.
     values: Vec<Option<u64>>,

@@ -122,7 +122,7 @@ struct AggregateColumn {
     function: Aggregate,
     /// Mask of the bits that values of the column can have.
     mask: u64,
-    /// Number that distinguishes this column from others when a missing value changes the birth of an aggregate.
+    /// Value that distinguishes this column from others when a missing value changes the birth of an aggregate.
     tag: u64,
     counter: CounterId,
     /// Index of the column among the totals of counts, and its rule for adding up; `None` if the column has no such
@@ -131,7 +131,7 @@ struct AggregateColumn {
 }
 
 impl AggregateColumn {
-    /// Returns the number that is added to an aggregate's birth if an instance has no value in this column.
+    /// Returns the value that is added to an aggregate's birth if an instance has no value in this column.
     fn lack(&self, member: u64) -> u64 {
         // A column without an aggregate never has a value, so a value that is missing there changes nothing.
         if self.function == Aggregate::Undefined { 0 } else { mixed(member ^ self.tag) }
@@ -298,8 +298,8 @@ impl Aggregates {
         self.counts.start(now_100ns);
     }
 
-    /// Adds a single row that aggregates all rows of the counterset. Adds none if there are no instances, unless ended
-    /// instances count and there were any.
+    /// Adds a single row that aggregates all rows of the counterset. Adds no row if there are no instances, unless
+    /// ended instances count and there were any.
     pub fn add_one(&mut self, rows: &mut Rows) -> Range<usize> {
         // Marks and reasons are looked up from here on, before `Rows::end` sorts them.
         rows.sort_notes();

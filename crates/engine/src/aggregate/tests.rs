@@ -13,8 +13,8 @@ use crate::*;
 
 const ONE: Guid = Guid::from_u128(0x0000_0021);
 
-/// Counterset of all aggregate functions; 2 has 4 bytes; 7 takes a difference; 8 is divided by 9, and 10 by the clock
-/// 11 and 12.
+/// Returns a counterset with counters of all aggregate functions. Counter 2 has 4 bytes; 7 takes a difference; 8 is
+/// divided by 9, and 10 by the clock 11 and 12.
 fn aggregated(instance_type: InstanceType) -> Counterset {
     type T = CounterType;
     let of = |id, counter_type, base, aggregate| {
@@ -89,7 +89,8 @@ fn functions() {
     }
 }
 
-/// Aggregates have the bits of the counter type, whatever width a provider gives. Bits that are no number have no sum.
+/// Aggregates have the width of the counter type, whatever width a provider gives. Raw values that are floating-point
+/// numbers have no sum.
 #[test]
 fn the_type_tells_the_bits() {
     let mut set = aggregated(InstanceType::SingleAggregate);
@@ -133,7 +134,7 @@ fn bases_times_and_frequencies_have_functions_of_their_own() {
     assert_eq!(shapes(&collected(&mut alone)), ["single U64(5)"]);
 }
 
-/// Instance types 4 and 12: one row, as of a single instance.
+/// A counterset of instance type 4 or 12 returns one aggregate row, in results like those of a single instance.
 #[test]
 fn one_aggregate_behaves_as_a_single_instance() {
     for instance_type in SINGLE_ROW {
@@ -164,7 +165,8 @@ fn one_aggregate_behaves_as_a_single_instance() {
     }
 }
 
-/// every accepted name of an aggregate is the same name, also after the counterset is gone.
+/// all accepted instance names of an aggregate select the same query entry, also after the counterset is gone
+///
 #[test]
 fn all_names_of_one_aggregate_are_the_same() {
     let names = [None, Some(""), Some("*"), Some("_Total"), Some("_TOTAL")];
@@ -282,7 +284,8 @@ fn rows_of_type_6() {
     }
 }
 
-/// A failed collection is no reason to pair instances that begin after it with those before it.
+/// After a failed collection, rows have the values of the present instances, whatever instances there were before the
+/// failure.
 #[test]
 fn instances_that_came_with_a_failure() {
     for (instance_type, total) in
@@ -306,7 +309,7 @@ fn instances_that_came_with_a_failure() {
     }
 }
 
-/// Instance type 22: as type 2, with rows of equal name merged. The row's id is the lowest.
+/// Instance type 22 is like type 2, with rows of equal name merged into one. The merged row has the lowest id.
 #[test]
 fn rows_of_equal_name_are_merged() {
     let (machine, provider) = machine(InstanceType::InstanceAggregate);
@@ -471,7 +474,7 @@ fn instances_without_a_value() {
     assert_eq!(snapshot.annex()[0].reason(0, 5), Some(&super::UNDEFINED));
 }
 
-/// Notes of cells are aggregated correctly in whichever order a provider makes them.
+/// Reasons and marks of single cells are aggregated correctly in whichever order a provider sets them.
 #[test]
 fn notes_in_any_order() {
     use InstanceType as T;
@@ -805,7 +808,7 @@ fn objects_of_v1() {
     }
 }
 
-/// Provider of two rows, or of one after a flag is set, that allocates no memory itself.
+/// Provider of two rows, or of one row after a flag is set, that allocates no memory itself.
 struct Quiet(Arc<Catalogue>, Arc<AtomicBool>);
 
 impl Provider for Quiet {
@@ -1026,8 +1029,8 @@ proptest! {
     }
 }
 
-/// Updates the reference model's history: the last values of each instance of one user. Equal ones are told apart by
-/// their order.
+/// Updates the reference model's history: the last values of each instance of one user. Instances with equal
+/// identities are distinguished by their order.
 fn remember(known: &mut Vec<Delivered>, step: &[Delivered]) {
     let Some(user) = known.first().or(step.first()).map(|row| row.2) else { return };
     let mut taken = Vec::new();

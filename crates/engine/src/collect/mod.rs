@@ -35,7 +35,7 @@ pub(crate) struct Plan {
     layout: u64,
 }
 
-/// Query entry with its place in the plan and the form of its last result.
+/// Query entry with its target in the plan and the form of its last result.
 #[derive(Debug)]
 struct EntryPlan {
     target: Result<Target, SourceError>,

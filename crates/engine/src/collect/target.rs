@@ -34,11 +34,11 @@ pub(super) enum ResultForm {
     Table,
 }
 
-/// Offset in the block of the first single-counter table with the same instances, by counterset and filter.
+/// Offsets of tables in the block: for each counterset and instance filter, the first table with one counter.
 pub(super) type Written = HashMap<(usize, usize), usize>;
 
 impl Target {
-    /// Returns `true` if the result of an entry has a row for each selected instance, not only the values of one.
+    /// Returns `true` if the result of an entry has a row for each selected instance, not only the values of one row.
     pub fn is_of_several(&self) -> bool {
         matches!(self.kind, CounterDataType::MultipleInstances | CounterDataType::Counterset)
     }

@@ -1,4 +1,4 @@
-//! Tests of rows that are written directly into the block, beside rows that are stored and copied.
+//! Tests of rows that are written directly into the block, compared with rows that are stored and copied.
 
 use std::sync::Arc;
 
@@ -210,7 +210,8 @@ fn unchanged_layout_is_not_rebuilt() {
 /// Names, ids, births and owners of the rows that a provider delivers.
 type Things = Vec<(&'static str, u32, u64, Owner)>;
 
-/// Query of the counterset [`FIRST`] with one way of getting its rows into the block, and the rows that it selects.
+/// Query of the counterset [`FIRST`] whose rows reach the block in a certain way, and the rows that the query
+/// selects.
 struct Way {
     name: &'static str,
     entries: Vec<Entry>,
@@ -238,7 +239,7 @@ fn ways() -> [Way; 6] {
 }
 
 /// A change of any row's identity is detected, whichever way the rows got into the block; a change of values alone is
-/// none.
+/// no such change.
 #[test]
 fn rows_are_those_of_the_sample_before() {
     let process = |pid| Owner::Process { pid, user: 0 };

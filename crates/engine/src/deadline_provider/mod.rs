@@ -23,7 +23,8 @@ use worker::Work;
 mod requests;
 mod worker;
 
-/// Runs a provider on one of the [threads that wait](crate::waiters), and waits no longer than a deadline for it.
+/// Provider that runs another provider on one of the [threads that wait](crate::waiters), and waits for it no longer
+/// than a deadline.
 ///
 /// If the provider is late, its last values are delivered, marked with their age ([`Mark::Stale`]). A counter that
 /// was not requested then has [`NoValue::Late`]. If the last values do not cover all requested instances, the
@@ -142,8 +143,8 @@ impl DeadlineProvider {
     }
 
     /// Waits until the wrapped provider is not busy, and sends it a request. If the provider stays busy, the request
-    /// waits behind the others, unless an equal one does. If `is_patient`, waits for the response until the deadline.
-    /// Returns the outcome of the request, `None` if it is not known in time.
+    /// waits behind the others, unless an equal request does. If `is_patient`, waits for the response until the
+    /// deadline. Returns the outcome of the request, `None` if there is no response yet.
     fn ask(&mut self, request: WorkerRequest, is_patient: bool) -> Option<Result<Status, SourceError>> {
         // The time of the wait is taken from the budget of the machine when it is dropped.
         let shared = self.shared.as_ref().filter(|_| is_patient).map(Deadline::wait);
@@ -174,7 +175,7 @@ impl DeadlineProvider {
         now.checked_add(self.deadline).unwrap_or(now)
     }
 
-    /// Sends a request to the wrapped provider, behind those that are still open.
+    /// Sends a request to the wrapped provider, behind the requests that are still open.
     fn send(&mut self, request: WorkerRequest) {
         if self.out.is_empty() {
             self.busy_since = Instant::now();
@@ -200,14 +201,14 @@ impl DeadlineProvider {
         }
     }
 
-    /// Waits until all requests to the wrapped provider have a response. Returns the outcome of the last one, `None`
-    /// if it is not known in time.
+    /// Waits, at most until the time `until`, for responses of the wrapped provider to all requests. Returns the
+    /// outcome of the last request, `None` if there is no response yet.
     fn wait(&mut self, until: Instant) -> Option<Result<Status, SourceError>> {
         self.wait_for(self.sent(), until)
     }
 
-    /// Waits until the request of that number has a response of the wrapped provider. Returns its outcome, `None` if
-    /// it is not known in time.
+    /// Waits, at most until the time `until`, for the response of the wrapped provider to the request of that number.
+    /// Returns the request's outcome, `None` if there is no response yet.
     fn wait_for(&mut self, number: u64, until: Instant) -> Option<Result<Status, SourceError>> {
         // A provider may still be busy with an earlier request, so its time is measured from there. One and a
         // half deadlines let two requests in a row succeed.
@@ -278,7 +279,8 @@ impl DeadlineProvider {
         Status::ERROR_SUCCESS
     }
 
-    /// Sends the request of a collection behind those that are still open, unless an equal one is open already.
+    /// Sends the request of a collection behind the requests that are still open, unless an equal request is open
+    /// already.
     fn begin_until(&mut self, want: &CollectRequest<'_>, until: Instant) -> Begun {
         self.take_answers();
         let request = Arc::new(OwnedRequest::new(want));
@@ -302,7 +304,8 @@ impl DeadlineProvider {
         Begun { collection, request, number, until, outcome: None, is_own: same.is_none() }
     }
 
-    /// Waits for a collection that was announced. Returns its outcome, `None` if it is not known in time.
+    /// Waits for a collection that was announced. Returns the collection's outcome, `None` if there is no response
+    /// yet.
     fn end(&mut self, mut begun: Begun) -> Option<Result<Status, SourceError>> {
         let until = begun.until;
         if !begun.is_own && self.is_answered(begun.number, until) {
@@ -322,7 +325,8 @@ impl DeadlineProvider {
     }
 }
 
-/// Returns the stored values that cover all wanted instances and the most wanted counters; if several do, the newest.
+/// Returns the stored values that cover all wanted instances and the most wanted counters; of several such, the
+/// newest.
 fn best<'a>(kept: &'a mut VecDeque<CachedValues>, want: &CollectRequest<'_>) -> Option<&'a mut CachedValues> {
     let covering = kept.iter_mut().filter(|kept| kept.request.covers(want));
     // `max_by_key` returns the last of equal ones, and the newest is last.
@@ -365,8 +369,8 @@ impl Provider for DeadlineProvider {
         facts.map(|(_, facts)| facts).ok_or(SourceError::Late)
     }
 
-    /// Sends every change of query entries to the provider, in order, even if the provider is late. An entry without a
-    /// response in time counts as added; a removal is not waited for.
+    /// Sends every change of query entries to the provider, in order, even if the provider is late. An entry without
+    /// a response before the deadline counts as added; a removal is not waited for.
     fn entry(&mut self, change: Change, entry: &Entry) -> Status {
         let shared = self.shared.as_ref().map(Deadline::wait);
         let until = shared.as_ref().map_or_else(|| self.until(), |wait| wait.until());

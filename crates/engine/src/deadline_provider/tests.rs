@@ -1,5 +1,5 @@
-//! Tests of a provider with a deadline: responses that come in time, late, wrong or not at all. No test waits for a
-//! clock: a deadline is an hour or nothing.
+//! Tests of a provider with a deadline: responses before the deadline, after it, wrong, or missing. No test waits for
+//! a clock: a deadline is an hour or nothing.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -259,7 +259,8 @@ fn late_provider_keeps_last_problems() {
     assert_eq!(slow.problems(), [""; 0]);
 }
 
-/// Checks the texts on countersets: a late provider keeps its last ones, and one of another counterset has none.
+/// Checks the texts on countersets: a late provider keeps its last texts, and has none on a counterset of another
+/// provider.
 #[test]
 fn late_provider_keeps_last_texts_on_countersets() {
     let (script, mut slow) = slow();

@@ -112,7 +112,8 @@ fn validate_path(source: &mut dyn Source, path: &CounterPath) -> Result<(), Bind
     }
 }
 
-/// Returns the names of the countersets with a displayable counter of this detail level or below, each once.
+/// Returns the names of the countersets with a displayable counter of this detail level or a lower level, each name
+/// once.
 ///
 /// # Errors
 /// If the source cannot be read.

@@ -204,8 +204,8 @@ impl PathQuery {
         }
     }
 
-    /// Leaves out counters above this cost class, if only a pattern selects them and it selects cheaper ones too.
-    /// Applies to paths that are added later; by default, nothing is left out.
+    /// Leaves out counters above this cost class, if only a pattern selects them and the pattern selects cheaper
+    /// counters too. Applies to paths that are added later; by default, nothing is left out.
     pub fn leave_out_above(&mut self, most_costly: CostClass) {
         self.most_costly = most_costly;
     }
@@ -276,7 +276,7 @@ impl PathQuery {
         Ok(self.paths.len().saturating_sub(1))
     }
 
-    /// Returns the position of a query entry with these counters of these instances: an existing entry, or one
+    /// Returns the position of a query entry with these counters of these instances: an existing entry, or an entry
     /// extended by the counters. After a sample it is a new entry, because a changed entry loses its older sample.
     fn entry(&mut self, wanted: Entry) -> Result<usize, BindError> {
         let union =
@@ -320,7 +320,7 @@ impl PathQuery {
         Ok(last)
     }
 
-    /// Removes the deleted query entries, and gives the paths the new positions of the others.
+    /// Removes the deleted query entries, and updates the positions of the other entries that the paths contain.
     fn drop_deleted(&mut self) {
         if self.deleted.is_empty() {
             return;
@@ -448,7 +448,7 @@ impl PathQuery {
         SamplePair { new: &self.new, old: self.older() }
     }
 
-    /// Returns a reader of the values of the last collection, which are formatted with those of the one before.
+    /// Returns a reader of the values of the last sample, which are formatted with those of the sample before.
     pub(super) fn reader(&self) -> SampleReader<'_> {
         let pair = self.pair();
         SampleReader::new(pair, self.index.get_or_init(|| Box::new(SampleIndex::new(pair))))

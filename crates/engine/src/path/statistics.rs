@@ -13,11 +13,11 @@ use super::query::PathValue;
 pub struct Statistics {
     /// Number of values in the run of samples.
     pub count: u64,
-    /// Minimum of the values in the run.
+    /// Minimum of the values in the run of samples.
     pub min: f64,
-    /// Maximum of the values in the run.
+    /// Maximum of the values in the run of samples.
     pub max: f64,
-    /// Sum of all values in the run.
+    /// Sum of all values in the run of samples.
     sum: f64,
 }
 
@@ -76,7 +76,7 @@ impl Statistics {
         self.sum += value;
     }
 
-    /// Returns the mean of the values in the run; samples without a value do not count.
+    /// Returns the mean of the values in the run of samples; samples without a value do not count.
     #[must_use]
     pub fn mean(&self) -> f64 {
         #[expect(clippy::as_conversions, reason = "no run has 2^53 samples")]

@@ -95,7 +95,7 @@ impl PathQuery {
 }
 
 impl BoundPath {
-    /// Passes the values in some columns of the instances that the path selects to `each`, row by row.
+    /// Passes to `each`, row by row, the values in some columns of the instances that the path selects.
     fn choose<'a>(
         &'a self,
         entry: &mut EntryReader<'a>,

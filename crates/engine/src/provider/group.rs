@@ -30,8 +30,7 @@ impl fmt::Debug for ProviderGroup {
 }
 
 impl ProviderGroup {
-    /// Creates a group without providers, with the origin of their values. `origin` is the origin of the values, for
-    /// users.
+    /// Creates a group without providers. `origin` is the origin of the providers' values, as a text for users.
     #[must_use]
     pub fn new(origin: impl Into<Text>) -> Self {
         let catalogue = Catalogue::new(origin, Vec::new());
@@ -91,8 +90,8 @@ impl Provider for ProviderGroup {
         self.provider(instance.counterset)?.facts(instance, options)
     }
 
-    /// Returns the origin of a counterset's values that its provider returns; if there is none, the origin of the
-    /// group applies.
+    /// Returns the origin of a counterset's values that its provider returns; `None` if the origin of the group
+    /// applies.
     fn origin(&mut self, counterset: &Guid) -> Option<Text> {
         self.provider(*counterset).ok()?.origin(counterset)
     }
@@ -126,7 +125,8 @@ mod tests {
     use super::*;
     use crate::testing::{Script, Scripted};
 
-    /// Checks that each request of a group reaches the provider that it concerns, and that no text is lost.
+    /// Checks that each request to a group reaches the provider that it concerns, and that no text of a provider is
+    /// lost.
     #[test]
     fn requests_reach_their_provider() {
         let [first, second] =

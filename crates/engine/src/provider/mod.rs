@@ -122,7 +122,7 @@ pub trait Provider: Send {
         Vec::new()
     }
 
-    /// Returns a line for users for each source that did not respond in time and that collections do not wait for now:
+    /// Returns a line for users for each source that did not respond before the deadline and is not waited for now:
     /// `WHO: SINCE WHEN`.
     fn late(&mut self) -> Vec<Text> {
         Vec::new()
@@ -133,8 +133,8 @@ pub trait Provider: Send {
         Vec::new()
     }
 
-    /// Returns problems by counterset: the GUID of a counterset of this provider, or of one that exists in place of
-    /// another, then the omitted part and the reason.
+    /// Returns problems by counterset, each with the omitted part and the reason. The GUID is that of a counterset of
+    /// this provider, or of one that exists in place of another.
     fn left_out(&mut self) -> Vec<(Guid, Text)> {
         Vec::new()
     }
@@ -213,8 +213,8 @@ pub struct CollectRequest<'a> {
     pub counters: &'a [CounterId],
     /// Filters of the requested instances; an instance is requested if it passes any of them.
     pub instances: &'a InstanceFilters,
-    /// Number of the collection: the same for all countersets of one collection, different for every other. It lets a
-    /// source that several countersets need be read once. Never 0.
+    /// Number that identifies the collection: equal for all countersets of one collection, different for every other
+    /// collection. It lets a source that several countersets need be read once. Never 0.
     pub collection: u64,
     /// Start of the collection in terms of PerfTime100NSec: 100 ns since 1601 UTC.
     pub time_100ns: u64,
@@ -237,7 +237,7 @@ impl<'a> CollectRequest<'a> {
         }
     }
 
-    /// Sets the number of the collection, for requests to several countersets in one collection.
+    /// Sets the number that identifies the collection, for requests to several countersets in one collection.
     #[must_use]
     pub fn collection(self, collection: u64) -> Self {
         Self { collection, ..self }

@@ -22,7 +22,7 @@ use crate::total::Reading;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MarkedRaw {
-    /// Number that is the raw value, in the unit that the counter's type requires.
+    /// Raw value as a number, in the unit that the counter's type requires.
     pub raw: u64,
     /// Mark of a special raw value; `None` if the value is ordinary.
     pub mark: Option<Mark>,

@@ -26,7 +26,8 @@ pub struct Rows {
     /// Earliest possible start of each row's instance, where it is known.
     began: Runs<Option<u64>>,
     notes: Vec<CellNote>,
-    /// Reason of each column for its missing values, for cells without a note. Empty if no column has a reason.
+    /// Reason of each column for its missing values, for cells without a reason of their own. Empty if no column has
+    /// a reason.
     reasons: Vec<Option<NoValue>>,
     bytes_read: u64,
     late: bool,
@@ -66,7 +67,7 @@ impl RowColumn {
 pub(crate) struct RowMetadata {
     births: Vec<Birth>,
     owners: Runs<Owner>,
-    /// Mark of each row's values that have no note.
+    /// Mark of each row's values that have no mark of their own.
     marks: Runs<Option<Mark>>,
 }
 
@@ -116,14 +117,14 @@ impl RowMetadata {
         if row < self.births.len() { self.owners.get(row) } else { Owner::System }
     }
 
-    /// Returns the mark of a row's values that have no note.
+    /// Returns the mark of a row's values that have no mark of their own.
     #[inline]
     pub fn mark(&self, row: usize) -> Option<Mark> {
         if row < self.births.len() { self.marks.get(row) } else { None }
     }
 }
 
-/// Note about one cell: a reason, a mark, or the start of a count.
+/// State of a single cell that its value does not show: a reason, a mark, or the start of a count.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CellState {
     /// The cell has no value, for this reason.
@@ -146,7 +147,8 @@ impl CellState {
         }
     }
 
-    /// Returns `true` if the cell's value is a total: its count began at its own start time, or it lacks instances.
+    /// Returns `true` if the cell's value is a total: a count with a separate start time, or a sum that lacks
+    /// instances.
     pub(crate) fn is_of_total(&self) -> bool {
         matches!(self, Self::Counted(..)) || matches!(self, Self::Marked(Mark::Partial(_)))
     }
@@ -163,7 +165,7 @@ impl CellState {
 
 #[derive(Clone, Debug)]
 struct CellNote {
-    /// Row and column of the cell that has the note; notes are sorted by this position in ascending order.
+    /// Row and column of the cell with this state; notes are sorted by this position in ascending order.
     position: (usize, usize),
     note: CellState,
 }
@@ -214,7 +216,7 @@ impl Rows {
         table
     }
 
-    /// Sorts the notes about single cells by row and column. Lookups need that order.
+    /// Sorts the reasons and marks of single cells by row and column, an order that lookups need.
     pub(crate) fn sort_notes(&mut self) {
         self.notes.sort_unstable_by_key(|note| note.position); // as good as sorted; and it allocates nothing
     }
@@ -314,7 +316,7 @@ impl Rows {
         }
     }
 
-    /// Sets the owner of the rows that are pushed from now on; without a call it is the system.
+    /// Sets the owner of the rows that are pushed from now on; until the first call, the owner is the system.
     pub fn set_owner(&mut self, owner: Owner) {
         self.about.owners.set(self.len(), owner);
     }
@@ -374,12 +376,12 @@ impl Rows {
         self.bytes_read
     }
 
-    /// Marks the rows as data of an earlier time, because the source did not respond in time.
+    /// Marks the rows as data of an earlier time, because the source did not respond before the deadline.
     pub fn set_late(&mut self) {
         self.late = true;
     }
 
-    /// Returns `true` if the source of the rows did not respond in time.
+    /// Returns `true` if the source of the rows did not respond before the deadline.
     #[must_use]
     pub fn is_late(&self) -> bool {
         self.late
@@ -469,19 +471,20 @@ impl Rows {
         self.cells(row).get(column)?.number()
     }
 
-    /// Returns a number as a cell of this column stores it: for counters of 4 bytes, the low 32 bits.
+    /// Returns a number as a cell of this column stores the number: for counters of 4 bytes, the low 32 bits.
     pub(crate) fn as_stored(&self, column: usize, number: u64) -> Option<RawValue> {
         self.columns.get(column)?.cell(number).number()
     }
 
-    /// Returns the notes about single cells of a row: column and note, in order of the columns.
+    /// Returns the reasons, marks and starts of counts of a row's cells, each with its column, in order of the
+    /// columns.
     pub fn notes(&self, row: usize) -> impl Iterator<Item = (usize, &CellState)> {
         let from = self.notes.partition_point(|note| note.position.0 < row);
         let rest = self.notes.get(from..).unwrap_or_default();
         rest.iter().take_while(move |note| note.position.0 == row).map(|note| (note.position.1, &note.note))
     }
 
-    /// Returns the reason for a cell's missing value, from the cell's note or its column.
+    /// Returns the reason for a cell's missing value: the cell's own reason, else that of the column.
     #[must_use]
     pub fn reason(&self, row: usize, column: usize) -> Option<&NoValue> {
         match self.note(row, column) {
@@ -490,7 +493,7 @@ impl Rows {
         }
     }
 
-    /// Returns the reason for the missing values of a column, which applies to cells without a note.
+    /// Returns the reason for the missing values of a column, which applies to cells without a reason of their own.
     #[must_use]
     pub fn column_reason(&self, column: usize) -> Option<&NoValue> {
         self.reasons.get(column)?.as_ref()
@@ -501,7 +504,7 @@ impl Rows {
         !self.reasons.is_empty()
     }
 
-    /// Returns the mark of a cell's value, from the cell's note or its row.
+    /// Returns the mark of a cell's value: the cell's own mark, else that of the row.
     #[must_use]
     pub fn mark(&self, row: usize, column: usize) -> Option<Mark> {
         self.note(row, column).and_then(CellState::mark).or_else(|| self.row_mark(row))
@@ -525,7 +528,8 @@ impl Rows {
         self.notes.get(at).map(|note| &note.note)
     }
 
-    /// Returns all notes about single cells: row, column and note, in order of rows and columns.
+    /// Returns the reasons, marks and starts of counts of all cells, each with its row and column, in order of rows
+    /// and columns.
     pub(crate) fn all_notes(&self) -> impl Iterator<Item = (usize, usize, &CellState)> {
         self.notes.iter().map(|CellNote { position: (row, column), note }| (*row, *column, note))
     }
@@ -550,7 +554,7 @@ pub struct RowWriter<'a> {
 }
 
 impl RowWriter<'_> {
-    /// Sets the value of a column in this row. Counters of 4 bytes store its low 32 bits.
+    /// Sets the value of a column in this row. Counters of 4 bytes store the low 32 bits of the value.
     #[inline]
     pub fn set(&mut self, column: usize, value: u64) {
         let Some(kind) = self.columns.get(column) else { return };

@@ -39,7 +39,7 @@ fn said(rows: &Rows) -> Vec<String> {
     std::iter::once(whole).chain((0..rows.len()).map(row)).collect()
 }
 
-/// A row copied from a table of names with all its values equals one that is pushed and set value by value.
+/// A row copied from a table of names, with all its values, equals a row that is pushed and set value by value.
 #[test]
 fn rows_at_once() {
     const WIDE: u64 = 0x1_0000_0003;
@@ -74,7 +74,7 @@ fn rows_at_once() {
     assert!(!other.changed());
 }
 
-/// Removed rows leave no owner, mark or note behind.
+/// Removed rows leave no owner, mark or reason behind.
 #[test]
 fn rows_that_are_taken_back() {
     let counters = counters();

@@ -69,7 +69,7 @@ fn a_late_provider_is_stale_or_late() {
     while value(&collected(&mut query)) != (Ok(2.0), None) {}
 }
 
-/// All providers receive their requests before the first one is waited for, and share one deadline.
+/// All providers receive their requests before the first provider is waited for, and share one deadline.
 #[test]
 fn providers_that_hang_cost_one_deadline_together() {
     const COUNT: u128 = 10;

@@ -116,7 +116,7 @@ fn value_over_maximum_is_capped_and_marked() {
     }
 }
 
-/// A sum of shares over instances is not capped at 100, and a mean of them is. A mean is cut.
+/// A sum of shares over instances is not capped at 100; a mean of shares is capped.
 #[test]
 fn a_sum_of_shares_is_not_cut() {
     use perfset_catalogue::{processor_information, thread};

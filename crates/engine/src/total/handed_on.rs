@@ -84,10 +84,10 @@ fn surviving(mut parent: u32, ended: &[(u32, u32)]) -> u32 {
     parent
 }
 
-/// Indexes of some members of a total's collection, by their ids.
+/// Indexes of those instances of a total's collection that have certain ids, by the ids.
 struct MemberIndexes {
     ids: Vec<u32>,
-    /// Index of the member with each id, or `None` if the collection has no member with that id.
+    /// Index of the instance with each id, or `None` if the collection has no instance with that id.
     indexes: Vec<Option<usize>>,
 }
 

@@ -66,8 +66,8 @@ pub struct Totals<K> {
     kept: Vec<TotalColumn<K>>,
     /// Columns whose totals are requested in this collection, in the order of the requests.
     wanted: Vec<RequestedColumn>,
-    /// Searches for the rows of this collection in earlier ones, one for each distinct roster of the columns. Their
-    /// memory is reused.
+    /// Searches for the rows of this collection in earlier collections, one search for each distinct roster of the
+    /// columns. The memory of the searches is reused.
     finders: Vec<Finder>,
     /// Number of searches for rows that this collection uses.
     found_in: usize,
@@ -146,7 +146,7 @@ impl<K: PartialEq> Totals<K> {
         self.kept.retain(|column| !is_one(&column.key));
     }
 
-    /// Adds a column, whose total is wanted, to this collection. Its key identifies it in every collection.
+    /// Adds a column, whose total is wanted, to this collection. The key identifies the column in every collection.
     pub fn want(&mut self, key: K, sum: Sum) {
         let width = match sum {
             Sum::Level => None,
@@ -296,7 +296,7 @@ impl<K: PartialEq> Totals<K> {
         }
     }
 
-    /// Ends the collection of totals, and stores the counts for the next one.
+    /// Ends the collection of totals, and stores the counts of the columns for the next collection.
     pub fn end(&mut self) {
         let Self { kept, wanted, finders, now, now_100ns, .. } = self;
         let mut new = None;
@@ -325,8 +325,8 @@ impl<K: PartialEq> Totals<K> {
         }
     }
 
-    /// Fills a cell with the total of one column, or with the sum of the totals of several, such as bytes read and
-    /// bytes written.
+    /// Fills a cell with the total of one column, or with the sum of several columns' totals, such as bytes read and
+    /// written.
     ///
     /// An index without a column adds nothing.
     pub fn fill(&mut self, columns: &[usize], row: &mut RowWriter<'_>, cell: usize) {

@@ -14,8 +14,8 @@ pub struct Member {
     pub id: u32,
     /// Hash of the instance name, for instances without a birth or with equal births.
     pub name: u64,
-    /// Id of the instance that takes over the counts of this one when it ends; 0 if that is unknown, or if there is
-    /// none.
+    /// Id of the instance that takes over the counts of this instance when it ends; 0 if there is none, or if that is
+    /// unknown.
     pub parent: u32,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Roster {
     order: Vec<usize>,
 }
 
-/// Search for the instances of this collection among those of an earlier one.
+/// Search for this collection's instances among the instances of an earlier collection.
 #[derive(Debug, Default)]
 pub(super) struct Finder {
     pub roster: Arc<Roster>,
@@ -54,7 +54,7 @@ impl Roster {
         self.order.get(nth).copied().unwrap_or(nth)
     }
 
-    /// Returns the indexes of all instances with this birth and id.
+    /// Returns the indexes of all instances with this birth and id, whatever their names are.
     fn alike(&self, birth: Birth, id: u32) -> impl Iterator<Item = usize> {
         let of = move |at: usize| self.members.get(at).map(|member| (member.birth, member.id));
         let (mut low, mut high) = (0, self.members.len());

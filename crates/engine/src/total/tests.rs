@@ -44,7 +44,7 @@ enum Can {
 /// Counted thing in the model: an instance with its counts.
 #[derive(Clone, Debug)]
 struct Thing {
-    /// Number that no other counted thing ever has.
+    /// Id of the counted thing, which no other counted thing ever has.
     number: u32,
     name: u64,
     birth: Birth,

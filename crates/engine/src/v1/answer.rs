@@ -94,7 +94,8 @@ pub fn query(machine: &Machine, name: &ValueName, system_name: &str) -> Result<V
     Ok(V1Response { bytes, left_out })
 }
 
-/// Returns the title index of the object that a user interface shows first: the only requested object, else Processor.
+/// Returns the title index of the object that a user interface shows first: the only requested object, else the
+/// object Processor.
 fn default_object(name: &ValueName, wanted: &[&Counterset], titles: &Titles) -> Option<u32> {
     // Title index of the object Processor on every Windows.
     const PROCESSOR: u32 = 238;

@@ -134,8 +134,8 @@ fn shape(object: &Object<'_>) -> impl Iterator<Item = (u32, CounterType)> {
 }
 
 impl ObjectCounterset {
-    /// Returns `true` if a V1 object has the same counter definitions as the last one read, so that there is nothing
-    /// to add.
+    /// Returns `true` if a V1 object has the same counter definitions as the V1 object that was read last: nothing
+    /// must be added.
     pub fn is_like(&self, object: &Object<'_>) -> bool {
         shape(object).eq(self.shape.iter().copied())
     }
@@ -183,7 +183,7 @@ impl ObjectCounterset {
     }
 }
 
-/// Indexes of a counterset's columns, by each of the two keys of their V1 counters.
+/// Indexes of a counterset's columns, by each of the two keys of the columns' V1 counters.
 struct CounterLocations {
     by_type: HashMap<(TypeKey, LocationKind), usize>,
     by_index: HashMap<(IndexKey, LocationKind), usize>,

@@ -60,7 +60,7 @@ pub enum ObjectProblem {
     /// The V1 block has more objects or counters than any machine has.
     #[error("object with title index {name_index} is left out: there are more than {MOST} {what}")]
     TooMany {
-        /// Title index of the object with too many counters, or behind too many objects.
+        /// Title index of the object that has too many counters, or that follows too many objects.
         name_index: u32,
         /// Name of the items that are too many: objects or counters.
         what: &'static str,

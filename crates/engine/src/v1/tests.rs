@@ -18,7 +18,7 @@ fn file(name: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Returns a log source of these V1 blocks, which must have no problem.
+/// Returns a log source made of these V1 blocks, which must have no problem.
 fn source_of(blocks: &[Vec<u8>]) -> Blocks {
     let (source, problems) = Blocks::new(blocks.to_vec(), None, Mode::Strict).unwrap();
     assert_eq!(problems, []);

@@ -12,8 +12,8 @@ use crate::snapshot::{EntryMetadata, ResolvedEntry, Snapshot};
 /// Location of an input of a formula: index of a query entry, and of the column in that entry's result.
 pub(super) type CellIndex = (usize, usize);
 
-/// Returns for each query entry of a newer snapshot its position in an older one, where entries may have been added or
-/// removed since. Each position is returned once.
+/// Returns the position in an older snapshot of each query entry of a newer snapshot. Entries may have been added or
+/// removed in between; each position is returned once.
 pub(super) fn alignment(new: &Snapshot, old: &Snapshot) -> Vec<Option<usize>> {
     if Arc::ptr_eq(&old.entries, &new.entries) {
         return (0..new.entries.len()).map(Some).collect();
@@ -91,7 +91,7 @@ pub(super) struct EntryRows<'a> {
     kept: OnceCell<Vec<ResultRow<'a>>>,
 }
 
-/// Rows of one query result as they are in the block.
+/// Rows of one query result, in the form that they have in the block: a table, or one row.
 enum ResultRows<'a> {
     One(Option<ResultRow<'a>>),
     Table(InstanceTable<'a>),

@@ -36,7 +36,7 @@ pub(crate) struct SampleIndex {
     had_same_rows: OnceCell<bool>,
 }
 
-/// Structure of a snapshot's block.
+/// Identity of the structure of a snapshot's block: two blocks with the same structure differ in values only.
 #[derive(Debug)]
 struct Structure {
     number: u64,
@@ -81,7 +81,7 @@ struct ResultIndex {
     rows: RowsIndex,
     /// `true` if the older sample has rows in its result of the same entry.
     has_older: bool,
-    /// `true` if the locations of all rows are known, so that none must be searched for by its position.
+    /// `true` if the locations of all rows are known, so that no row must be searched for by its position.
     has_places: bool,
 }
 
@@ -130,7 +130,8 @@ impl SampleIndex {
         *self.had_same_rows.get_or_init(have_same) && annexes().all(|(a, b)| a.has_rows_of(b)) || have_same()
     }
 
-    /// Returns `true` if the sample's index has more than one row, so that keeping it saves work.
+    /// Returns `true` if the sample's index has several entries or a table of rows, so that keeping the index saves
+    /// work.
     pub fn is_worth_keeping(&self) -> bool {
         let is_table = |entry: &EntryIndex| {
             entry.rows.get().is_some_and(|result| matches!(result.rows, RowsIndex::Table(_)))
@@ -233,7 +234,8 @@ pub(crate) struct EntryReader<'a> {
     current: Current<'a>,
     pair: SamplePair<'a>,
     index: &'a ResultIndex,
-    /// Rows of the query entries of the newer sample. Empty unless formulas need other entries or rows have no places.
+    /// Rows of the query entries of the newer sample. Empty unless formulas need other entries or locations of rows
+    /// are unknown.
     new: Vec<Option<EntryRows<'a>>>,
     old: Vec<Option<EntryRows<'a>>>,
     /// Number of earlier rows with the same name as the current row.
@@ -377,7 +379,7 @@ impl<'a> EntryReader<'a> {
         self.current.value(column, &self.new, &self.old, |value| each(value, position))
     }
 
-    /// Returns a value without an instance, for an instance selection that contains none of the rows.
+    /// Returns a missing value of a counter, for an instance selection that contains none of the rows.
     pub fn nothing(&self, counter: &'a Counter, instance: Name<'a>) -> Value<'a> {
         Value {
             entry: self.current.entry,

@@ -13,8 +13,8 @@ use crate::snapshot::ResolvedEntry;
 pub(crate) struct FormulaInputs {
     pub(super) computation: Option<Computation>,
     pub(super) base: Option<CellIndex>,
-    /// Own clock of the counter and that clock's frequency, if the counter has one. It replaces the clock of the
-    /// block.
+    /// Own clock of the counter, with the clock's frequency, if the counter has one. This clock replaces the clock of
+    /// the block.
     own_clock: Option<OwnClock>,
     /// `true` if the fast path can apply: raw value and base are numbers of the same row, and their widths do not
     /// matter.
@@ -79,8 +79,8 @@ impl FormulaInputs {
     }
 }
 
-/// Returns the formula inputs of a query entry's counters. Inputs are taken from the same entry, else from another one
-/// with the same instance selection.
+/// Returns the formula inputs of a query entry's counters. Inputs are taken from the same entry, else from another
+/// entry with the same instance selection.
 pub(crate) fn related(infos: &[ResolvedEntry], entry: usize, peers: &[usize]) -> Vec<FormulaInputs> {
     let Some(own) = infos.get(entry) else { return Vec::new() };
     let in_entry = |at: usize, id: CounterId| {

@@ -71,7 +71,7 @@ pub(crate) struct SnapshotValues<'a> {
     new: Vec<Option<EntryRows<'a>>>,
     /// Rows of the older snapshot, in the order of the newer snapshot's entries; empty without an older snapshot.
     old: Vec<Option<EntryRows<'a>>>,
-    /// Index of the next query entry to begin.
+    /// Index of the query entry that the iteration begins next.
     entry: usize,
     current: Option<EntryWalk<'a>>,
     /// Counters of the current query entry.
@@ -152,10 +152,11 @@ struct Current<'a> {
     head: ResultHead<'a>,
     /// Older result of the query entry, if there is one.
     old_head: Option<ResultHead<'a>>,
-    /// Notes of the entry's cells that are not passed yet, in the order of rows and columns.
+    /// Reasons and marks of the entry's cells that the iteration has not reached yet, in the order of rows and
+    /// columns.
     notes: &'a [((usize, usize), CellState)],
     row_index: usize,
-    /// Mark of the current row's values that have no note.
+    /// Mark of the current row's values that have no mark of their own.
     mark: Option<Mark>,
     /// Current row of the entry's result; `None` if the entry failed.
     row: Option<ResultRow<'a>>,
@@ -466,7 +467,8 @@ impl<'a> Current<'a> {
         [Some((self.entry, column)), related.base].into_iter().flatten().all(is_same)
     }
 
-    /// Returns the mark or the reason of a cell of the current row; `None` for a plain value.
+    /// Returns the reason, mark or start of counting of a cell in the current row; `None` for a cell without any of
+    /// them.
     #[inline]
     fn note(&mut self, column: usize) -> Option<&'a CellState> {
         // Notes have the order of the values, so each is passed once and none is searched for.
@@ -549,7 +551,7 @@ impl<'a> Current<'a> {
         clocked.value_by_own_clock([then_clock, now_clock], Some((then, base)), now)
     }
 
-    /// Computes a value in every case, also in the unusual ones.
+    /// Computes a value in every case, also in the cases that [`quick`](Self::quick) does not support.
     #[inline(never)]
     fn slow(
         &self,

@@ -10,10 +10,10 @@ use super::entry_rows::{EntryRows, OldRow, ResultRow, RowIter, RowKey};
 
 /// State of pairing the newer rows of a query entry with the older rows of the same instances.
 pub(super) enum Pairing<'a> {
-    /// State while all newer rows have the order of the older ones: the remaining older rows, and the position of the
-    /// next one.
+    /// State while all newer rows have the order of the older rows: the remaining older rows, and the position of the
+    /// next of these.
     SameOrder(RowIter<'a>, usize),
-    /// State after the first newer row that has another place than in the older result.
+    /// State after the first newer row whose position differs from that of the older row of the same instance.
     OtherOrder(RowsAhead<'a>),
 }
 

@@ -8,8 +8,8 @@ use super::{MOST, capped};
 use crate::aggregate::names_sum;
 use crate::total::stronger;
 
-/// Computation of the values of a series, each from a recorded sample and the one before it. They equal those of a
-/// query of the same counter and instance.
+/// Computation of the values of a series, each from a recorded sample and the sample before. The values equal those
+/// of a query of the same counter and instance.
 #[derive(Clone, Debug)]
 pub struct SeriesValues<'a> {
     /// Identity of the instance of the series, without its birth.
@@ -28,8 +28,8 @@ impl<'a> SeriesValues<'a> {
         Self { instance, caps: counter.caps && !is_sum, before: None }
     }
 
-    /// Returns the value of the next recorded sample, whose raw value may have a mark, or the reason for having none.
-    /// The mark of the value is returned, too.
+    /// Returns the value of the next recorded sample, or the reason for having none, and the mark of the value.
+    /// `mark` is the mark of the sample's raw value.
     pub fn next(
         &mut self,
         sample: &Result<Sample<'_>, NoValue>,

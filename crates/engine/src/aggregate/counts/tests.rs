@@ -365,7 +365,8 @@ fn counts_of_vanished_names_are_dropped() {
     assert!(then[1].1 > first[1].1, "it is kept anew");
 }
 
-/// An instance filter that no collection used for a while is forgotten with its counts. One in use keeps them.
+/// An instance filter that no collection used for a while is forgotten with its counts. A filter in use keeps its
+/// counts.
 #[test]
 fn unused_filters_are_forgotten() {
     let counter = counter(1, "C", CounterType::PERF_COUNTER_BULK_COUNT, None);

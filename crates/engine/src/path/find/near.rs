@@ -52,7 +52,7 @@ pub fn nearest_words(vocabulary: &HashMap<&str, bool>, word: &str) -> Vec<String
     words
 }
 
-/// Returns every word of the countersets, with `true` for those that only help texts contain.
+/// Returns every word of the countersets, with `true` for words that only help texts contain.
 pub fn vocabulary(countersets: &[Arc<Counterset>]) -> HashMap<&str, bool> {
     let mut all = HashMap::new();
     let mut add = |text, is_help| {

@@ -99,7 +99,8 @@ proptest! {
     }
 }
 
-/// Returns a machine with the countersets in the tables of the documents: System without instances, and one with some.
+/// Returns a machine with the countersets in the tables of the documents: System without instances, and a counterset
+/// with instances.
 fn documented() -> Machine {
     let (machine, provider) = machine();
     provider.with(|s| {

@@ -189,8 +189,7 @@ proptest! {
     }
 }
 
-/// An index is reused for each sample whose block, like that of the sample before, has the structure of the last but
-/// one.
+/// An index of a sample is reused if the blocks of the new sample and of the sample before have the same structures.
 #[test]
 fn an_index_is_kept() {
     let (mut machine, provider) = machine();

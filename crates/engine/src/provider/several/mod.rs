@@ -23,7 +23,8 @@ pub trait InstanceSource: Debug + Send {
     /// two rows.
     const HAS_TOTAL: bool = false;
 
-    /// `true` if some values must be waited for: then [`begin`](Self::begin) is called at the start of a collection.
+    /// `true` if a collection must wait for some values: then [`begin`](Self::begin) is called at the start of the
+    /// collection.
     const WAITS: bool = false;
 
     /// Returns the counterset to which the instances belong. [`MultiInstanceProvider::new`] calls this once.
@@ -44,7 +45,7 @@ pub trait InstanceSource: Debug + Send {
         let _ = (indexes, counters, until);
     }
 
-    /// Describes, for users, the sources of the instances that have not responded in time.
+    /// Describes, for users, the sources of the instances that have not responded before the deadline.
     fn late(&self) -> Vec<Text> {
         Vec::new()
     }
@@ -148,7 +149,7 @@ impl InstanceKey {
             && (self.birth == instance.birth || self.birth.is_none() || instance.birth.is_none())
     }
 
-    /// Returns the start time of the instance; if there is none, a number made of its name.
+    /// Returns the start time of the instance; if there is no start time, a hash of the instance name.
     ///
     /// It identifies a member of a total. An instance that has no start at first and one later has been replaced by
     /// another.

@@ -178,7 +178,7 @@ fn births_of_totals() {
     }
 }
 
-/// A total of counts stays unchanged when an instance ends, and grows only by counts since a new one begins.
+/// A total of counts stays unchanged when an instance ends, and grows only by counts since a new instance began.
 #[test]
 fn instances_come_and_go() {
     type Step = (fn(&mut Scripted), u64);
@@ -247,7 +247,7 @@ fn list_failure_fails_the_collection() {
     assert_eq!(error, Err(SourceError::UnknownCounterset(other)));
 }
 
-/// Facts belong to the instance with that name, id and birth; an unknown birth fits every other.
+/// Facts belong to the instance with that name, id and birth; an unknown birth matches every birth.
 #[test]
 fn facts_of_an_instance() {
     let birth = NonZeroU64::new;
