@@ -109,7 +109,7 @@ impl fmt::Debug for Name<'_> {
     }
 }
 
-/// Owned UTF-16 text without the NUL: an instance name or a pattern for one.
+/// Owned UTF-16 text without the NUL: an instance name or a pattern for instance names.
 ///
 /// Every unit from a C caller or a block is kept, including invalid Unicode.
 ///

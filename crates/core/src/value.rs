@@ -132,7 +132,7 @@ pub enum NoValue {
     /// The system denies access; the text names the missing permission.
     #[error("denied: {0}")]
     Denied(Text),
-    /// The source could not be read or parsed; the text names the source, the place and the reason.
+    /// The source could not be read or parsed; the text names the source, the position and the reason.
     #[error("{0}")]
     Failed(Arc<str>),
     /// The provider did not respond before the deadline.

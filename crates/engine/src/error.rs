@@ -22,7 +22,8 @@ pub enum SourceError {
     /// The counterset has no help text.
     #[error("counterset {0} has no help text")]
     NoHelp(Guid),
-    /// The counterset's names and help texts exist neither in this language nor in one with the same primary language.
+    /// The counterset has names and help texts neither in this language nor in a language with the same primary
+    /// language.
     #[error("language {:#06x} is not installed", .0.0)]
     LanguageNotFound(Language),
     /// The counterset is known and has no active instance.

@@ -181,7 +181,7 @@ impl Machine {
         answer(set, request, shared.language)
     }
 
-    /// Returns the active instances of a counterset, in the provider's order; for aggregate types those that
+    /// Returns the active instances of a counterset, in the provider's order; for aggregate types the instances that
     /// consumers see.
     ///
     /// # Errors

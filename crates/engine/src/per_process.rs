@@ -12,7 +12,7 @@ pub struct PerProcess<T> {
     first: OnceBox<ProcessValue<T>>,
 }
 
-/// Value of one process, with those of the processes that were forked from it.
+/// Value of one process, linked to the value of a process that was forked from it.
 #[derive(Debug)]
 struct ProcessValue<T> {
     process: u32,

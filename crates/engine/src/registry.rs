@@ -11,7 +11,7 @@ use crate::engine_counters::CollectionTotals;
 use crate::error::SourceError;
 use crate::provider::{Catalogue, Provider, guarded};
 
-/// Reason that a counterset, or a part of one, was not registered.
+/// Reason that a counterset, or a part of a counterset, was not registered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegistrationProblem {

@@ -18,7 +18,7 @@ use crate::source::{NextOutcome, QueryHandle};
 
 /// Player of recorded data: the provider and the clock of a machine. Clones play the same sample.
 pub trait Player: Provider + Clock + Clone + 'static {
-    /// Advances to the next recorded sample, at first to the first one. Returns `false` at the end.
+    /// Advances to the next recorded sample, in the first call to the first sample. Returns `false` at the end.
     ///
     /// # Errors
     /// If the next sample cannot be read.
@@ -174,7 +174,7 @@ impl<P: Player> Replay<P> {
         }
     }
 
-    /// Finds the place in the block of each number of the current sample, by collecting the sample twice more with
+    /// Finds the offset in the block of each number of the current sample, by collecting the sample twice more with
     /// other numbers.
     fn traced(&mut self, collected: &Snapshot) -> Option<Copying> {
         const FIRST: [u32; 2] = [1 << 30, 1 << 31];

@@ -33,7 +33,7 @@ pub trait Sink {
     }
 }
 
-/// Samples of one collection, and those of the collection before it.
+/// Samples of one collection, and the samples of the collection before.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleSet<'a> {
     /// Snapshot of the collection from which the samples are.

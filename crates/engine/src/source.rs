@@ -1,4 +1,5 @@
-//! Interface of every source of countersets that can be queried: this machine, another one, Windows itself, a log.
+//! Interface of every source of countersets that can be queried: this machine, another machine, Windows itself, a
+//! log.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

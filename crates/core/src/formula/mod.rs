@@ -381,7 +381,8 @@ pub struct ClockedComputation {
     compute: FormulaFn,
     divides_by_base: bool,
     own_clock: OwnClockUse,
-    /// Formula operands of the older sample, without the numbers of an instance; `new` has those of the newer sample.
+    /// Formula operands of the older sample that are equal for all instances; `new` has the operands of the newer
+    /// sample.
     old: Reading,
     new: Reading,
 }

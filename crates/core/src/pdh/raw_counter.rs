@@ -30,7 +30,8 @@ pub struct RawCounter {
 }
 
 impl RawCounter {
-    /// Converts the numbers of a sample to a raw counter. If a needed base is missing, its status is invalid.
+    /// Converts the values of a sample to a raw counter. If a needed base is missing, the status of the raw counter
+    /// is invalid.
     #[must_use]
     pub fn new(counter_type: CounterType, time: i64, numbers: &SampleValues<'_>) -> Self {
         let clock = counter_type.decode().clock;

@@ -49,8 +49,8 @@ pub struct NewObject {
 }
 
 impl NewObject {
-    /// Creates the header fields of an object for all users; the title index of the help text is the one after that
-    /// of the name.
+    /// Creates the header fields of an object for all users; the title index of the help text is the name's index
+    /// plus 1.
     #[must_use]
     pub fn new(name_index: u32) -> Self {
         Self {
@@ -79,8 +79,8 @@ pub struct NewCounter {
 }
 
 impl NewCounter {
-    /// Creates the definition of a counter for all users; the title index of the help text is the one after that of
-    /// the name.
+    /// Creates the definition of a counter for all users; the title index of the help text is the name's index plus
+    /// 1.
     #[must_use]
     pub fn new(name_index: u32, counter_type: CounterType) -> Self {
         Self {

@@ -122,7 +122,7 @@ layout! {
         parent_object: U32,
         /// `ParentObjectInstance`: position of the parent among the instances of its object.
         parent_instance: U32,
-        /// `UniqueID`: number that identifies the instance, -1 = the name identifies it.
+        /// `UniqueID`: numeric id of the instance, -1 = the name identifies it.
         unique_id: I32,
         /// `NameOffset`: offset of the instance's name from the start of this structure.
         name_at: U32,

@@ -28,7 +28,7 @@ impl PatchWriter {
         Self { offset: bytes.len(), bytes, is_moved: false }
     }
 
-    /// Drops the existing bytes that follow the written ones.
+    /// Drops the existing bytes that follow the bytes written so far.
     pub(super) fn cut(&mut self) {
         self.bytes.truncate(self.offset);
         self.is_moved = true;

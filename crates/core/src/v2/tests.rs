@@ -630,7 +630,8 @@ fn control_callback_identities() {
     }
 }
 
-/// Checks which V2 results the builder refuses to write: empty tables, empty single values, wrong numbers of values.
+/// Checks which V2 results the builder refuses to write: empty tables, empty single values, and too few or too many
+/// values.
 #[test]
 fn builders_keep_the_rules() {
     let mut builder = BlockBuilder::new(&clocks());
@@ -899,7 +900,7 @@ proptest! {
         prop_assert_eq!(block.clocks(), clocks());
     }
 
-    /// A patched V2 block equals one that was built with the new values.
+    /// A patched V2 block equals a block that was built with the new values.
     #[test]
     fn patching_is_building(results in proptest::collection::vec(built(), 0..5), seed: u32) {
         let mut builder = BlockBuilder::over(build(&results), &ClockReading { perf_time: 7, ..clocks() });

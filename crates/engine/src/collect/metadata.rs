@@ -1,4 +1,4 @@
-//! Metadata of a collection's query entries, written beside the block.
+//! Metadata of a collection's query entries, written into the snapshot separately from the block.
 
 use perfset_core::{NoValue, Status};
 

@@ -364,7 +364,7 @@ impl EntryPlan {
     }
 }
 
-/// Returns the position of a number in an ascending list of row indexes.
+/// Returns the position of a row index in an ascending list of row indexes.
 fn place(list: &[usize], number: usize) -> Option<usize> {
     if list.get(number) == Some(&number) {
         return Some(number); // all up to it are there, as is usual

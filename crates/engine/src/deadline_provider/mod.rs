@@ -319,7 +319,7 @@ impl DeadlineProvider {
         self.collections.pop()?.outcome
     }
 
-    /// Waits until the time `until` for the response to the request `number`; returns `true` if there is one.
+    /// Waits until the time `until` for the response to the request `number`; returns `true` if there is a response.
     fn is_answered(&mut self, number: u64, until: Instant) -> bool {
         self.answered >= number || self.wait_for(number, until).is_some()
     }

@@ -22,7 +22,7 @@ pub enum BindError {
     NoCounterset {
         /// Name of the counterset as written in the path.
         name: String,
-        /// Counterset names that are similar to the one in the path.
+        /// Counterset names that are similar to the name in the path.
         nearest: Vec<String>,
     },
     /// The counterset has no counter of the name in the path.
@@ -32,7 +32,7 @@ pub enum BindError {
         counterset: String,
         /// Name of the counter as written in the path.
         name: String,
-        /// Counter names that are similar to the one in the path.
+        /// Counter names that are similar to the name in the path.
         nearest: Vec<String>,
     },
     /// The counterset has instances, and the counter path names none.

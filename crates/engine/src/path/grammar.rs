@@ -207,7 +207,7 @@ fn split_at<'a>(
         .ok_or(Missing::Counter)
 }
 
-/// Returns the offset of the bracket that closes the one opened before `text`.
+/// Returns the offset of the closing bracket that belongs to an opening bracket right before `text`.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {

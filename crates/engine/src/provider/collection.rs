@@ -81,7 +81,8 @@ pub(crate) struct CollectionStart {
     pub time_100ns: u64,
 }
 
-/// Returns a number that no block layout and no collection of this process has had.
+/// Returns the next number that identifies a block layout or a collection of this process; no number is returned
+/// twice.
 pub(crate) fn next_number() -> u64 {
     // One sequence for the process, because a snapshot can be passed from one query to another. Only
     // uniqueness matters, so `Relaxed` is enough.

@@ -150,7 +150,7 @@ pub(crate) fn guarded<T>(
         .unwrap_or_else(|_| Err(SourceError::Failed("the provider panicked".into())))
 }
 
-/// Returns an error unless the requested counterset is the only one that a provider has.
+/// Returns an error unless the requested counterset is the only counterset of a provider.
 fn check_counterset(requested: &Guid, own: &Guid) -> Result<(), SourceError> {
     if requested == own { Ok(()) } else { Err(SourceError::UnknownCounterset(*requested)) }
 }

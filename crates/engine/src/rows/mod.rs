@@ -165,7 +165,7 @@ impl CellState {
 
 #[derive(Clone, Debug)]
 struct CellNote {
-    /// Row and column of the cell with this state; notes are sorted by this position in ascending order.
+    /// Row and column of the cell with this state; states are sorted by this position in ascending order.
     position: (usize, usize),
     note: CellState,
 }

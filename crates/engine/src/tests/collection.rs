@@ -138,7 +138,7 @@ proptest! {
 }
 
 proptest! {
-    /// A snapshot that is overwritten equals one that is laid out from scratch, for any earlier content.
+    /// A snapshot that is overwritten equals a snapshot that is laid out from scratch, for any earlier content.
     #[test]
     fn writing_over_is_laying_out(
         steps in prop::collection::vec(

@@ -48,8 +48,8 @@ fn machine_with(sets: Vec<Counterset>) -> (Machine, Scripted) {
     (machine, provider)
 }
 
-/// Returns a machine with a multi-instance counterset of the rows a/1 and b/2, and a single-instance one, all
-/// scripted.
+/// Returns a machine with two scripted countersets: one with the instances a/1 and b/2, and one with a single
+/// instance.
 fn machine() -> (Machine, Scripted) {
     let (machine, provider) =
         machine_with(vec![set(MULTI, InstanceType::Multiple), set(SINGLE, InstanceType::Single)]);

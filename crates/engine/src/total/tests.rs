@@ -353,7 +353,7 @@ fn only_a_parent_takes_over_a_count() {
     assert_eq!(collect(19, &[(5, 1, yes(308 + 45))]), 733);
 }
 
-/// An instance that had a count still has one: without a reading the total is partial, whatever the reason.
+/// An instance that had a count still has a count: without a reading the total is partial, whatever the reason.
 #[test]
 fn a_lost_count_is_missing() {
     let mut totals = Totals::default();

@@ -123,7 +123,7 @@ impl Source for Blocks {
 #[derive(Clone, Debug)]
 struct BlockPlayer {
     recorded: Arc<Recorded>,
-    /// Number of steps that the player made, including the one to the current block.
+    /// Number of steps that the player made, including the step to the current block.
     steps: Arc<AtomicUsize>,
 }
 

@@ -309,7 +309,7 @@ impl<'a> ObjectDefinitions<'a> {
 /// Position of a counter in a V1 block.
 enum CounterPosition<'a> {
     At(Definition<'a>, LocationKind),
-    /// The counter type in the V1 block differs from the registered one.
+    /// The counter type in the V1 block differs from the registered counter type.
     Changed {
         from: CounterType,
         to: CounterType,
@@ -362,7 +362,7 @@ impl Recording {
         self.bytes.len()
     }
 
-    /// Returns the bytes of the V1 block, to reuse the memory for the next one.
+    /// Returns the bytes of the V1 block, to reuse the memory for the next block.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes

@@ -44,7 +44,7 @@ fn played(source: &mut Blocks) -> Vec<Snapshot> {
     }
 }
 
-/// Formatted values of every counter of every instance in two real V1 blocks equal the expected ones.
+/// Formatted values of every counter of every instance in two real V1 blocks equal the expected values.
 #[test]
 fn real_windows_blocks_give_the_expected_values() {
     let text = String::from_utf8(file("windows-vista/expected-sample0-to-1.csv")).unwrap();

@@ -1,4 +1,4 @@
-//! Title indexes: the numbers that V1 uses for names.
+//! Title indexes: the numbers that stand for names and help texts in the V1 format.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -12,7 +12,8 @@ const NEARLY_ALL: f64 = 0.9;
 /// Function that returns one kind of use of a control group: processor time or memory.
 type UseOf = fn(&GroupState) -> StateValue;
 
-/// Control groups with most processor time and those with most memory, and the reason for having no processor time.
+/// Control groups with most processor time and control groups with most memory, and the reason if processor times are
+/// missing.
 pub(super) type GroupLists = ([Vec<GroupState>; 2], Option<NoValue>);
 
 /// Returns the control groups with most processor time and those with most memory, and the reason for having no

@@ -6,7 +6,7 @@ use perfset_core::{Counter, Counterset};
 use super::SearchQuery;
 use super::words::{Occurrence, SearchedWord, words};
 
-/// Rank of a counter among those that match a search query: the lowest rank is the best.
+/// Rank of a counter among the counters that match a search query: the lowest rank is the best.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
     is_not_exact: bool,

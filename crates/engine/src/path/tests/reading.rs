@@ -153,7 +153,7 @@ fn read(query: &PathQuery) -> (Vec<String>, Vec<RawCounter>, Vec<String>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Values read through a kept index equal those read through a new one, and those found without an index.
+    /// Values read through a kept index equal values read through a new index, and values found without an index.
     #[test]
     fn an_index_changes_nothing(samples in samples(), paths in prop::collection::vec(0..PATHS.len(), 1..6)) {
         let (mut machine, provider) = machine();

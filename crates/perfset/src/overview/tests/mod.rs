@@ -203,7 +203,7 @@ fn every_rule_finds_its_condition() {
     }
 }
 
-/// A finding names a process from 10 % of the busy time of all processors on, whatever their number.
+/// A finding names a process from 10 % of the busy time of all processors on, whatever the number of processors.
 #[test]
 fn small_processes_are_not_named_as_users_of_the_processors() {
     let text = |count, busy, time: StateValue| {
