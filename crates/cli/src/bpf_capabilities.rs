@@ -3,8 +3,8 @@
 use perfset::catalogue::{linux_process, process, process_v2, thread};
 use perfset::path::CounterPath;
 
-/// Calls [`settle`] if many samples of counter paths follow. A short command loads a BPF task iterator only if that
-/// is faster at once.
+/// Prepares the command for BPF task iterators, as [`settle`] does, if more than 10 samples of counter paths follow.
+/// A short command loads a BPF task iterator only if that is faster at once.
 pub fn settle_for(paths: &[CounterPath], count: Option<u64>) {
     const SOON: u64 = 10;
     if count.is_none_or(|count| count > SOON) {

@@ -89,7 +89,7 @@ struct CheckResult {
     counterset: Option<String>,
     /// Number of instances of the counterset that lack values.
     instances: Option<usize>,
-    /// Names of the counters that have no value in at least one of these instances.
+    /// Names of the counters that have no value in at least one instance of the counterset.
     counters: Vec<String>,
 }
 
@@ -309,7 +309,7 @@ struct Cost {
 }
 
 impl Trouble {
-    /// Counts a missing value for its cause and its counterset.
+    /// Counts a missing value for the cause of its absence and for its counterset.
     fn add(&mut self, value: &Value<'_>, reason: &NoValue) {
         let text = match reason {
             NoValue::Denied(text) => format!("permission denied: {text}"),

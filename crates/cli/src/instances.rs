@@ -98,7 +98,7 @@ fn show(
 }
 
 /// Prints every instance that had a sample in a recording, with the times of its first and last sample. Two processes
-/// of one number are two instances.
+/// with the same process id are two instances.
 fn recorded(
     args: &InstancesArgs,
     asked: &QuerySource,
@@ -198,8 +198,8 @@ fn utc(time: i64) -> String {
     time.map_or_else(String::new, |time| time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
 }
 
-/// Fields of one fact about a recorded instance, in the order in which CSV and JSON contain them. The times tell
-/// apart instances of one name and id.
+/// Fields of one fact about a recorded instance, in the order in which CSV and JSON contain them. The times
+/// distinguish instances of the same name and id.
 #[derive(Serialize)]
 struct SeenFactRecord<'a> {
     #[serde(flatten)]
@@ -271,8 +271,8 @@ impl<'a> FactRecord<'a> {
     }
 }
 
-/// Returns the birth of each instance of a counterset, which distinguishes it from an earlier one of the same name and
-/// id. Sources without births have `None`.
+/// Returns the birth of each instance of a counterset, which distinguishes the instance from an earlier one of the
+/// same name and id. Sources without births have `None`.
 fn births(machine: &Machine, set: &Counterset) -> HashMap<Instance, Birth> {
     let is_shown = |attributes: Attributes| !attributes.contains(Attributes::NO_DISPLAYABLE);
     let counter = set.counters.iter().find(|c| is_shown(c.attributes) && !c.is_never_there());
@@ -351,8 +351,8 @@ mod tests {
         }
     }
 
-    /// Checks that an instance has no facts if it ended or began between enumeration and collection: it is unknown if
-    /// they would be its own.
+    /// Checks that an instance has no facts if it ended or began between enumeration and collection, because the
+    /// facts could belong to another instance.
     #[test]
     fn facts_need_the_instance_in_the_collection() {
         let counter = Counter::new(CounterId(1), CounterType::PERF_COUNTER_RAWCOUNT).name("C");

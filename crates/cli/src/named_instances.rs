@@ -1,4 +1,4 @@
-//! Check of instances that counter paths name: a mistyped instance name is an error, as a mistyped counter is.
+//! Check of instances that counter paths name: a mistyped instance name is an error, as a mistyped counter name is.
 
 use std::collections::HashMap;
 

@@ -14,8 +14,8 @@ use crate::resolve::countersets;
 #[cfg(feature = "settings")]
 use crate::settings::named_paths;
 
-/// Short names that users type for the counters they need most often. Each counter has the paths that show it, the
-/// best first: other systems and their logs have it under other names.
+/// Short names, such as `cpu`, that users type for the counters they need most often. Each counter has the paths that
+/// show it, the best first: other systems and their logs have it under other names.
 pub const ALIASES: [(&str, &[&[&str]]); 5] = [
     ("cpu", &[&[r"\Processor Information(*)\% Processor Time", r"\Processor(*)\% Processor Time"]]),
     (
@@ -46,16 +46,16 @@ pub struct Operands {
     pub paths: Vec<CounterPath>,
     pub interval: Option<Duration>,
     pub count: Option<u64>,
-    /// Origin of each counter path that belongs to a short name.
+    /// Counter paths that come from short names of counters, such as `cpu`, each with its short name's operand.
     pub aliases: Vec<AliasPath>,
 }
 
-/// Counter path that stands for one counter of a short name.
+/// Counter path that stands for one counter of a short name such as `cpu`.
 #[derive(Clone, Copy, Debug)]
 pub struct AliasPath {
     /// Index of the counter path in the list of all paths.
     position: usize,
-    /// Index of the operand that is a short name.
+    /// Index of the operand that is the short name.
     operand: usize,
     /// Counter paths that show the same counter on different systems, the best first.
     paths: &'static [&'static str],
@@ -141,8 +141,8 @@ impl Operands {
         Ok(Self { paths: parsed, interval: interval.transpose()?, count: count.transpose()?, aliases })
     }
 
-    /// Replaces the counter paths of short names by those that a machine or a log has. A counter that it lacks is
-    /// left out, unless it has none of the short name.
+    /// Replaces the counter paths of short names, such as `cpu`, by those that a machine or a log has. A counter that
+    /// it lacks is left out, unless it has none of the short name.
     pub fn settle(&mut self, machine: &Machine) {
         if self.aliases.is_empty() {
             return;
@@ -221,7 +221,8 @@ mod tests {
         Ok((paths.iter().map(ToString::to_string).collect(), ms, count))
     }
 
-    /// Checks that each counter path of a short name is a counter of its counterset, if that counterset is built in.
+    /// Checks that each counter path of a short name, such as `cpu`, is a counter of its counterset, if that
+    /// counterset is built in.
     #[test]
     fn aliases_mean_counters() {
         for (alias, counters) in ALIASES {

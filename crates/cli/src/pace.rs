@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Pause between two checks of something that sends no notification.
+/// Pause between two checks of a condition about whose change this process is not notified.
 pub const BRIEFLY: Duration = Duration::from_millis(20);
 
 /// `true` after Ctrl+C, as soon as the signal arrives: a collection that still runs delays only the end of the waits.
@@ -44,7 +44,7 @@ impl Pace {
         Ok(Self { interval, next: Instant::now(), left: more, skipped: 0, stop, stopper })
     }
 
-    /// Returns a sender whose message ends the current wait and all later ones, as Ctrl+C does.
+    /// Returns a sender whose message ends the timer's current wait and all later ones, as Ctrl+C does.
     pub fn stopper(&self) -> Sender<()> {
         self.stopper.clone()
     }

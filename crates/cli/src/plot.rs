@@ -136,12 +136,13 @@ fn undrawn_warning(mut texts: Vec<String>) -> Option<String> {
     })
 }
 
-/// Returns a threshold of a picture whose name has no character that could control a terminal or hide a text.
+/// Returns a copy of a picture's threshold with an escaped name, because a name can control a terminal or hide a
+/// text.
 fn visible(threshold: &Threshold) -> Threshold {
     Threshold { name: escaped(&threshold.name), ..threshold.clone() }
 }
 
-/// Picture of all samples of a command, with warnings.
+/// Result of drawing a command's samples: the picture of all samples, with warnings.
 #[derive(Debug)]
 pub struct Drawn {
     pub picture: Picture,

@@ -148,8 +148,9 @@ impl QuerySource {
         if self.warn_of_damage() { Failure { exit: Exit::InvalidData, ..failure } } else { failure }
     }
 
-    /// Prints to standard error the data of publishers' countersets that are left out. Only countersets for which
-    /// `is_wanted` returns `true` are reported; its argument is `None` for a counterset that is not available at all.
+    /// Prints warnings to standard error about publishers' countersets that are left out, in whole or in part. Only
+    /// countersets for which `is_wanted` returns `true` are reported; its argument is `None` for a counterset that is
+    /// not available at all.
     pub fn warn_of_left_out(&self, is_wanted: impl Fn(Option<&Counterset>) -> bool) {
         const SHOWN: usize = 5;
         let Self::Machine(machine) = self else { return };
@@ -171,11 +172,11 @@ impl QuerySource {
         }
     }
 
-    /// Prints to standard error the data of logs that could not be used. Returns `true` if there are any.
+    /// Prints warnings to standard error about damage of the logs. Returns `true` if a log is damaged.
     #[must_use]
     pub fn warn_of_damage(&self) -> bool {
-        /// Maximum number of damaged places of a log that are named. `log info` does not list those met only by these
-        /// counters.
+        /// Maximum number of damaged places of a log that warnings name: `log info` does not list places that only
+        /// readers of these counters meet.
         const SHOWN: usize = 5;
         let Self::Logs { logs, files } = self else { return false };
         let mut is_damaged = false;

@@ -1,4 +1,5 @@
-//! Entries of lists as JSON lines and CSV, with stable names: `docs/output.md` documents the fields.
+//! Records that commands print as lists, as JSON lines and CSV, with stable names: `docs/output.md` documents the
+//! fields.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::OnceLock;
@@ -128,7 +129,7 @@ impl<W: Write> RecordWriter<W> {
         writeln!(self.out, "{}", record.csv_line(self.on_terminal)?)
     }
 
-    /// Completes the output of a list of records. CSV has its header even without an entry.
+    /// Completes the output of a list of records. CSV has its header even without a record.
     ///
     /// # Errors
     /// If writing fails.

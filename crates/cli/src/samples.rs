@@ -238,8 +238,8 @@ impl Samples {
         true
     }
 
-    /// Prints to standard error the data of logs that could not be used. Returns the exit code of a command that
-    /// succeeded otherwise.
+    /// Prints warnings to standard error about damage of the logs. Returns the exit code of a command that succeeded
+    /// otherwise.
     #[must_use]
     pub fn finish(self) -> Exit {
         // Damage is stored when the query is closed.

@@ -126,7 +126,7 @@ fn of_this_machine(folder: &Path) -> Result<ServedLog, Failure> {
     Err(Failure::new(Exit::NothingMatched, error))
 }
 
-/// Process of a recorder that runs as long as the server.
+/// Process of a recorder that the server has started and that runs as long as the server.
 struct RunningRecorder(Option<Child>);
 
 impl RunningRecorder {
@@ -194,7 +194,7 @@ fn log(args: &ServeArgs) -> Result<ServedLog, Failure> {
 }
 
 /// Opens the logs that the server shows beside its machine or its log, with their names. A log of several machines is
-/// there once for each of them.
+/// opened once for each of them.
 fn compared(args: &ServeArgs) -> Result<Vec<(String, ServedLog)>, Failure> {
     /// Maximum number of machines of a compared log: the server has a thread for each.
     const MACHINES_MOST: usize = 16;

@@ -49,12 +49,12 @@ pub struct TableSettings {
     pub filter: Option<String>,
 }
 
-/// Settings of all interactive screens: the counters on the strip, and the use of the mouse.
+/// Settings of all interactive screens: the counters on the strip of charts, and the use of the mouse.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(not(feature = "tui"), allow(dead_code, reason = "the file is checked all the same"))]
 struct TopSettings {
-    /// Counter paths on the strip of the interactive screens.
+    /// Counter paths on the strip of charts of the interactive screens.
     #[serde(default)]
     strip: Vec<Spanned<String>>,
     /// `true` if the interactive screens use the mouse; `None` if the file does not say it.
@@ -65,7 +65,7 @@ struct TopSettings {
 #[cfg(feature = "tui")]
 #[derive(Debug, Default, PartialEq)]
 pub struct ScreenSettings {
-    /// Counter paths on the strip of the interactive screens; empty if no file has any.
+    /// Counter paths on the strip of charts of the interactive screens; empty if no file has any.
     pub strip: Vec<CounterPath>,
     /// `true` if the interactive screens use the mouse.
     pub has_mouse: bool,

@@ -26,7 +26,7 @@ use crate::settings::{self, ScreenSettings, TableSettings};
 use crate::terminal::{shows_blocks, stdout};
 use crate::when::{InstantArg, zoned};
 
-/// Minimum height of a terminal, in lines, for six counters on the strip of the interactive screen.
+/// Minimum height of a terminal, in lines, for six counters on the interactive screen's strip of charts.
 const TALL: u16 = 40;
 
 /// Shows live tables of the countersets of this machine.
@@ -133,7 +133,7 @@ fn baseline(args: &ViewArgs, with: &Path, logs: &Logs) -> Result<Baseline, Failu
     }
 }
 
-/// Begin and end of a range of time in a log.
+/// Begin and end of a range of time in a log, either of which can be missing.
 type InstantRange = (Option<InstantArg>, Option<InstantArg>);
 
 /// Parses a range of time in a log, such as `13:00..13:10`; returns `None` if the text is the path of a file.
@@ -167,7 +167,7 @@ fn on_terminal(args: &TableScreenArgs) -> Result<(), Failure> {
     Err(Failure::new(Exit::Usage, anyhow!("this screen needs a terminal; --plain prints it as text")))
 }
 
-/// Returns a viewer with the table and the strip that the options and the settings file choose.
+/// Returns a viewer with the table and the strip of charts that the options and the settings file choose.
 fn arranged(mut viewer: Viewer, args: &TableScreenArgs) -> Result<Viewer, Failure> {
     let nothing = |text: String| Failure::escaped(Exit::NothingMatched, anyhow!(text));
     let ScreenSettings { strip, table, .. } = settings::screens(args.counterset.as_deref())?;

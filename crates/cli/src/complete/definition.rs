@@ -9,7 +9,7 @@ use super::Candidate;
 /// Kind of word that a user types on a command line and that is completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WantedWord {
-    /// Words that the user can choose from.
+    /// Words that complete the typed word, from which the user can choose.
     Candidates(Vec<Candidate>),
     /// Name of a file or directory, which the shell completes.
     Files,

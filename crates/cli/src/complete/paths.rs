@@ -15,7 +15,7 @@ use crate::operands::ALIASES;
 /// Function that returns the names of a counterset's instances.
 pub type InstanceNames<'a> = dyn Fn(&Counterset) -> Vec<String> + 'a;
 
-/// Returns the candidates for a counter path of which a part was typed.
+/// Returns the completion candidates for a counter path of which a part was typed.
 pub fn candidates(sets: &[Arc<Counterset>], instances: &InstanceNames<'_>, typed: &str) -> Vec<Candidate> {
     let short = ALIASES.iter().filter(|(alias, _)| alias.starts_with(typed));
     // Of each counter, the path that is tried first.
@@ -39,7 +39,7 @@ pub fn candidates(sets: &[Arc<Counterset>], instances: &InstanceNames<'_>, typed
     found
 }
 
-/// Returns the candidates for the part of a counter path after its first slash.
+/// Returns the completion candidates for the part of a counter path after its first slash.
 fn after_slash(
     sets: &[Arc<Counterset>],
     instances: &InstanceNames<'_>,
@@ -80,7 +80,7 @@ fn behind_name<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     (front.to_lowercase() == name.to_lowercase()).then_some(behind)
 }
 
-/// Returns the candidates for a partly typed instance of a counter path, with its brackets.
+/// Returns the completion candidates for a partly typed instance of a counter path, with its brackets.
 fn instance_candidates(
     set: &Counterset,
     instances: &InstanceNames<'_>,
@@ -103,7 +103,7 @@ fn instance_candidates(
     names.iter().map(|name| Candidate { is_partial: true, ..Candidate::new(path(name), "") }).collect()
 }
 
-/// Returns the candidates for the counter of a counter path, or for the last counter of a list in braces.
+/// Returns the completion candidates for the counter of a counter path, or for the last counter of a list in braces.
 fn counters(set: &Counterset, before: &str, typed: &str) -> Vec<Candidate> {
     let Some(list) = typed.strip_prefix('{') else {
         let named = counters_named(set, typed).into_iter();
@@ -136,7 +136,7 @@ pub fn counters_named(set: &Counterset, typed: &str) -> Vec<Candidate> {
     set.counters.iter().filter(is_shown).filter_map(candidate).collect()
 }
 
-/// Returns the countersets whose names begin with the typed text.
+/// Returns the countersets whose names begin with the typed text, as completion candidates.
 pub fn countersets_named(sets: &[Arc<Counterset>], typed: &str) -> Vec<Candidate> {
     let named = sets.iter().filter(|set| begins(&set.name, typed));
     named.map(|set| Candidate::new(&*set.name, first_sentence(&set.help))).collect()

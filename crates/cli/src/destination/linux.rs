@@ -96,7 +96,8 @@ pub fn trusted(me: u32, map: &str, overflow: &str) -> (Option<u32>, Option<u32>)
 /// Kind of file to which an output path leads.
 #[derive(Debug)]
 pub enum Found {
-    /// Regular file at an output path, or no file yet: a new file replaces it.
+    /// Regular file at an output path, or a path without a file: the output becomes a new file, which replaces an
+    /// existing one.
     Entry(Entry),
     /// Output target that is not a regular file, or is open in a process: it is opened and written in place.
     Special(Special),
@@ -104,7 +105,7 @@ pub enum Found {
     Standard(File),
 }
 
-/// Name in a directory, for a regular output file.
+/// Directory and name of a regular output file, which can be new.
 #[derive(Debug)]
 pub struct Entry {
     folder: OwnedFd,
@@ -414,7 +415,8 @@ impl Entry {
         Ok(stat.st_mode & ALL_WRITE != 0 || !self.trusted.includes(stat.st_uid))
     }
 
-    /// Opens a file of the output's directory without I/O access, so that another file of the same name is detected.
+    /// Returns a handle of a file in the output's directory, opened without I/O access, so that another file of the
+    /// same name is detected.
     pub fn hold(&self, name: &OsStr) -> io::Result<HeldFile> {
         let file = openat(&self.folder, name, THE_FILE | OFlags::NOFOLLOW, Mode::empty())?;
         Ok(HeldFile { stat: fstat(&file)?, file })
@@ -462,7 +464,7 @@ pub fn check_links(path: &Path, trusted: Trusted) -> io::Result<()> {
     }
 }
 
-/// File held by a descriptor that is not open for I/O, so closing it releases no lock.
+/// Handle of an output file: a file descriptor that is not open for I/O, so closing the descriptor releases no lock.
 #[derive(Debug)]
 pub struct HeldFile {
     file: OwnedFd,

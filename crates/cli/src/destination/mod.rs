@@ -99,7 +99,7 @@ enum Target {
     Stdout,
     /// Standard output or standard error, reached by a path such as `/dev/stdout`.
     Standard(File),
-    /// Device or pipe as an output, and its file once it is open: opening a pipe twice would end it for its reader.
+    /// Device or pipe as an output, with the opened file: opening a pipe twice would end the pipe for its reader.
     Special(Special, RefCell<Option<File>>),
     /// Regular output file, with the temporary name under which it is written.
     File(Arc<Entry>, OsString),

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Users whose links are followed: here all users.
+/// Users whose symbolic links in an output path are followed: here all users.
 #[derive(Clone, Copy, Debug)]
 pub struct Trusted;
 
@@ -19,7 +19,8 @@ impl Trusted {
 /// Kind of file to which an output path leads.
 #[derive(Debug)]
 pub enum Found {
-    /// Regular file at an output path, or no file yet: a new file replaces it.
+    /// Regular file at an output path, or a path without a file: the output becomes a new file, which replaces an
+    /// existing one.
     Entry(Entry),
     /// Output target that is not a regular file: it is opened and written in place.
     Special(Special),
@@ -28,7 +29,7 @@ pub enum Found {
     Standard(File),
 }
 
-/// Name in a directory, for a regular output file.
+/// Path of a regular output file, which can be new.
 #[derive(Debug)]
 pub struct Entry {
     file: PathBuf,
@@ -72,7 +73,7 @@ fn is_device(file: &Path) -> bool {
 }
 
 impl Special {
-    /// Returns `false`, because a target of this kind is never a regular file on this system.
+    /// Returns `false`, because a device or a pipe that is an output target is never a regular file on this system.
     pub fn is_regular(&self) -> bool {
         false
     }
@@ -133,7 +134,7 @@ impl Entry {
         Ok(false)
     }
 
-    /// Returns a file of the output's directory as held; on this system, stores only its path.
+    /// Returns a handle of a file in the output's directory. On this system, the handle has only the file's path.
     pub fn hold(&self, name: &OsStr) -> io::Result<HeldFile> {
         Ok(HeldFile { file: self.path(name)? })
     }
@@ -162,7 +163,7 @@ pub fn check_links(_: &Path, _: Trusted) -> io::Result<()> {
     Ok(())
 }
 
-/// File of an output that is held under its name: on this system, only its path is known.
+/// Handle of a file in the output's directory. On this system, it has only the file's path.
 #[derive(Debug)]
 pub struct HeldFile {
     file: PathBuf,

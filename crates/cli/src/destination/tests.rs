@@ -28,8 +28,8 @@ mod linux {
 
     use super::*;
 
-    /// Directory of test files, some of which belong to another user. Root has such files; other users pretend to be
-    /// another user.
+    /// Directory of a test's files, some of which belong to another user. Only root can give files away; for other
+    /// users, the test calls [`Others::stranger`] instead.
     struct Others {
         folder: PathBuf,
         is_root: bool,
@@ -58,7 +58,7 @@ mod linux {
             path
         }
 
-        /// Returns trusted users among whom the owner of the test's other files is not.
+        /// Returns trusted users that do not include the owner of the files which the test gave away.
         fn stranger(&self) -> Trusted {
             let me = rustix::process::geteuid().as_raw();
             Trusted::user(if self.is_root { me } else { me.wrapping_add(1) })
@@ -183,7 +183,8 @@ mod linux {
         assert!(place::check_links(&others.path("no/such"), others.stranger()).is_ok());
     }
 
-    /// Checks links in a user namespace, where those of the kernel and the system belong to a user without a uid.
+    /// Checks that links of the kernel and the system are followed in a user namespace, where these links belong to a
+    /// user without a uid.
     #[test]
     fn links_of_the_system_in_a_user_namespace() {
         let others = Others::new("destination-namespace");
@@ -237,8 +238,8 @@ mod linux {
         found.map(drop).unwrap_err().to_string()
     }
 
-    /// Checks that files are written in the right directory while another user replaces it by a link, again and
-    /// again.
+    /// Checks that files are written in the right directory while another user repeatedly replaces this directory by
+    /// a link.
     #[test]
     fn no_link_comes_in_between() {
         let others = Others::new("destination-race");
@@ -296,7 +297,8 @@ mod linux {
         );
     }
 
-    /// Checks the kinds of devices and open files at a path. Devices that no test may write to are only looked for.
+    /// Checks the kind of target that is found for output paths of devices, standard streams and open files. Devices
+    /// are only found and not opened.
     #[test]
     fn devices_are_no_files() {
         let me = Trusted::current();

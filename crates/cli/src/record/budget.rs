@@ -188,8 +188,8 @@ mod tests {
         assert_eq!(restored, [(15, CHEAP), (25, DEAR)]);
     }
 
-    /// Checks that a failed change of an interval is not taken back later, and that a failed restoration is tried
-    /// again.
+    /// Checks that a change of a recording interval that failed is not taken back later, and that a failed
+    /// restoration is tried again.
     #[test]
     fn failed_changes_did_not_happen() {
         let mut minutes = FakeMinutes::new(Some(1.0));
@@ -209,8 +209,8 @@ mod tests {
         assert_eq!(minutes.minute(60_000, |_| true), None);
     }
 
-    /// Checks that the cost of a longer minute is the mean of that time. A minute is longer if the machine slept or
-    /// the recorder could not run.
+    /// Checks that a minute of the CPU budget that lasted longer, such as ten minutes, is judged by its mean CPU
+    /// time. A minute is longer if the machine slept or the recorder could not run.
     #[test]
     fn long_minutes_are_means() {
         let mut minutes = FakeMinutes::new(Some(1.0));

@@ -1,4 +1,5 @@
-//! Control of a directory's recorder: its state, the data that it has written, and its end.
+//! Control of the recorder of a directory: functions that show its state and the data that it has written, and that
+//! end it.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Thread that exports recorded samples as Parquet, so that no sample waits for it.
+//! Thread that exports recorded samples as Parquet, so that no sample waits for an export.
 
 use std::path::Path;
 use std::time::Duration;
@@ -49,8 +49,8 @@ mod with_parquet {
     const MEMORY: usize = 32 << 20;
     /// Period of the recorder's exports in seconds: a file of a counterset has an hour.
     const HOUR: u64 = 3_600;
-    /// Range of seconds after the full hour over which hosts spread their exports, so that a store does not get all
-    /// at once.
+    /// Range of seconds after the full hour over which hosts spread their exports, so that an object store does not
+    /// receive all exports at once.
     const SPREAD: u64 = 600;
     /// Maximum time that the end of the recorder waits for the last export.
     const LAST: Duration = Duration::from_secs(60);
@@ -244,15 +244,15 @@ mod with_parquet {
     /// CPU time of the exporting thread, which does not count against the recorder's budget.
     #[derive(Default)]
     struct ThreadCpu {
-        /// CPU time that the exporting thread itself has read, in ns.
+        /// CPU time of the exporting thread, in ns, as this thread last read it.
         told: AtomicU64,
         /// File from which the kernel's CPU time of the exporting thread is read.
         file: OnceLock<PathBuf>,
     }
 
     impl ThreadCpu {
-        /// Stores this thread as the one whose CPU time is counted, and lowers its priority, so that it runs when
-        /// others do not.
+        /// Stores the exporting thread as the one whose CPU time is counted apart, and lowers its priority below that
+        /// of other threads.
         fn begin(&self) {
             #[cfg(target_os = "linux")]
             {

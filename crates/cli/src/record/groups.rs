@@ -27,7 +27,8 @@ struct RecordGroup {
     query: PathQuery,
     /// Counter paths of the group, in the order of its query.
     paths: Vec<RecordedPath>,
-    /// Entries of the group's last sample, and the number of each entry's table in the recording.
+    /// Query entries of the group's last sample; the next field has the number of each entry's table in the
+    /// recording.
     entries: Option<Arc<[ResolvedEntry]>>,
     tables: Vec<Option<usize>>,
     /// `true` if the last collection of the recorded group returned a sample.
@@ -48,8 +49,8 @@ pub struct Groups {
     groups: Vec<RecordGroup>,
     tick: u64,
     interval: Duration,
-    /// Definitions of the tables of a recording, by number, each with its entry: two entries of one counterset have
-    /// other instances.
+    /// Definitions of the tables of a recording, by table number, each with its query entry: two entries of one
+    /// counterset have different instances.
     defined: Vec<(TableDefinition, Entry)>,
     /// Search for new countersets to record; `None` unless the recorder records all countersets.
     everything: Option<Everything>,
@@ -272,7 +273,7 @@ impl Groups {
         }
     }
 
-    /// Returns the clocks of the first group that was collected in this tick.
+    /// Returns the clocks of the first recorded group that was collected in this tick.
     pub fn clocks(&self) -> Option<ClockReading> {
         let due = self.groups.iter().find(|group| group.has_sample && is_due(group.every, self.tick));
         due.map(|group| *group.query.snapshot().clocks())
@@ -294,7 +295,7 @@ fn is_due(every: u64, tick: u64) -> bool {
     tick.checked_sub(1).and_then(|tick| tick.checked_rem(every)) == Some(0)
 }
 
-/// Returns the number of an entry's table in the recording, and defines the table if it is new.
+/// Returns the number of a query entry's table in the recording, and defines the table if it is new.
 fn table(
     defined: &mut Vec<(TableDefinition, Entry)>,
     writer: &mut RecordingWriter,
@@ -333,8 +334,8 @@ mod tests {
 
     use super::*;
 
-    /// Checks that paths whose interval changes get into another group, except those whose counterset is missing at
-    /// that moment.
+    /// Checks that counter paths whose recording interval changes get into another group, except those whose
+    /// counterset is missing at that moment.
     #[test]
     fn counters_are_not_lost_by_changes_of_their_interval() {
         let guid = Guid::from_u128(7);

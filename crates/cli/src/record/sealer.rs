@@ -1,4 +1,5 @@
-//! Thread that seals finished journals of a recording, so that no sample waits for it.
+//! Thread that seals finished journals of a recording: it replaces each journal by a compact file, so that no sample
+//! waits for that.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,8 @@ use perfset::output::text::name_of;
 use super::control::say;
 use super::counters::RecorderCounters;
 
-/// Queue of journals of a recording, and the thread that seals them, one after the other.
+/// Queue of a recording's finished journals, and the thread that replaces them by sealed, compact files, one after
+/// the other.
 pub struct Sealer {
     running: Option<(Sender<FinishedJournal>, JoinHandle<()>)>,
     counters: RecorderCounters,
@@ -20,12 +22,12 @@ pub struct Sealer {
 
 struct FinishedJournal {
     path: PathBuf,
-    /// `true` if a failure to seal the journal is reported.
+    /// `true` if a failure to seal this journal of a recording is reported to the user.
     is_reported: bool,
 }
 
 impl Sealer {
-    /// Creates the queue of a sealer, which counts sealed files and their times.
+    /// Creates the queue of journals to be sealed, which counts sealed files and the time that each took.
     pub fn new(counters: RecorderCounters) -> Self {
         Self { running: None, counters }
     }

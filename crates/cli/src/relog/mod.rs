@@ -120,7 +120,7 @@ impl RelogSummary {
     }
 }
 
-/// Counters of one machine of the logs, while they are read.
+/// Counters of one machine of the logs, while the logs are read.
 pub struct RelogSource {
     /// Name of the machine whose counters are read, from the log.
     pub name: String,

@@ -1,4 +1,4 @@
-//! Standard output as a canvas for screens: a terminal is drawn over in place, a pipe or file gets a block of lines a
+//! Standard output as a canvas for screens: a terminal is drawn over in place; a pipe or file gets lines for each
 //! sample.
 
 use std::env;
@@ -59,8 +59,8 @@ impl Canvas {
         }
     }
 
-    /// Returns the width of drawn lines that follow each other: a terminal that cannot move its cursor wraps longer
-    /// ones.
+    /// Returns the width of drawn lines that are written one below the other: a terminal that cannot move its cursor
+    /// wraps longer ones.
     fn plain_width(&self) -> usize {
         if self.out.is_terminal() { window().0 } else { PIPE_WIDTH }
     }

@@ -1,4 +1,4 @@
-//! History of the machine's shares in earlier samples of a screen, for sparklines.
+//! History of the machine's use and waits, in percent, in earlier samples of a screen, for sparklines.
 
 use std::collections::VecDeque;
 

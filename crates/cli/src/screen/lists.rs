@@ -51,8 +51,8 @@ impl<'a> Screen<'a> {
         rows.saturating_sub(usize::from(is_last && self.state.refused.is_some()))
     }
 
-    /// Returns the processes in the lists of the busiest ones whose facts are shown; `rows` returns the number of
-    /// rows of a list.
+    /// Returns the processes whose facts are shown in the lists of the busiest processes; `rows` returns the number
+    /// of rows of a list.
     pub(super) fn described_in_lists(&self, rows: impl Fn() -> usize) -> Vec<&'a ProcessState> {
         let with_text = USES.iter().filter(|one| self.process_list(one).text_width() > 0);
         let shown = |one| shown_in_list(&self.state.processes, self.rows_of_list(one, rows()), one);
@@ -172,7 +172,8 @@ impl<'a> Screen<'a> {
         table
     }
 
-    /// Returns the screen lines about processes whose storage bytes were refused.
+    /// Returns the screen lines about processes whose bytes of storage I/O could not be read, with their number and
+    /// the reason.
     pub(super) fn refused(&self) -> Vec<StyledLine> {
         let Some((count, why)) = &self.state.refused else { return Vec::new() };
         let text = format!("without disk bytes: {count} of the processes: {why}");

@@ -30,8 +30,8 @@ mod tests;
 /// Elsewhere the first sample covers a whole interval, as all others do.
 const WARMUP: Duration = Duration::from_millis(300);
 
-/// Minimum number of processes and control groups that are collected for each list on a terminal. A part's table is
-/// then a full screen.
+/// Minimum number of processes and control groups that are collected for each list on a terminal. A table of one part
+/// of the machine then fills its screen.
 const LISTED: usize = 30;
 
 /// Shows the overview screen, or the screen of one part of the machine: now, or at an instant of a log.

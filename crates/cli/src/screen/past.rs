@@ -30,7 +30,8 @@ const BEFORE: i64 = 700_000_000;
 /// counters that are recorded less often need more.
 const SAMPLES: usize = 25;
 
-/// Length of time after a sample of a log, in 100 ns and in intervals, from which a later instant has no sample.
+/// Minimum distance of an instant from the sample of a log before it, in 100 ns, at which the instant has no sample.
+/// The next constant is this minimum in intervals between samples; the longer one counts.
 const GAP: i64 = 20_000_000;
 const GAP_INTERVALS: i64 = 3;
 

@@ -268,7 +268,7 @@ fn wrapped(name: &str) -> Vec<String> {
     lines
 }
 
-/// Processor table with the values of one collection; each row is an instance.
+/// Processor table with the values of one collection; each row is a processor.
 struct LiveTable {
     rows: Vec<TableRow>,
     /// Reasons for missing values in the processor table, by column.

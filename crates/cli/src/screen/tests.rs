@@ -335,7 +335,8 @@ fn the_screens_look_like_their_texts() {
     }
 }
 
-/// Checks that the screen of memory has the sparkline of waits for memory, and the others that of waits for storage.
+/// Checks that the memory screen has the sparkline of waits for memory, and that other screens have the sparkline of
+/// waits for storage.
 #[test]
 fn the_sparkline_of_waits_is_that_of_the_screen() {
     let line = |part| {
@@ -349,8 +350,7 @@ fn the_sparkline_of_waits_is_that_of_the_screen() {
     assert_eq!([line(None), line(Some(ScreenPart::Disks))], [storage.clone(), storage]);
 }
 
-/// Checks that a screen reports nothing remarkable only of what is known: a rule that cannot be checked is no good
-/// news.
+/// Checks that a screen says "nothing remarkable" without a limit only if every rule of findings could be checked.
 #[test]
 fn nothing_is_remarkable_only_in_what_is_known() {
     let mut state = troubled();
@@ -464,7 +464,7 @@ fn rows_without_facts_say_why() {
     }
 }
 
-/// Checks that the facts of exactly the shown rows are read: neither those of idle rows, nor those of left-out ones.
+/// Checks that facts are read of exactly the rows that a screen shows, and not of idle or left-out rows.
 #[test]
 fn facts_of_shown_rows_are_read() {
     let mut state = troubled();

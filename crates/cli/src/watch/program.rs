@@ -134,13 +134,13 @@ fn run_all(
     }
 }
 
-/// Prints a warning about the run program to standard error.
+/// Prints a warning about the program of `watch --run` to standard error.
 pub fn warn(text: &str) {
     // Standard error is the last place to report to, so a failure of it is ignored.
     let _ = writeln!(io::stderr(), "warning: {text}");
 }
 
-/// Returns `true` if a program can be started by that name: a path, or a name in a directory of `PATH`.
+/// Returns `true` if a program can be started by its name, which is a path or a name in a directory of `PATH`.
 fn is_there(program: &Path) -> bool {
     // Windows also tries endings of the name, and other directories.
     if cfg!(windows) {

@@ -72,8 +72,8 @@ pub struct Reporter {
     samples: u32,
     /// Last value of each watched instance whose condition has begun.
     begun: HashMap<WatchedInstance, Record<'static>>,
-    /// Counter paths and status keywords of the unknown values that were reported last. The same ones are not
-    /// reported again.
+    /// Counter paths and status keywords of the unknown values that were reported last; they are not reported again
+    /// while they are the same.
     told: BTreeSet<(String, &'static str)>,
     text: String,
 }

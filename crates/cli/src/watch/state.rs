@@ -78,7 +78,7 @@ struct Progress {
     /// Number of samples in a row in which the instance met the condition.
     in_row: u32,
     has_begun: bool,
-    /// Number of the last sample that contained the watched instance.
+    /// Number of the last sample that contained the watched instance; samples are counted from 1.
     sample: u64,
     /// Number of further instances with the same identity in the last sample that had this instance.
     twins: usize,
