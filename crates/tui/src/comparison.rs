@@ -308,7 +308,7 @@ pub enum RowNames {
     Whole,
     /// Rule for process names that end with a colon and the process id, which the row name omits.
     WithIds,
-    /// Rule for process names of which the second equal one can be called `name#1`; the row name omits the number.
+    /// Rule for process names that are numbered if they are equal, such as `name#1`; the row name omits the number.
     Numbered,
 }
 

@@ -1,4 +1,5 @@
-//! Feed of a screen: collects the table and the strip of counters now, or reads them at an instant of a log.
+//! Feed of an interactive screen: collects values for its table and chart strip now, or reads them at an instant of a
+//! log.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -43,14 +44,14 @@ pub enum FeedError {
     Recorder(String),
 }
 
-/// Counterset and counters of a screen's table, and the counters of its strip.
+/// Counterset and counters of a screen's table, and the counters of its chart strip.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TablePlan {
     /// Counterset of the table that is collected.
     pub counterset: Arc<Counterset>,
     /// Ids of the counters in the table's columns.
     pub columns: Vec<CounterId>,
-    /// Counter paths of the strip, each of which selects one value.
+    /// Counter paths of the chart strip, each of which selects one value.
     pub strip: Vec<CounterPath>,
 }
 
@@ -73,8 +74,8 @@ impl TablePlan {
         Ok(())
     }
 
-    /// Adds the counter paths of all table columns and of the strip to a query. Counters of the strip that the source
-    /// lacks have no position, and the samples have no value of them.
+    /// Adds the counter paths of all table columns and of the chart strip to a query. Counters of the strip that the
+    /// source lacks have no position, and the samples have no value of them.
     fn bind(&self, query: &mut PathQuery, source: &mut dyn Source) -> Result<Vec<Option<usize>>, FeedError> {
         self.bind_columns(query, source)?;
         Ok(bind_strip(query, source, &self.strip))
@@ -94,7 +95,8 @@ impl TablePlan {
     }
 }
 
-/// Adds the strip's counters to a query, and returns their positions; `None` for counters that the source lacks.
+/// Adds the chart strip's counters to a query, and returns their positions; `None` for counters that the source
+/// lacks.
 fn bind_strip(query: &mut PathQuery, source: &mut dyn Source, strip: &[CounterPath]) -> Vec<Option<usize>> {
     strip.iter().map(|path| query.add(source, path).ok()).collect()
 }
@@ -110,7 +112,7 @@ pub struct Feed {
     is_hasty: bool,
     /// Directory of the recorder that is running on the live machine.
     recorded: Option<PathBuf>,
-    /// Query of a live source, the plan that it was created for, and the positions of the strip's counters.
+    /// Query of a live source, the plan that it was created for, and the positions of the chart strip's counters.
     live: Option<(PathQuery, TablePlan, Vec<Option<usize>>)>,
 }
 
@@ -327,7 +329,7 @@ impl Feed {
         Ok(totals)
     }
 
-    /// Reads the strip's counters in a range of a log: the time and the values of each sample.
+    /// Reads the chart strip's counters in a range of a log: the time and the values of each sample.
     ///
     /// # Errors
     /// If the log cannot be read.

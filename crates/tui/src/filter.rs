@@ -79,7 +79,7 @@ impl RowFilter {
         Ok(Self { text: text.to_owned(), condition })
     }
 
-    /// Returns the same row filter after the table's columns moved to other positions.
+    /// Returns the row filter for a table whose columns have moved; `place` returns a column's new position.
     #[must_use]
     pub fn moved(mut self, place: impl Fn(usize) -> usize) -> Self {
         if let Condition::Number { column, .. } = &mut self.condition {

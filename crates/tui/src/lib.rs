@@ -1,5 +1,5 @@
-//! Interactive screens over any source: a table of any counterset, a strip of counters with their history, and a
-//! cursor in time.
+//! Interactive screens over any source: a table of any counterset, a strip of charts with the history of counters,
+//! and a cursor in time.
 //!
 //! A [`Viewer`] has the state and handles keys, [`screen::draw`] draws it, and [`run`] connects both with a terminal.
 

@@ -1,7 +1,7 @@
-//! Counters on the strip of a new screen.
+//! Counters on the chart strip of a new screen, which is above the table.
 
-/// Counters on the strip of a new screen, each with its label and counter paths. The first three are on every strip,
-/// and the others only on strips of tall screens.
+/// Counters on the chart strip of a new screen, each with its label and counter paths. The first three are on every
+/// strip, and the others only on strips of tall screens.
 pub const STRIP: [(&str, &[&str]); 6] = [
     ("cpu", &[r"\Processor Information(_Total)\% Processor Time", r"\Processor(_Total)\% Processor Time"]),
     ("avail", &[r"\Memory\Available Bytes", r"\Memory\Available MBytes"]),

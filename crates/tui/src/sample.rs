@@ -110,7 +110,7 @@ impl SampleRow {
     }
 }
 
-/// Table of a counterset at one instant, and the values of the strip's counters at that instant.
+/// Table of a counterset at one instant, and the values of the chart strip's counters at that instant.
 #[derive(Clone, Debug, Default)]
 pub struct TableSample {
     /// Time of the table's sample in 100 ns since 1601 UTC.
@@ -126,15 +126,16 @@ pub struct TableSample {
     pub collected: Option<i64>,
     /// Rows of the table in the order of the source. Rows that equal those of the previous sample are shared with it.
     pub rows: Vec<Arc<SampleRow>>,
-    /// Values of the strip's counters in this sample.
+    /// Values of the chart strip's counters in this sample.
     pub strip: Vec<Option<f64>>,
     /// Approximate number of bytes of memory that only this sample of the table uses.
     pub size: usize,
 }
 
 impl TableSample {
-    /// Reads the table and the strip from the last sample of a query, whose first paths are the table's columns.
-    /// `strip` contains the positions of the other paths. `before` is the previous sample of the same columns.
+    /// Reads the table and the chart strip from the last sample of a query, whose first paths are the table's
+    /// columns. `strip` contains the positions of the other paths. `before` is the previous sample of the same
+    /// columns.
     #[must_use]
     pub fn read(query: &PathQuery, columns: usize, strip: &[Option<usize>], before: Option<&Self>) -> Self {
         let clocks = query.snapshot().clocks();
@@ -158,7 +159,7 @@ impl TableSample {
         sample
     }
 
-    /// Returns the same sample without the table's rows and without the values of the strip.
+    /// Returns the same sample without the table's rows and without the values of the chart strip.
     #[must_use]
     pub fn without_rows(&self) -> Self {
         Self { rows: Vec::new(), strip: Vec::new(), ..*self }

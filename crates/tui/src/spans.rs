@@ -81,8 +81,8 @@ fn is_rate(counter: &Counter) -> bool {
 pub struct TableSpan {
     /// Kind of the numbers that the table over the span shows.
     pub kind: SpanKind,
-    /// Time of the end of the span that stays while the time cursor moves; `None` for the sample before that of the
-    /// cursor.
+    /// Time at the end of the span that stays while the time cursor moves the other end; `None` stands for the sample
+    /// before the cursor's.
     pub from: Option<i64>,
 }
 

@@ -11,7 +11,7 @@ const KEPT: i64 = 15 * 60 * 10_000_000;
 /// Maximum memory of a live source's history, in bytes.
 const MEMORY: usize = 48 << 20;
 
-/// Time of a sample, and the values of the strip's counters.
+/// Time of a sample, and the values of the chart strip's counters.
 pub type StripSample = (i64, Vec<Option<f64>>);
 
 /// Samples that a screen can show, and the one that it shows.
@@ -21,7 +21,7 @@ pub enum Timeline {
     Live {
         /// Samples of the shown table in the history, the oldest first.
         history: VecDeque<Arc<TableSample>>,
-        /// Samples of the strip in the history, the oldest first.
+        /// Samples of the chart strip in the history, the oldest first.
         strip: VecDeque<StripSample>,
         /// Memory that the history of the live source uses, in bytes.
         size: usize,
@@ -36,7 +36,7 @@ pub enum Timeline {
         at: usize,
         /// Sample of the log that is shown.
         sample: Arc<TableSample>,
-        /// Samples of the strip in the log before and after the shown sample.
+        /// Samples of the chart strip in the log before and after the shown sample.
         strip: Vec<StripSample>,
     },
 }
@@ -143,7 +143,8 @@ impl Timeline {
         history.len() > before
     }
 
-    /// Removes the samples of a live source's table, because another table is shown; the samples of the strip stay.
+    /// Removes the samples of a live source's table, because another table is shown; the samples of the chart strip
+    /// stay.
     pub fn forget_table(&mut self) {
         if let Self::Live { history, size, shown, .. } = self {
             history.clear();
@@ -151,8 +152,8 @@ impl Timeline {
         }
     }
 
-    /// Changes the values of the strip's stored samples after a counter was added or removed. Over a log, the samples
-    /// are removed, to be read again.
+    /// Changes the values of the chart strip's stored samples after a counter was added or removed. Over a log, the
+    /// samples are removed, to be read again.
     pub fn change_strip(&mut self, change: impl Fn(&mut Vec<Option<f64>>)) {
         match self {
             Self::Live { strip, .. } => strip.iter_mut().for_each(|(_, values)| change(values)),
@@ -187,7 +188,7 @@ impl Timeline {
         }
     }
 
-    /// Returns the stored samples of the strip's counters, the oldest first.
+    /// Returns the stored samples of the chart strip's counters, the oldest first.
     pub fn strip(&self) -> Box<dyn Iterator<Item = &StripSample> + '_> {
         match self {
             Self::Live { strip, .. } => Box::new(strip.iter()),

@@ -77,7 +77,7 @@ impl Look {
 
 /// Sizes and positions of the parts of an interactive screen.
 struct Layout {
-    /// Height of the strip of counters in lines, without the line with times below it.
+    /// Height of the chart strip in lines, without the line with times below it.
     strip: u16,
     counter_rows: u16,
     table: Rect,
@@ -151,7 +151,7 @@ pub fn draw(viewer: &Viewer, look: Look, area: Rect, out: &mut Buffer) {
     }
 }
 
-/// Returns the whole table of a viewer as text, without the strip, for screen readers and pipes. If `width` is
+/// Returns the whole table of a viewer as text, without the chart strip, for screen readers and pipes. If `width` is
 /// `None`, all columns are included.
 #[must_use]
 pub fn plain(viewer: &Viewer, width: Option<u16>) -> String {
@@ -423,7 +423,7 @@ impl TableColumns {
 /// Part of a screen that a click can hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScreenPlace {
-    /// Bar of the strip that was clicked, with the time of its last sample in 100 ns since 1601 UTC.
+    /// Bar of the chart strip that was clicked, with the time of its last sample in 100 ns since 1601 UTC.
     Time(i64),
     /// Tab with this index that was clicked.
     Tab(usize),

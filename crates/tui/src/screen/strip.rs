@@ -1,4 +1,4 @@
-//! Strip of counters with their history on the screen.
+//! Strip of small charts above the table of an interactive screen: counters with their history.
 
 use perfset::output::human;
 use perfset::output::text::escaped;
@@ -10,36 +10,38 @@ use super::{Look, WIDE, fitted, right};
 use crate::timeline::StripSample;
 use crate::viewer::{StripCounter, Viewer};
 
-/// Bar glyphs of eight heights for the strip's history, for terminals with UTF-8; the next constant is for others.
+/// Bar glyphs of eight heights for the chart strip's history, for terminals with UTF-8; the next constant is for
+/// others.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const ASCII_BARS: [char; 8] = ['_', '.', '-', '=', '+', '*', '%', '#'];
 
-/// Width of a counter's label on the strip in characters, on narrow and on wide screens.
+/// Width of a counter's label on the chart strip in characters, on narrow and on wide screens.
 const LABEL: (usize, usize) = (8, 24);
-/// Width in characters of a counter's current value on the strip; the next constant is that of other values.
+/// Width in characters of a counter's current value on the chart strip; the next constant is the width of its
+/// greatest, mean and least value.
 const VALUE: usize = 13;
 const PEAK: usize = 17;
 
-/// Minimum screen size at which each counter of the strip has three rows.
+/// Minimum screen size at which each counter of the chart strip has three rows.
 const TALL: (u16, u16) = (100, 40);
 const TALL_ROWS: u16 = 3;
 
-/// Factor of the usual distance between two samples above which the strip shows a gap.
+/// Factor of the usual distance between two samples above which the chart strip shows a gap.
 const GAP: i64 = 3;
 
-/// Samples that one bar of the strip shows, or a gap.
+/// Samples that one bar of the chart strip shows, or a gap.
 enum BarSpan<'a> {
     Samples(&'a [&'a StripSample]),
     Gap,
 }
 
-/// Returns the number of lines that each counter of the strip has on a screen of this size.
+/// Returns the number of lines that each counter of the chart strip has on a screen of this size.
 pub fn rows_of_a_counter(area: Rect) -> u16 {
     if area.width >= TALL.0 && area.height >= TALL.1 { TALL_ROWS } else { 1 }
 }
 
-/// Returns the lines of the strip, and the line with the times below it; nothing if the height is 0. `height` is that
-/// of all counters, `rows` that of each.
+/// Returns the lines of the chart strip, and the line with the times below it; nothing if the height is 0. `height`
+/// is that of all counters, `rows` that of each.
 pub fn lines(
     viewer: &Viewer,
     look: Look,
@@ -61,17 +63,17 @@ pub fn lines(
     lines
 }
 
-/// Returns the width of the counters' labels on the strip, for a screen of this width.
+/// Returns the width of the counters' labels on the chart strip, for a screen of this width.
 fn label_width(width: usize) -> usize {
     if width >= usize::from(WIDE) { LABEL.1 } else { LABEL.0 }
 }
 
-/// Returns the number of bars of the strip on a screen of this width.
+/// Returns the number of bars of the chart strip on a screen of this width.
 fn bars(width: usize) -> usize {
     width.saturating_sub(label_width(width)).saturating_sub(VALUE).saturating_sub(PEAK).max(1)
 }
 
-/// Returns the time of the last sample in the strip's bar at a column of the screen.
+/// Returns the time of the last sample in the chart strip's bar at a column of the screen.
 pub fn time_at(viewer: &Viewer, width: usize, column: usize) -> Option<i64> {
     let samples: Vec<&StripSample> = viewer.timeline.strip().collect();
     let places = places(&samples, bars(width));
@@ -83,8 +85,8 @@ pub fn time_at(viewer: &Viewer, width: usize, column: usize) -> Option<i64> {
     }
 }
 
-/// Divides samples among the bars of the strip, the newest one at the right edge. A gap between samples has a bar of
-/// its own.
+/// Divides samples among the bars of the chart strip, the newest one at the right edge. A gap between samples has a
+/// bar of its own.
 fn places<'a>(samples: &'a [&'a StripSample], bars: usize) -> Vec<BarSpan<'a>> {
     let mut distances: Vec<i64> =
         samples.windows(2).filter_map(|pair| Some(pair.get(1)?.0.saturating_sub(pair.first()?.0))).collect();
@@ -105,19 +107,19 @@ fn places<'a>(samples: &'a [&'a StripSample], bars: usize) -> Vec<BarSpan<'a>> {
     places
 }
 
-/// Returns the greatest value of a counter in the samples of a strip's bar.
+/// Returns the greatest value of a counter in the samples of a chart strip's bar.
 fn greatest(place: &BarSpan<'_>, number: usize) -> Option<f64> {
     let BarSpan::Samples(samples) = place else { return None };
     samples.iter().filter_map(|(_, values)| *values.get(number)?).reduce(f64::max)
 }
 
-/// Texts and bars of a counter on the strip.
+/// Texts and bars of a counter on the chart strip.
 struct DrawnCounter {
     label: String,
     now: String,
-    /// Texts of the counter's greatest, mean and least value on the strip.
+    /// Texts of the counter's greatest, mean and least value on the chart strip.
     ends: [String; 3],
-    /// Height of each bar of the strip as a share of the maximum height; `None` without a value.
+    /// Height of each bar of the chart strip as a share of the maximum height; `None` without a value.
     shares: Vec<Option<f64>>,
 }
 
@@ -151,7 +153,7 @@ impl DrawnCounter {
         }
     }
 
-    /// Returns one of the lines of a counter on the strip, numbered from above.
+    /// Returns one of the lines of a counter on the chart strip, numbered from above.
     fn line(&self, look: Look, (row, rows): (usize, usize), width: usize) -> Line<'static> {
         let glyphs = if look.is_utf8 { BARS } else { ASCII_BARS };
         let is_first = row == 0;
@@ -182,7 +184,7 @@ impl DrawnCounter {
     }
 }
 
-/// Returns the glyph of a strip's bar in one line of its counter, with the number of lines below it.
+/// Returns the glyph of a chart strip's bar in one line of its counter, with the number of lines below it.
 fn glyph(glyphs: &[char; 8], share: f64, (below, rows): (usize, usize)) -> char {
     let eighths = rows.saturating_mul(8);
     let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
@@ -194,7 +196,7 @@ fn glyph(glyphs: &[char; 8], share: f64, (below, rows): (usize, usize)) -> char 
     }
 }
 
-/// Returns the line below the strip, with the first and last time, the cursor and the marks.
+/// Returns the line below the chart strip, with the first and last time, the cursor and the marks.
 fn axis(viewer: &Viewer, look: Look, places: &[BarSpan<'_>], width: usize) -> Line<'static> {
     let bars = bars(width);
     let times = |place: &BarSpan<'_>| match place {

@@ -354,7 +354,8 @@ impl Viewer {
         self.message = Some(text);
     }
 
-    /// Moves the time cursor to the next or previous peak of the counter under the cursor, in the range of the strip.
+    /// Moves the time cursor to the next or previous peak of the counter under the cursor, in the range of the chart
+    /// strip.
     fn peak(&mut self, forward: bool) {
         let Some(now) = self.timeline.now() else { return };
         let begin = self.timeline.strip().next().map(|(time, _)| *time).filter(|_| !forward);
@@ -389,7 +390,7 @@ impl Viewer {
         }
     }
 
-    /// Returns the times and values of the counter under the cursor, in the range of the strip.
+    /// Returns the times and values of the counter under the cursor, in the range of the chart strip.
     fn values_in_range(&mut self) -> Vec<(i64, f64)> {
         let (Some((row, column)), Some(path)) = (self.cell(), self.path()) else { return Vec::new() };
         let identity = self.sample().and_then(|sample| sample.rows.get(row)).map(|row| row.identity.clone());
@@ -455,8 +456,8 @@ impl Viewer {
         self.arrange();
     }
 
-    /// Adds the counter under the cursor to the strip, or removes it if it is there. If the strip is full, the last
-    /// counter is replaced.
+    /// Adds the counter under the cursor to the chart strip, or removes the counter if it is there. If the strip is
+    /// full, the last counter is replaced.
     fn add_to_strip(&mut self) {
         if self.has_ended() {
             return;

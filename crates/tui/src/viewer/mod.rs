@@ -29,11 +29,12 @@ pub use keys::KeyOutcome;
 pub use prompt::{Prompt, PromptKind};
 use span::SpanSource;
 
-/// Maximum number of counters on the strip, and the usual number on that of a new screen.
+/// Maximum number of counters on the chart strip; the next constant is the usual number on a new screen's chart
+/// strip.
 pub const STRIP_MOST: usize = 6;
 const STRIP_USUAL: usize = 3;
 
-/// Numbers of samples of a log that the strip reads before and after the shown instant.
+/// Numbers of samples of a log that the chart strip reads before and after the shown instant.
 const AROUND: (usize, usize) = (400, 200);
 
 /// Maximum time to read samples of a running recorder in one call; the next constant is the number of samples per
@@ -41,14 +42,14 @@ const AROUND: (usize, usize) = (400, 200);
 const PAST_PATIENCE: Duration = Duration::from_millis(300);
 const PAST_PART: usize = 16;
 
-/// Counter on the strip, with its label and unit.
+/// Counter on the chart strip above the table, with its label and unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StripCounter {
-    /// Label on the strip before the counter's values.
+    /// Label on the chart strip before the counter's values.
     pub label: String,
-    /// Counter path of the strip's counter, which selects one value.
+    /// Counter path of the chart strip's counter, which selects one value.
     pub path: CounterPath,
-    /// UCUM unit of the strip's counter.
+    /// UCUM unit of the chart strip's counter.
     pub unit: String,
 }
 
@@ -71,7 +72,8 @@ pub enum Overlay {
     Columns(usize),
 }
 
-/// State of an interactive screen over a live source or logs: tables, strip and time cursor.
+/// State of an interactive screen over a live source or logs: tables, a strip of charts above them, and a time
+/// cursor.
 #[derive(Debug)]
 pub struct Viewer {
     feed: Feed,
@@ -199,7 +201,7 @@ impl Viewer {
         Ok(viewer)
     }
 
-    /// Adds to the strip those of the first `count` preset counters that it does not have.
+    /// Adds to the chart strip those of the first `count` preset counters that it lacks.
     fn add_presets(&mut self, count: usize) {
         for (label, paths) in STRIP.into_iter().take(count) {
             if self.strip.iter().all(|counter| counter.label != label) {
@@ -209,13 +211,13 @@ impl Viewer {
         }
     }
 
-    /// Adds the preset counters to the strip, up to six, for a terminal that has space for them.
+    /// Adds the preset counters to the chart strip, up to six, for a terminal that has space for them.
     pub fn fill_strip(&mut self) {
         self.add_presets(STRIP_MOST);
         self.show_new_strip();
     }
 
-    /// Reads the values of the strip's counters from a log again, after the strip has changed.
+    /// Reads the values of the chart strip's counters from a log again, after the chart strip has changed.
     fn show_new_strip(&mut self) {
         if let Timeline::Log { at, .. } = self.timeline {
             self.timeline.change_strip(|_| {});
@@ -223,7 +225,7 @@ impl Viewer {
         }
     }
 
-    /// Returns a counter for the strip with this label and counter path, if the source has the counter.
+    /// Returns a counter for the chart strip with this label and counter path, if the source has the counter.
     fn strip_counter(&self, label: &str, path: CounterPath) -> Option<StripCounter> {
         let is = |name: &str, wanted: &str| name.to_lowercase() == wanted.to_lowercase();
         let set = self.countersets.iter().find(|set| is(&set.name, &path.counterset))?;
@@ -474,7 +476,7 @@ impl Viewer {
         Ok(())
     }
 
-    /// Replaces the counters on the strip by others, at most six. Counters that the source lacks are left out.
+    /// Replaces the counters on the chart strip by others, at most six. Counters that the source lacks are left out.
     ///
     /// # Errors
     /// A sentence, if a path has a machine, or is that of several values.
@@ -545,7 +547,7 @@ impl Viewer {
         self.reload();
     }
 
-    /// Reads the table again, with the current columns and the current counters of the strip.
+    /// Reads the table again, with the current columns and the current counters of the chart strip.
     pub(crate) fn reload(&mut self) {
         match &mut self.timeline {
             Timeline::Live { .. } => {

@@ -519,7 +519,8 @@ fn spans_of_a_table_that_is_recorded_less_often() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Checks spans over two logs with alternating samples: those of the other log are no samples without instances.
+/// Checks spans over two logs with alternating samples: in the samples of one log, the instances of the other do not
+/// count as missing.
 #[test]
 fn spans_of_several_logs() {
     let log = |counter: &str, seconds: [u32; 3], value: u32| {
