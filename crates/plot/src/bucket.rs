@@ -45,7 +45,7 @@ impl Bucket {
         self.mean += (later.mean - self.mean) * (real(later.count) / real(self.count));
     }
 
-    /// Returns the stored points of the bucket in order of time, each once.
+    /// Returns the stored points of the bucket in order of time, each point once.
     pub fn points(&self) -> Vec<Point> {
         let mut points = vec![self.first, self.least, self.greatest, self.last];
         points.sort_by_key(|point| point.time);
@@ -54,8 +54,8 @@ impl Bucket {
     }
 }
 
-/// Adds the bucket of a stretch of values to those of a line, in the order of time cells. It is not the last one only
-/// if the clock was set back.
+/// Adds a bucket of values to the buckets of a line, in the order of time cells. The added bucket is not the last one
+/// only if the clock was set back.
 pub fn add(stretches: &mut Vec<Bucket>, new: Bucket) {
     match stretches.last_mut() {
         Some(last) if last.cell == new.cell => last.add(&new),

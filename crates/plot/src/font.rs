@@ -21,7 +21,7 @@ pub struct Font {
 const BLANK: f64 = 0.12;
 
 impl Font {
-    /// Returns the font for pictures whose viewer replaces the font by similar ones, which have all letters.
+    /// Returns the font for pictures whose viewer replaces it by similar fonts, which have all letters.
     pub fn new() -> Self {
         // A test checks that the font can be parsed.
         Self { face: Face::parse(BYTES, 0).ok(), others: None }

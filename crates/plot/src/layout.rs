@@ -142,7 +142,7 @@ impl Drawing {
         self.y += MARGIN;
     }
 
-    /// Draws the note that a picture without panels has instead.
+    /// Draws the note that stands in place of panels in a picture without panels.
     fn nothing(&mut self, height: f64) {
         let (middle, faint) = ((self.width / 2.0, self.y + height / 2.0), self.palette.faint);
         self.text(middle, Anchor::Middle, TEXT, faint, "no values".to_owned());

@@ -24,7 +24,7 @@ struct CellMean {
     is_connected: bool,
 }
 
-/// Interval of time in which the same lines have values and are stacked.
+/// Interval of time in which the same lines of a stacked panel have values.
 struct Slab {
     from: i64,
     to: i64,

@@ -51,7 +51,8 @@ fn no_zero_on_a_logarithmic_axis() {
     assert!(!svg.contains("logarithmic") && svg.contains(">0<"), "stacks have a linear axis: {svg}");
 }
 
-/// Checks that nothing is drawn beyond the ends of an axis, except bars at the edges for the times of values there.
+/// Checks that nothing of a picture is drawn beyond the ends of an axis, except bars at the edges for the times of
+/// values there.
 #[test]
 fn values_beyond_the_ends_are_marked() {
     let mut values = some(&[50.0; 11]);
@@ -115,7 +116,7 @@ fn thresholds_are_where_they_say() {
     }
 }
 
-/// Checks that labels of thresholds that are close to each other are drawn beside each other.
+/// Checks that labels of thresholds are drawn beside each other if the thresholds are close to each other.
 #[test]
 fn labels_of_thresholds_do_not_overlap() {
     let look = with_thresholds(&["first=50", "second=51", "third=52", "fourth=100", "fifth=0"]);
@@ -181,8 +182,8 @@ fn coordinates(svg: &str) -> Vec<(f64, f64)> {
     found
 }
 
-/// Checks that everything is inside of the picture for random values, gaps and options. Lines and areas are inside of
-/// their panel, with bars of a few pixels around it.
+/// Checks that everything drawn is inside of the picture for random values, gaps and options. Lines and areas are
+/// inside of their panel, with bars of a few pixels around it.
 #[test]
 fn nothing_is_outside_of_the_picture() {
     let mut random = RandomValues(7);

@@ -340,7 +340,7 @@ fn units_have_panels_of_their_own() {
     }
 }
 
-/// Checks that percentages up to 100 are not drawn on the scale of those without a limit.
+/// Checks that percentages up to 100 and percentages without a limit are not drawn on the same scale.
 #[test]
 fn ranges_have_panels_of_their_own() {
     let queue = Label { counterset: "PhysicalDisk", counter: "% Disk Time", range: "unbounded", ..BUSY };

@@ -54,7 +54,8 @@ pub fn x(second: f64, of: f64) -> f64 {
     EDGES.0 + second / of * (EDGES.1 - EDGES.0)
 }
 
-/// Checks that nine seconds without a value are empty, if the sampling paused or the line alone has no values.
+/// Checks that nine seconds without a value are empty in a picture, if the sampling paused or only one line has no
+/// values.
 #[test]
 fn nine_seconds_without_values_are_empty() {
     let mut values = some(&[40.0; 61]);
@@ -78,7 +79,7 @@ fn nine_seconds_without_values_are_empty() {
     }
 }
 
-/// Checks that the area above a line that begins late neither rises slowly nor leaves a wedge of background.
+/// Checks that the area above a stacked line that begins late neither rises slowly nor leaves a wedge of background.
 #[test]
 fn a_late_line_begins_without_a_wedge() {
     let mut late = some(&[30.0; 11]);
@@ -107,7 +108,7 @@ fn a_late_line_begins_without_a_wedge() {
     }
 }
 
-/// Checks that a single value in a stack is drawn with its height, also below other lines.
+/// Checks that a single value of a stacked line is drawn with its height, also below other lines.
 #[test]
 fn a_single_value_in_a_stack_is_seen() {
     let mut single = vec![None; 11];
@@ -122,7 +123,8 @@ fn a_single_value_in_a_stack_is_seen() {
     assert!(found >= 150, "{found}");
 }
 
-/// Checks that lines that coincide are all visible: alone as long as they differ, in turn where they are equal.
+/// Checks that lines of a picture that coincide are all visible: alone where they differ, as dashes in turn where
+/// they are equal.
 #[test]
 fn equal_lines_are_all_seen() {
     let second = Label { instance: "0,1", ..BUSY };
@@ -148,7 +150,7 @@ fn equal_lines_are_all_seen() {
     assert!(!chart(&lines).draw(&stacked).svg().contains("equal"), "areas hide nothing");
 }
 
-/// Checks that single values that coincide are drawn as rings around each other.
+/// Checks that single values of several lines that coincide are drawn as rings around each other.
 #[test]
 fn equal_dots_are_all_seen() {
     let second = Label { instance: "0,1", ..BUSY };
