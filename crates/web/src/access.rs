@@ -50,7 +50,8 @@ const SAID: [(HeaderName, &str); 6] = [
 const SAVED: &str =
     "default-src 'none'; sandbox; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Name of the header with the second login number: the page sends it with every request for data.
+/// Name of the header with the key of a login: the page sends it, in addition to the cookie, with every request for
+/// data.
 const KEY: HeaderName = HeaderName::from_static("perfset-key");
 
 /// Access rules of the server.
@@ -72,19 +73,19 @@ struct Guard {
     /// Browsers send the cookie to every port of the host, so any server on another port learns it. The cookie alone
     /// therefore opens the page's own files and no data.
     cookie: Token,
-    /// Logins of browsers with their second numbers, one of which is required in addition to the cookie for data. The
-    /// page keeps its own in the storage of its origin, which is bound to host and port, and sends it as the header
+    /// Logins of browsers with their keys, one of which is required in addition to the cookie for data. The page
+    /// keeps its own in the storage of its origin, which is bound to host and port, and sends it as the header
     /// [`KEY`]. Valid for this process only.
     logins: Mutex<Logins>,
 }
 
-/// Logins of browsers, each with a number of its own. Each has a number of its own, so that what one has sent is not
-/// shown to another.
+/// Logins of browsers, each with an id of its own, so that the logs that one browser has uploaded are not shown to
+/// another browser.
 #[derive(Debug, Default)]
 struct Logins {
-    /// Numbers of logins with their keys, in the order of their last use; the newest is last.
+    /// Ids of logins with their keys, in the order of their last use; the newest is last.
     known: VecDeque<(u64, Token)>,
-    /// Number that the next login of a browser gets.
+    /// Id that the next login of a browser gets.
     next: u64,
 }
 
@@ -137,7 +138,7 @@ struct LoginJson<'a> {
 }
 
 impl Access {
-    /// Creates the access rules of a server, with new login numbers if there is a token.
+    /// Creates the access rules of a server, with a new login cookie if there is a token.
     ///
     /// # Errors
     /// If the system gives no random numbers.
@@ -374,7 +375,7 @@ impl Guard {
         texts(asked, COOKIE).flat_map(|text| text.split(';')).any(is_own)
     }
 
-    /// Returns the number of the login whose key the request has.
+    /// Returns the id of the login whose key the request has.
     fn login(&self, asked: RequestParts<'_>) -> Option<u64> {
         let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
         texts(asked, KEY).find_map(|text| logins.find(text.trim()))
@@ -394,7 +395,7 @@ impl Guard {
 }
 
 impl Logins {
-    /// Returns the login with this key, and makes it the one that was used last.
+    /// Returns the id of the login with this key, and makes this login the one that was used last.
     fn find(&mut self, key: &str) -> Option<u64> {
         let at = self.known.iter().position(|(_, known)| known.is(key))?;
         let found = self.known.remove(at)?;
@@ -581,8 +582,8 @@ mod tests {
         }
     }
 
-    /// Checks that data need the token or both numbers of a login. Status 203 stands for a request that is answered
-    /// without proof that its client knows the token.
+    /// Checks that data need the token, or both the cookie and the key of a login. Status 203 stands for a request
+    /// that is answered without proof that its client knows the token.
     #[test]
     fn data_need_the_token_or_both_numbers_of_a_login() {
         let access = Access::new(vec![], Some(SECRET.parse().unwrap())).unwrap();
@@ -700,7 +701,8 @@ mod tests {
         assert_eq!(status(&guarded, "POST /api/v1/logs?name=a", &[host, bearer]).0, 200);
     }
 
-    /// Checks that each login is an owner of its own, keeps its number, and is replaced by the newest of too many.
+    /// Checks that each browser login owns its own logs, keeps its id, and is replaced when it is the one not used
+    /// for longest.
     #[test]
     fn logins_are_told_apart() {
         let access = Access::new(vec![], Some(SECRET.parse().unwrap())).unwrap();

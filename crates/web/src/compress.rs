@@ -15,10 +15,10 @@ use crate::unread::UnreadBytes;
 
 /// Minimum length in bytes of a response that is compressed.
 const LEAST: u64 = 1_000;
-/// Length above which a response is compressed on another thread, because all connections share this one.
+/// Length above which a response is compressed on another thread, because all connections share one thread.
 const LONG: usize = 64 << 10;
 
-/// Compresses a response if the client accepts gzip, and the response is a text whose length is known and is worth it.
+/// Compresses a response if the client accepts gzip, and the response is a text of known length that is long enough.
 pub async fn compressed(answer: Response, accepts_gzip: bool, unread: &UnreadBytes) -> Response {
     let is_text = answer.headers().get(CONTENT_TYPE).is_some_and(is_text);
     let is_done = answer.headers().contains_key(CONTENT_ENCODING);

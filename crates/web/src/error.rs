@@ -43,7 +43,7 @@ pub enum ServeError {
     /// Error for a log that has no data to show.
     #[error("the log cannot be shown: {0}")]
     Log(String),
-    /// Error for login numbers of browsers that cannot be created.
+    /// Error for secrets of browser logins that cannot be created, because the system has no random numbers.
     #[error("cannot create random numbers for logins")]
     Login(#[source] TokenError),
     /// Error of the operating system at the start of the server.

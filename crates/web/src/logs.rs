@@ -19,7 +19,7 @@ use crate::unread::UnreadBytes;
 /// Maximum time for which the list of logs waits for a busy log; the list then has what was known before.
 const LIST_PATIENCE: Duration = Duration::from_millis(300);
 
-/// Machine or log that requests are about, and the thread that handles them.
+/// Machine or log that requests are about, and the thread that handles these requests.
 #[derive(Clone, Debug)]
 pub struct ShownSource {
     pub sampler: Handle,

@@ -37,13 +37,13 @@ struct Table {
     trusted_most: usize,
     strangers_most: usize,
     trusted: usize,
-    /// Number of the next connection: connections that are older have lower numbers.
+    /// Id of the next connection: older connections have lower ids.
     next: u64,
     strangers: Connections,
     refused: Connections,
 }
 
-/// Connections of one trust level, sorted by their number.
+/// Connections of one trust level, sorted by their ids.
 type Connections = BTreeMap<u64, Connection>;
 
 /// Connection in the table of slots: the address of its client, and its trust level.

@@ -19,7 +19,7 @@ pub const CELLS_MOST: usize = 200_000;
 const STEPS_USUAL: i64 = 600;
 /// Factor of the usual distance between two samples of a range above which there is a gap.
 const GAP: f64 = 2.5;
-/// Share of a step of a range above which it counts as the whole step: weights are rounded.
+/// Share of a range's step from which on the share counts as the whole step, because weights are rounded.
 const WHOLE_SHARE: f64 = 0.9999;
 /// Number of units of 100 ns in a millisecond.
 const MILLISECOND: i64 = 10_000;
@@ -119,7 +119,7 @@ pub struct StepSummary {
     pub least: f64,
     pub greatest: f64,
     pub last: f64,
-    /// Sum of the step's values, each multiplied by its weight.
+    /// Sum of the step's values, each multiplied by the value's weight.
     sum: f64,
     weight: f64,
 }
@@ -147,11 +147,12 @@ impl StepSummary {
 #[derive(Clone, Copy, Debug)]
 pub struct RangeSample {
     pub time: i64,
-    /// Time of the counterset's previous collection; `None` if this is the first, or after a gap.
+    /// Time of the counterset's previous collection; `None` for the first collection, or after a gap.
     pub previous: Option<i64>,
-    /// Length of time, in 100 ns, for which the value counts if it is of a time and not of an instant.
+    /// Length of time, in 100 ns, for which the sample's value counts if the value covers a time and is not of an
+    /// instant.
     pub length: i64,
-    /// `true` if the value is of the time since the previous collection, and not of an instant.
+    /// `true` if the sample's value covers the time since the previous collection, and is not of an instant.
     pub covers_time: bool,
     pub value: Result<f64, &'static str>,
     /// Keyword of the value's mark, such as `held`.
@@ -325,7 +326,7 @@ impl RangeResponse<'_> {
         out
     }
 
-    /// Returns the greatest weight of each step among the series of a path, for each requested path.
+    /// Returns the greatest weight of each step among the series of a counter path, for each requested path.
     fn longest(&self) -> Vec<Vec<f64>> {
         let mut longest = vec![Vec::new(); self.asks.len()];
         for series in &self.series {
@@ -516,7 +517,8 @@ mod tests {
         (0..steps.count).map(|at| series.step(at).map(|step| step.last)).collect()
     }
 
-    /// Checks steps that are shorter than the recorder's interval: a rate is of the time before it, and a level holds.
+    /// Checks steps of a range that are shorter than the recorder's interval: rates count before their sample, levels
+    /// after it.
     #[test]
     fn short_steps_have_the_value_of_their_time() {
         let steps = RangeSteps::new(0, 6 * SECOND, SECOND);

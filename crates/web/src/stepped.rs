@@ -24,7 +24,7 @@ pub struct Stepped(Sampler);
 pub struct StepReader(StreamBody);
 
 impl Stepped {
-    /// Creates a sampler of a machine for a test, which collects no counter paths of its own.
+    /// Creates a sampler of a machine for a test; the sampler collects only counter paths that clients request.
     ///
     /// # Errors
     /// If the machine cannot be queried.

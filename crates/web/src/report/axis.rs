@@ -23,13 +23,13 @@ pub struct SampleGap {
 /// Time axis of a report: the rows that all lines share, and the times of their samples.
 #[derive(Clone, Debug, Default)]
 pub struct TimeAxis {
-    /// Beginning of each row of the time axis in 100 ns: the sample's own millisecond, or that of its time cell.
+    /// Beginning of each row of the time axis in 100 ns: of the sample's own millisecond, or of the row's time cell.
     starts: Vec<i64>,
     /// Times of the first and the last sample of each row of the time axis.
     spans: Vec<(i64, i64)>,
     /// Length of the time cells of the axis in 100 ns; `None` if each sample has its own row.
     pub cell: Option<i64>,
-    /// Median distance of two samples of the log in 100 ns; `None` for fewer than two samples.
+    /// Median distance of two neighbouring samples of the log in 100 ns; `None` for fewer than two samples.
     pub interval: Option<i64>,
     /// Times of the first and the last sample of the report.
     pub span: (i64, i64),
@@ -143,7 +143,7 @@ impl TimeAxis {
     }
 }
 
-/// Returns the greatest multiple of `step` that is not above a time.
+/// Returns the greatest multiple of `step` that is not above a number, such as a time.
 fn grid(number: i64, step: i64) -> i64 {
     number.saturating_sub(number.checked_rem_euclid(step).unwrap_or(0))
 }

@@ -11,7 +11,7 @@ pub struct RowBucket {
     pub mean: f64,
     /// Last value of the row's samples.
     pub last: f64,
-    /// Number of values in the row; without any, the other numbers have no meaning.
+    /// Number of values in the row; if it is 0, the other fields have no meaning.
     pub count: u32,
     /// Reason of the row's last missing value, as a number of [`Keywords`].
     pub reason: u8,

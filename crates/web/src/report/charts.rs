@@ -15,10 +15,11 @@ pub const CHARTS_MOST: usize = 24;
 /// Maximum number of charts of a report that a user requests: a pattern can select thousands.
 const REQUESTED_MOST: usize = 100;
 
-/// Number of the overview's charts that are enough to show a log by them alone.
+/// Minimum number of the overview's charts with which a report has no further charts, except requested ones.
 const OVERVIEW_LEAST: usize = 4;
 
-/// Maximum number of lines of a report's chart; the next constants are those of other kinds.
+/// Maximum number of lines of a report's chart; the next constants are those of charts of similar things and of
+/// charts of the greatest values.
 const LINES_MOST: usize = 16;
 const ROWS_MOST: usize = 128;
 const RANKED: usize = 10;
@@ -264,7 +265,7 @@ impl PlannedChart {
     }
 }
 
-/// Returns the series in all charts of a report, each once, and the number of the line of each.
+/// Returns the series in all charts of a report, each once, and the index of the line of each series.
 pub fn lines_of(charts: &[ChosenChart]) -> (Vec<usize>, HashMap<usize, usize>) {
     let (mut all, mut line_of) = (Vec::new(), HashMap::new());
     for series in charts.iter().flat_map(|chart| &chart.series) {

@@ -41,7 +41,7 @@ struct ChartJson {
     title: String,
     kind: &'static str,
     paths: Vec<String>,
-    /// Indexes of the chart's lines in the list of all.
+    /// Indexes of the chart's lines in the list of all lines of the report.
     lines: Vec<usize>,
     notes: Vec<NoteJson>,
 }
@@ -83,7 +83,7 @@ struct RowsJson {
 /// Consecutive rows with the same keyword of a reason or mark: first row, last row, keyword.
 type Stretch = (usize, usize, &'static str);
 
-/// Number in the JSON of a report with six digits, or none.
+/// Number in the JSON of a report with six digits; `None` for a missing value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct ShortNumber(Option<f64>);
 
@@ -114,7 +114,7 @@ impl Serialize for ShortNumber {
 }
 
 impl DataJson {
-    /// Collects the data of a report's charts for its script. `line_of` has the number of the line of each series.
+    /// Collects the data of a report's charts for its script. `line_of` has the index of the line of each series.
     pub fn new(
         axis: &TimeAxis,
         (charts, book): (&[ChosenChart], &SeriesBook),

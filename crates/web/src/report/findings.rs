@@ -10,8 +10,8 @@ use perfset::{NextOutcome, Window};
 use super::ReportError;
 use super::reading::in_time;
 
-/// Maximum number of evenly spread instants of a report at which rules are evaluated. The next constant is that of
-/// the log's marks in addition.
+/// Maximum number of evenly spread instants of a report at which rules are evaluated. The next constant limits the
+/// instants at marks, which come in addition.
 const INSTANTS_MOST: usize = 60;
 const MARKS_MOST: usize = 20;
 

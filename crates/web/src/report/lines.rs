@@ -34,7 +34,8 @@ struct LastSample {
 }
 
 impl ReportLines {
-    /// Reads the values of the series that a report's charts show, given by their indexes in the list of all.
+    /// Reads the values of the series that a report's charts show, given by the indexes of the series in the list of
+    /// all series.
     ///
     /// # Errors
     /// If the log cannot be read.

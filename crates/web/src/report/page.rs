@@ -20,7 +20,7 @@ use crate::answer::to_json;
 use crate::log::to_unix_ms;
 use crate::token::Token;
 
-/// Maximum number of places of damage, missed samples and marks that a report lists.
+/// Maximum number of damaged places and of missed samples that a report lists; the next constant is that of marks.
 const LISTED_MOST: usize = 20;
 const MARKS_MOST: usize = 100;
 
@@ -506,8 +506,8 @@ fn term(out: &mut String, term: &str, html: &str, is_bad: bool) {
     push(out, format_args!("<dt>{term}</dt><dd{class}>{html}</dd>\n"));
 }
 
-/// Appends a collapsed list of lines to the report, or nothing if there is none. The log has `of` of them; the list
-/// is open on paper.
+/// Appends a collapsed list of lines to the report, or nothing if there are no lines. The log has `of` such lines;
+/// the list is open on paper.
 fn list(out: &mut String, head: &str, lines: &[String], of: usize) {
     folded(out, (head, ""), lines, of);
 }

@@ -16,8 +16,8 @@ use super::ReportError;
 const SERIES_MOST: usize = 100_000;
 const NAMES_LEN_MOST: usize = 64 << 20;
 
-/// Time before the report's range that is read too, in 100 ns: rates need an earlier sample, and some are recorded
-/// rarely.
+/// Time before the report's range that is read too, in 100 ns: rates need an earlier sample, and some countersets are
+/// recorded rarely.
 const BEFORE: i64 = 1_300_000_000;
 
 /// Factor of the usual distance between two samples of a log above which there is a gap.
@@ -48,7 +48,7 @@ pub struct GroupSample<'a> {
     pub query: &'a PathQuery,
     /// Values of the group's sample.
     pub values: &'a [PathValue<'a>],
-    /// Index in the report's list of paths, by index of the path in the query.
+    /// Indexes of the query's counter paths in the report's list of paths, in the order of the query.
     pub paths: &'a [usize],
 }
 
@@ -85,8 +85,8 @@ impl<'a> LogReader<'a> {
         self.groups.len()
     }
 
-    /// Passes all samples in the report's window to `each`, group by group. Only the wanted paths are read: by their
-    /// index.
+    /// Passes all samples in the report's window to `each`, group by group. Only counter paths whose index is wanted
+    /// are read.
     ///
     /// # Errors
     /// If the log cannot be read, or reading takes too long.
@@ -194,7 +194,7 @@ pub struct SeriesTotals {
     pub missing: u64,
     /// Last reason for a missing value of the series.
     pub reason: Option<NoValue>,
-    /// `true` if there was a gap in the series, of which nothing is known.
+    /// `true` if there was a gap in the series, in which its values are unknown.
     pub has_gap: bool,
 }
 
@@ -231,7 +231,7 @@ impl SeriesTotals {
         (self.count > 0 && mean.is_finite()).then_some(mean)
     }
 
-    /// Returns the number by which the lines of a chart are chosen: the sum of the series over the whole time.
+    /// Returns the value by which the lines of a chart are chosen: the sum of the series over the whole time.
     pub fn size(&self) -> f64 {
         let size = if self.seconds > 0.0 { self.sum } else { self.plain };
         if size.is_finite() { size } else { f64::MAX }
@@ -377,7 +377,7 @@ fn short(mut name: String) -> String {
     name
 }
 
-/// Returns the number of a value that a report shows, or the reason for a missing one.
+/// Returns the formatted value that a report shows, or the reason for a missing one.
 pub fn number<'a>(v: &'a PathValue<'_>) -> Result<f64, &'a NoValue> {
     match &v.value.value {
         Ok(value) if value.nocap().is_finite() => Ok(value.nocap()),

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use super::*;
 use serde_json::Value;
 
-/// Names of instances that would be a script, an element or the end of one if they were not text.
+/// Names of instances that would be an HTML script, an element or the end of an element if a report did not escape
+/// them.
 const HOSTILE: [&str; 4] = [
     "</script><script>owned=1</script>",
     "<!-- <img src=http://203.0.113.9/x onerror=owned=1>",

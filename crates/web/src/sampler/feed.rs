@@ -1,4 +1,4 @@
-//! Feeds of streams: one stream request each, whose events are written once a sample for all clients with this
+//! Feeds of event streams: each feed writes the events of one stream request once a sample, for all clients with this
 //! request.
 
 use std::borrow::Cow;
@@ -291,13 +291,13 @@ pub fn number(v: &PathValue<'_>) -> Option<f64> {
 /// Stream request that has at least one viewer, with its viewers.
 #[derive(Debug)]
 pub struct Feed {
-    /// Number of the feed; feeds that are older have lower numbers.
+    /// Id of the feed; older feeds have lower ids.
     pub number: u64,
     /// Requested selections of the stream, each with the watched path from which its values are taken.
     pub asks: Vec<(PathRequest, Rc<WatchedPath>)>,
     pub viewers: Vec<StreamSender>,
-    /// Series that the viewers know, each with the indexes of the requested paths that select it, as bits: there are
-    /// 64 at most.
+    /// Series that the feed's viewers know, each with the indexes of the requested paths that select it, as bits:
+    /// there are 64 at most.
     series: BTreeMap<SeriesId, u64>,
     /// First events that the last new viewer received, with their sample and start time.
     before: Option<((u64, i64), Bytes)>,

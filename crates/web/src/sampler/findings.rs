@@ -19,8 +19,8 @@ use crate::unread::UnreadBytes;
 
 /// Minimum time for which the overview is collected after the last request for findings.
 const LINGER: Duration = Duration::from_secs(10);
-/// Number of intervals for which the overview is collected after the last request for findings, if they are longer
-/// than [`LINGER`].
+/// Number of intervals for which the overview is collected after the last request for findings, if these intervals
+/// are longer than [`LINGER`].
 const LINGER_INTERVALS: u32 = 3;
 /// Maximum number of findings in a response; the most urgent are returned.
 const FINDINGS_MOST: usize = 100;
@@ -257,7 +257,7 @@ mod tests {
     use perfset::catalogue;
     use perfset::testing::{FixedClock, Scripted};
 
-    /// Interval of the samples in these tests of findings.
+    /// Interval between the samples in the tests of the findings collector.
     const SECOND: Duration = Duration::from_secs(1);
 
     /// Findings collector of a test on a machine with a full file system.

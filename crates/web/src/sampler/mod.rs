@@ -221,7 +221,7 @@ pub struct Sampler {
     /// Watched counter paths, by their index in the query.
     watches: Vec<Rc<WatchedPath>>,
     feeds: HashMap<Vec<PathRequest>, Feed>,
-    /// Number of the next feed of a stream request.
+    /// Id that the next feed, which serves one stream request, gets.
     next_feed: u64,
     table: SeriesTable,
     readings: Vec<PendingReading>,

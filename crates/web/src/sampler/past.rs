@@ -55,7 +55,7 @@ pub struct PastLog {
     looked: Instant,
     cost: Duration,
     followed: Vec<FollowedRequest>,
-    /// Number of the next series, which is unique among all streams of the log.
+    /// Id of the next series, which is unique among all streams of the log.
     next_id: Rc<Cell<SeriesId>>,
     /// Streams of the log that receive nothing more, and stay open.
     ended: Vec<StreamSender>,
@@ -527,7 +527,8 @@ impl PastLog {
     }
 }
 
-/// Reads the samples of one counterset of the log into a table of series, and repeats values while it was not due.
+/// Reads the samples of one counterset of the log into a table of series, and repeats values while the counterset was
+/// not due.
 fn read_set(
     mut set: SetQuery,
     axis: &[i64],

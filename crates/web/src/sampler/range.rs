@@ -83,8 +83,8 @@ impl PastLog {
         })
     }
 
-    /// Reads the series of the bound counter paths in a range, counterset by counterset. Returns `None` if they are
-    /// more than `most`.
+    /// Reads the series of the bound counter paths in a range, counterset by counterset. Returns `None` if there are
+    /// more series than `most`.
     fn series(
         &self,
         bound: &[BoundAsk<'_>],
@@ -159,7 +159,8 @@ impl PastLog {
         Ok(steps)
     }
 
-    /// Binds the counter paths of a range request to the log; those that have an error are returned with it.
+    /// Binds the counter paths of a range request to the log; paths that cannot be bound are returned with their
+    /// errors.
     fn bind<'r>(&self, asks: &'r [RangeAsk]) -> (Vec<BoundAsk<'r>>, Vec<RefusedPath>) {
         let mut machine = self.machine().clone();
         let (mut bound, mut refused) = (Vec::new(), Vec::new());
@@ -191,7 +192,7 @@ impl PastLog {
     }
 
     /// Reads the samples in and next to a range, for counter paths of one counterset, until `take` returns `false`.
-    /// Returns their number.
+    /// Returns the number of samples.
     fn read_range(
         &self,
         of: &[&BoundAsk<'_>],
@@ -586,8 +587,8 @@ struct CollectionTimes {
 }
 
 impl CollectionTimes {
-    /// Adds the time of a collection, and returns that of the previous one; `None` for the first one, and after a
-    /// gap.
+    /// Adds the time of a collection, and returns the time of the previous collection; `None` for the first one, and
+    /// after a gap.
     fn next(&mut self, time: i64) -> Option<i64> {
         let last = self.last.replace(time)?;
         let distance = time.saturating_sub(last);
@@ -596,8 +597,8 @@ impl CollectionTimes {
         (!is_gap).then_some(last)
     }
 
-    /// Returns the length of time that a rate of the last collection covers: that since the previous collection, and
-    /// after a gap the usual one.
+    /// Returns the time that a rate of the last collection covers: since the previous collection, or the usual
+    /// distance after a gap.
     fn length(&self) -> i64 {
         self.distance.or_else(|| self.usual.usual()).unwrap_or(1).max(1)
     }

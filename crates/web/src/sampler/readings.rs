@@ -1,4 +1,4 @@
-//! Readings of values for single requests: those of the last sample, or of a separate collection.
+//! Readings of counter values for single requests: from the last sample, or by a separate collection.
 
 use std::time::{Duration, Instant};
 
@@ -57,8 +57,8 @@ impl Sampler {
         self.begin_or_join(paths, None, WaitingClient::Values(answer));
     }
 
-    /// Begins a reading of counter paths for a client, or lets it wait for one that has begun. Without `needs_two`,
-    /// the values of the first reading show if a second one is needed.
+    /// Begins a reading of counter paths for a client, or lets the client wait for a reading that has begun. Without
+    /// `needs_two`, the values of the first reading show if a second one is needed.
     pub(super) fn begin_or_join(
         &mut self,
         paths: Vec<CounterPath>,
@@ -82,7 +82,8 @@ impl Sampler {
         }
     }
 
-    /// Takes the first sample of a reading of counter paths. Returns it, and `true` if a second one is needed.
+    /// Takes the first sample of a reading of counter paths. Returns the sample, and `true` if a second one is
+    /// needed.
     fn begin_reading(
         &mut self,
         paths: Vec<CounterPath>,

@@ -1,4 +1,4 @@
-//! Series of a server: one counter of one instance, with its number for clients and its stored values.
+//! Series of a server: one counter of one instance, with its id for clients and its stored values.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::answer::to_json;
 
-/// Number that identifies a series while the server runs.
+/// Id of a series while the server runs.
 pub type SeriesId = u64;
 
 /// Identity of a series, by which the values of later samples are assigned to it.
@@ -162,7 +162,7 @@ struct Series {
 pub struct SeriesTable {
     by_key: HashMap<SeriesKey, SeriesId>,
     by_id: HashMap<SeriesId, Series>,
-    /// Number of the next series, which is unique among all tables of the server.
+    /// Id of the next series, which is unique among all tables of the server.
     next: Rc<Cell<SeriesId>>,
     /// Maximum number of series in the table.
     most: usize,
@@ -184,7 +184,7 @@ impl SeriesTable {
         Self::numbered_from(&Rc::new(Cell::new(1)), most, depth)
     }
 
-    /// Creates a table of series for a server that has several tables; all their series have different numbers.
+    /// Creates a table of series for a server that has several tables; all series of the server have different ids.
     pub fn numbered_from(next: &Rc<Cell<SeriesId>>, most: usize, depth: usize) -> Self {
         Self {
             by_key: HashMap::new(),
@@ -267,8 +267,8 @@ impl SeriesTable {
         })
     }
 
-    /// Returns the number of the series with this identity, and records that the series is in the current sample. A
-    /// new series is added; `None` if there is no room for it.
+    /// Returns the id of the series with this identity, and records that the series is in the current sample. A new
+    /// series is added; `None` if there is no room for it.
     fn numbered(&mut self, key: SeriesKey, about: impl FnOnce(SeriesId) -> String) -> Option<SeriesId> {
         if let Some(id) = self.by_key.get(&key) {
             if let Some(series) = self.by_id.get_mut(id) {

@@ -31,8 +31,7 @@ impl Samples {
         Self { provider, query, table: SeriesTable::new(most, depth), clock }
     }
 
-    /// Takes a sample of the scripted machine, and returns the numbers of its series, 0 for those that found no
-    /// space.
+    /// Takes a sample of the scripted machine, and returns the ids of its series, 0 for series that found no space.
     fn take(&mut self, change: impl FnOnce(&mut Script)) -> Vec<SeriesId> {
         self.provider.with(change);
         self.query.collect().unwrap();

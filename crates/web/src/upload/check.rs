@@ -250,7 +250,7 @@ fn read_values(served: &ServedLog, times: &[i64]) -> Result<(), SourceError> {
 mod tests {
     use super::*;
 
-    /// Takes more memory than the check of a log may, in a process that another test starts.
+    /// Takes more memory than the check of an uploaded log may, in a process that another test starts.
     #[test]
     #[ignore = "runs as a child of a_process_that_takes_too_much_memory_ends, which expects it to be stopped"]
     fn hog() {

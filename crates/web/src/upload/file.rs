@@ -10,13 +10,13 @@ pub fn create() -> io::Result<File> {
     create_in(&folder())
 }
 
-/// Returns an error, because opening a file without a name again, as reading a log needs, works on Linux only.
+/// Returns an error: only Linux can open a file without a name again, as reading an uploaded log needs.
 #[cfg(not(target_os = "linux"))]
 pub fn create() -> io::Result<File> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Returns the path under which this process can open the file of an upload as long as it is open.
+/// Returns the path under which this process can open the file of an upload as long as the file is open.
 #[cfg(target_os = "linux")]
 pub fn path_of(file: &File) -> PathBuf {
     use std::os::fd::AsRawFd;

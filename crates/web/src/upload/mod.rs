@@ -81,7 +81,7 @@ impl fmt::Debug for UploadOptions {
 pub struct Uploads {
     options: UploadOptions,
     all: Mutex<Vec<Arc<Upload>>>,
-    /// Permit to check an uploaded log: one at a time, so that checks take one processor at most.
+    /// Permits to check uploaded logs: one check at a time, so that checks take one processor at most.
     checks: Semaphore,
     look: Duration,
     limits: Limits,
@@ -411,8 +411,8 @@ impl Uploads {
         work.await.map_err(|_| check::unreadable("reading it failed"))?
     }
 
-    /// Stores an uploaded log that was opened, unless it was removed meanwhile or takes too much memory beside
-    /// others.
+    /// Stores an uploaded log that was opened, unless it was removed meanwhile or all uploaded logs together take too
+    /// much memory.
     fn keep(&self, upload: &Arc<Upload>, log: NamedLog, memory: u64) -> Result<(), ApiError> {
         if upload.is_removed.load(Relaxed) {
             return Err(check::removed());

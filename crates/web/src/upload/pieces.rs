@@ -39,7 +39,7 @@ impl Piece {
         Ok(Self { file, at: offset, end, is_known: end <= stored })
     }
 
-    /// Stores the next bytes of the piece.
+    /// Stores the next bytes of the piece of an uploaded log.
     pub fn take(&mut self, bytes: &[u8]) -> Result<(), ApiError> {
         let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         let next = self.at.checked_add(len).filter(|next| *next <= self.end);
@@ -54,7 +54,7 @@ impl Piece {
         Ok(())
     }
 
-    /// Ends the piece, and returns the offset behind it.
+    /// Ends the piece of an uploaded log, and returns the offset behind the piece.
     pub fn finish(self) -> Result<u64, ApiError> {
         if self.at == self.end {
             return Ok(self.end);

@@ -56,8 +56,8 @@ impl Sampler {
         self.begin_or_join(paths, Some(needs_two), WaitingClient::Table(Box::new((plan, ask)), answer));
     }
 
-    /// Returns the table from a query that is kept; `None` if there is no such query. It is read again, unless that
-    /// was done within an interval.
+    /// Returns the table from a query that is kept; `None` if there is no such query. The query is collected again,
+    /// unless its last collection is younger than an interval.
     fn kept_table(&mut self, paths: &[CounterPath], plan: &BoundTable, ask: &TableAsk) -> Option<Answer> {
         self.tables.retain(|kept| kept.taken.elapsed() < KEPT);
         let pause = self.pause();

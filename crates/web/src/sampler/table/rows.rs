@@ -57,7 +57,7 @@ pub struct ShownRow {
     pub parent: Option<usize>,
     /// Number of the row's ancestors among the returned rows.
     pub depth: usize,
-    /// `true` if the row is returned only because another one is below it.
+    /// `true` if the row is returned only because another returned row is below it.
     pub is_ancestor: bool,
 }
 
