@@ -147,7 +147,7 @@ fn open(address: SocketAddr, said: &str) -> Option<TcpStream> {
     Some(stream)
 }
 
-/// Name of a kind of stream, and the function that returns the query string of the stream with a number.
+/// Name of a kind of event stream, and the function that returns the query string of the stream with a number.
 type Request = (&'static str, fn(usize) -> String);
 
 /// Kinds of streams that cost the server much memory.

@@ -13,8 +13,8 @@ use super::faults;
 use super::owned::{Folder, ForAll, Running};
 use super::{finished, perfset};
 
-/// Checks values of a published file while its owner truncates, punches and extends it: none is torn, no reader is
-/// killed.
+/// Checks values of a published file while its owner truncates, punches and extends it: no value is mixed, no reader
+/// is killed.
 pub fn torn(rounds: usize) -> Result<String> {
     let values = if rounds > 3 { "10000000000" } else { "100000000" };
     let folder = Folder::in_memory("torn")?;
@@ -73,7 +73,8 @@ const ACTORS: [(&str, &[&str], &str); 3] = [
     ("another user", &["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"], "everybody"),
 ];
 
-/// Checks that a publisher cannot harm readers with its file: none is killed, and all see other publishers' values.
+/// Checks that a publisher cannot harm readers with its file: no reader is killed, and all readers see other
+/// publishers' values.
 pub fn ways() -> Result<String> {
     let program = ForAll::copy_of(&faults())?;
     let mut tried = 0;

@@ -1,5 +1,5 @@
-//! Checks of Grafana dashboards over `perfset serve`: those of node_exporter and windows_exporter have the same data
-//! as over these. The project's own have data for every expression.
+//! Checks of Grafana dashboards over `perfset serve`: dashboards of node_exporter and windows_exporter have the same
+//! data as over these exporters. The project's own have data for every expression.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,13 +17,14 @@ use crate::repository::root;
 
 /// Minimum share of a dashboard's expressions with data over node_exporter that have data over perfset.
 const DATA_LEAST: f64 = 0.9;
-/// Share of the equal results of two node_exporters that perfset may lack.
+/// Largest difference by which perfset's share of equal results may be below the share of a second node_exporter.
 const ALIKE_LESS: f64 = 0.05;
 /// Minimum number of expressions of windows_exporter's dashboard that have data.
 const WINDOWS_LEAST: usize = 40;
 /// Time that rates over a minute need until they have values, with a scrape every two seconds.
 const SCRAPED: Duration = Duration::from_secs(46);
-/// Number of times that the dashboards' expressions are evaluated; the next constant is the time between.
+/// Number of times that the dashboards' expressions are evaluated; the next constant is the time between two
+/// evaluations.
 const TRIES: usize = 3;
 const BETWEEN_TRIES: Duration = Duration::from_secs(20);
 /// Number of comparisons, each of a reading of perfset's metrics between two readings of node_exporter.
@@ -177,7 +178,7 @@ fn figures(line: &str) -> Option<Answers> {
 type Counts = BTreeMap<String, f64>;
 
 /// Checks that every count of perfset lies between two readings of node_exporter, and returns the number of counts.
-/// Counts that only one of them has are left out.
+/// Counts that only one of these exporters has are left out.
 fn between(own: SocketAddr, peer: SocketAddr) -> Result<usize> {
     let before = counts(&get(peer, "/metrics")?)?;
     let ours = counts(&get(own, "/metrics")?)?;

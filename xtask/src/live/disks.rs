@@ -276,7 +276,8 @@ fn space(image: &Image) -> Result<()> {
     Ok(())
 }
 
-/// Checks every counter of File System for the image, which becomes read-only meanwhile.
+/// Checks every counter of File System for the mounted file system on the loop device, which becomes read-only
+/// meanwhile.
 fn file_system(image: &Image) -> Result<()> {
     let mount = path(&image.mount_point)?;
     let columns = "--output=size,used,avail,itotal,iavail";

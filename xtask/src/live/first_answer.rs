@@ -27,14 +27,15 @@ const TOOLS: [(&str, &str); 6] = [
     ("perfset top", "perfset top 1"),
 ];
 
-/// Number of tools that are tested without `--full`, and number of tools that perfset must not be slower than.
+/// Number of tools that are tested without `--full`; the next constant is the number of tools than which perfset must
+/// not be slower.
 const ALWAYS: usize = 1;
 const TABLES: usize = 5;
 
 /// Time after which a tool counts as giving no answer.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// Pause between the start of a load and that of a tool.
+/// Pause between the start of a load and the start of a tool.
 const SETTLED: Duration = Duration::from_millis(1_500);
 
 /// Values that keep a load running until they are dropped.

@@ -82,7 +82,8 @@ struct Change {
 /// Switch that takes a processor offline, and brings it back when this value is dropped, or when a signal ends this
 /// process.
 struct Switch {
-    /// Shell process that brings the processor back when its input ends, which it does however this process ends.
+    /// Shell process that brings the processor back when its input ends; the input ends in whatever way this process
+    /// ends.
     keeper: Child,
 }
 

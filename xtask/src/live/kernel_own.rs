@@ -146,7 +146,7 @@ fn tasks(name: &str) -> Result<String> {
     Ok(format!("{ours} tasks"))
 }
 
-/// Checks that a control group has at least as much memory as was filled.
+/// Checks that a control group has at least as much memory as its process has filled.
 fn memory(name: &str) -> Result<String> {
     const MIB: usize = 67;
     let mut group = Group::make(hierarchy("memory", "memory")?.join(name))?;

@@ -1,4 +1,4 @@
-//! `cargo xtask live`: the command beside its peers, under load, on a terminal, when it is interrupted.
+//! `cargo xtask live`: checks of the command beside its peers, under load, on a terminal, and when it is interrupted.
 //!
 //! Checks that measure times or the whole machine run alone, the others side by side at the end. A peer that is missing
 //! is a failure, not a reason to skip.
@@ -72,12 +72,13 @@ type Check<'a> = (&'a str, &'a (dyn Fn() -> Result<String> + Sync));
 /// Number of checks that run at the same time, of those that measure neither times nor the whole machine.
 const SIDE_BY_SIDE: usize = 2;
 
-/// Name of the check that needs the command with another feature.
+/// Name of the check that needs the command with the feature `parquet`.
 const PARQUET: &str = "DuckDB reads exported recordings";
 /// Name of the check that needs object stores.
 const STORES: &str = "exports reach object stores";
 
-/// Names of the checks of a fleet, which need the same command, and run with `--full` only.
+/// Names of the checks of a fleet of hosts, which need the command with the feature `parquet`, and run with `--full`
+/// only.
 const FLEET: [&str; 2] = [
     "values of a fleet are the command's in Spark SQL, DuckDB and ClickHouse, also when a process is lost",
     "the guide to a fleet works when it is followed literally",
@@ -103,7 +104,7 @@ pub struct Args {
     touch_mib: Option<usize>,
 }
 
-/// Runs the checks whose names match.
+/// Runs the checks of `cargo xtask live` whose names match.
 pub fn run(args: &Args) -> Result<()> {
     if let Some(mib) = args.touch_mib {
         known_load::touch(mib);
@@ -269,7 +270,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Builds what the checks need.
+/// Builds the programs that the checks of `cargo xtask live` need.
 fn build(args: &Args, is_wanted: &dyn Fn(&str) -> bool) -> Result<()> {
     let has_stores = args.full && is_wanted(STORES);
     let wants_fleet = args.full && FLEET.iter().any(|name| is_wanted(name));
@@ -292,7 +293,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the program of `crates/faults-test`.
+/// Returns the path of the program that `crates/faults-test` builds, which publishes counters and fails on purpose.
 fn faults() -> PathBuf {
     target().join("release/faults")
 }
@@ -341,7 +342,7 @@ fn median(mut numbers: Vec<f64>) -> f64 {
     numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Measures the time from start to end of a command that prints three raw counters.
+/// Measures the time that a command takes from its start to its end, to print three raw counters.
 fn at_once() -> Result<String> {
     const TIMES: usize = 20;
     const GOAL_MS: f64 = 10.0;
@@ -364,8 +365,8 @@ fn at_once() -> Result<String> {
     Ok(format!(": {median:.1} ms, median of {TIMES}, goal {GOAL_MS} ms {goal}"))
 }
 
-/// Checks that the table is drawn in place, in colour unless `NO_COLOR` is set, and plainly on a terminal without these
-/// functions.
+/// Checks that the command's screen is drawn in place, in colour unless `NO_COLOR` is set, and plainly on a terminal
+/// that cannot do this.
 fn terminal() -> Result<String> {
     let shown = |environment: &str| -> Result<String> {
         let command = format!(

@@ -111,7 +111,7 @@ fn within(namespace: &str, program: &str) -> Command {
     command
 }
 
-/// Runs a network tool in the near namespace and returns its output.
+/// Runs a network tool in the namespace that perfset is tested in, and returns the tool's output.
 fn peer(pair: &Pair, program: &str, arguments: &[&str]) -> Result<String> {
     let output = within(&pair.near, program).args(arguments).output()?;
     finished(output).with_context(|| format!("{program} (Debian package iproute2)"))
@@ -450,7 +450,8 @@ fn tracked(pair: &Pair) -> Result<String> {
     Ok(ours.to_string())
 }
 
-/// Checks that every counter that both perfset and nstat have has the same number; nothing happens in between.
+/// Compares every counter that perfset and nstat both have, in a network namespace in which nothing happens between
+/// the two readings.
 fn keys(pair: &Pair) -> Result<usize> {
     #[derive(Deserialize)]
     struct Nstat {

@@ -24,7 +24,7 @@ impl Drop for Running {
     }
 }
 
-/// Thread of a check that is stopped when this value is dropped, which waits for its end.
+/// Thread of a check; dropping this value stops the thread and waits for its end.
 pub struct Background {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,

@@ -24,12 +24,12 @@ const TOKEN: &str = "a-token-that-stays-when-the-server-is-restarted";
 /// Instance names that would run a script if the page did not treat them as text.
 const NAMES: [&str; 2] = ["<script>owned=1</script>", "\"><img src=x onerror=\"owned=1\">"];
 
-/// Checks the page on a machine that has other work.
+/// Checks the server's page in a browser, on a machine that has other work.
 pub fn busy() -> Result<String> {
     check("--busy")
 }
 
-/// Checks the one chart that is right only if nothing else keeps the processors busy.
+/// Checks the one chart of the server's page that is right only if nothing else keeps the processors busy.
 pub fn alone() -> Result<String> {
     check("all processes, stacked")
 }

@@ -5,7 +5,8 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
-/// Numbers of kernel files by `file name`: the first number of each line that begins with a name.
+/// Numbers of kernel files by the name of the file and of the line: the first number of each line, such as
+/// `meminfo MemFree`.
 pub type Numbers = BTreeMap<String, f64>;
 
 /// Returns the numbers of `/proc/meminfo` in bytes, `/proc/vmstat` and `/proc/stat`, and of threads, uptime and

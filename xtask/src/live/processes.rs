@@ -56,8 +56,8 @@ impl Worker {
     }
 }
 
-/// Work of a process and its size, the counterset and counter that show it, and the counter's least and additional
-/// rise.
+/// Work of a process and its size, the counterset and counter that show it, and the minimum and the permitted
+/// additional rise of the counter.
 type Known = (&'static str, u64, &'static str, &'static str, f64, f64);
 
 const MIB: f64 = 1_048_576.0;

@@ -163,7 +163,8 @@ fn beside_in_process(is_full: bool) -> Result<String> {
     test(is_full, "a_reader_beside_a_recorder_finds_all_samples", &variables)
 }
 
-/// Checks that the screens of a past instant name the process that was busy then, and those of a later one do not.
+/// Checks that the screens of a past instant name the process that was busy then, and that screens of a later instant
+/// do not.
 pub fn culprit() -> Result<String> {
     const MARK: &str = "perfset-culprit";
     let folder = Folder::new("culprit")?;

@@ -63,7 +63,7 @@ fn first_screen(terminal: &Terminal) -> Result<()> {
     bail!("there is no screen: {}", terminal.screen()?)
 }
 
-/// Waits until the table, sorted by written bytes, has the writer as its first process, or lacks it; returns the
+/// Waits until the table, sorted by written bytes, has the writing process first, or has no such row; returns the
 /// seconds.
 fn answer(terminal: &Terminal, begun: Instant, is_there: bool) -> Result<f64> {
     loop {

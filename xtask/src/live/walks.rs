@@ -10,7 +10,8 @@ use super::finished;
 use super::owned::{ForAll, Running};
 use crate::repository::{root, target};
 
-/// Checks that a walk over the kernel's tasks gives the same as files, while many processes begin and end.
+/// Checks that a walk over the kernel's tasks finds the same as reading files of `/proc`, while many processes begin
+/// and end.
 pub fn churn(full: bool) -> Result<String> {
     let mut test = Command::new("cargo");
     test.args(["test", "--quiet", "-p", "perfset-linux", "--lib"]);

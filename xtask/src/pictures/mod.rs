@@ -25,7 +25,7 @@ pub struct Args {
 /// Columns and lines of the drawn terminal.
 const SIZE: (usize, usize) = (80, 24);
 
-/// Time before a picture of the screen is taken, in which the load begins and the strips fill.
+/// Time before a picture of the screen is taken, in which the load begins and the strips of charts fill.
 const RUN_UP: Duration = Duration::from_secs(50);
 
 /// Interval between two drawn screens of the session.
@@ -76,7 +76,7 @@ fn write(out: &Path, name: &str, screens: &[(String, Duration)], title: &str) ->
     Ok(())
 }
 
-/// Namespaces for a picture, in which only the load and the drawn command are visible.
+/// Linux namespaces for a picture, in which only the load and the drawn command are visible.
 struct Stage<'a> {
     perfset: &'a Path,
     folder: &'a Path,
