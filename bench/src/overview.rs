@@ -38,8 +38,8 @@ const GOAL: f64 = 1.3;
 /// Number of rows of each list in the overview, as on a terminal.
 const LISTED: usize = 40;
 
-/// Number of samples in which the overview reads each file of processes once, and costly control groups in one of
-/// them.
+/// Number of samples over which the overview spreads the reading of process files, and in one of which it reads
+/// costly control groups.
 const TURNS: usize = 10;
 
 /// Measures the overview of an ordinary machine, and of a machine with very many processes.

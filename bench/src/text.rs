@@ -24,7 +24,7 @@ const INSTANCES: usize = 100;
 /// Number of samples in the measured text log.
 const LINES: usize = 200;
 
-/// Measures the reading, formatting and writing of text logs, and passes on three tables.
+/// Measures the reading, formatting and writing of text logs, and prints three tables.
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let log = TextLog::make()?;
     out(&reading(&log, rounds)?)?;

@@ -108,7 +108,7 @@ fn report(nursery: &Nursery, state: State, rounds: usize) -> Result<Report> {
     Ok(comparison.run(rounds))
 }
 
-/// Number of collections in which the provider reads each file once that it reads in turn.
+/// Number of collections over which the provider spreads the reading of files that it does not read every time.
 pub const TURNS: usize = 10;
 
 const FLOOR: &str = "getdents, CPU clocks if not all ran, stat, statm, io (floor)";

@@ -35,7 +35,8 @@ use crate::{Options, Out, command};
 const COST_GOAL: f64 = 1.4;
 const SIZE_GOAL: f64 = 1.05;
 
-/// Columns of exported files that the best layout lacks: clocks for exact formulas, and the comparison of samples.
+/// Columns of exported files that the measured layout lacks: clocks for exact formulas, and data for the comparison
+/// of samples.
 const ADDED: [&str; 7] =
     ["interval_ns", "perf_time", "perf_freq", "time_100ns", "object_time", "object_freq", "restarted"];
 

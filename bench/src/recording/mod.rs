@@ -191,7 +191,7 @@ struct Parquet {
     files: Vec<(std::sync::Arc<Counterset>, std::path::PathBuf)>,
 }
 
-/// Measures the cost of sealing a journal of a recording.
+/// Measures the cost of sealing a journal of a recording: of turning it into a compact file.
 fn sealing(hour: &Hour, database: &DuckDb, rounds: usize, sizes: &mut Vec<Bytes>) -> Result<Report> {
     let folder = TemporaryFolder::new("seal")?;
     let saved = TemporaryFolder::new("journal")?;

@@ -245,7 +245,7 @@ impl SyntheticMachine {
     }
 
     /// Returns a process of the synthetic machine that always exists and is mostly busy, and one of its counters. The
-    /// process is a counterset, a name, an id and a birth.
+    /// process is given as its counterset, name, id and birth.
     pub fn busy_process(&self) -> Option<(Arc<Counterset>, String, u32, Option<NonZeroU64>, CounterId)> {
         let state = self.state();
         let set = state.sets.first()?;
