@@ -25,7 +25,7 @@ pub fn run(args: &ManArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Returns a command of the command line and all commands below it.
+/// Returns a command of `perfset` and its subcommands at all levels, except hidden ones.
 fn with_commands(command: &Command) -> Vec<&Command> {
     let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
     std::iter::once(command).chain(shown.flat_map(with_commands)).collect()

@@ -46,7 +46,7 @@ pub struct Operands {
     pub paths: Vec<CounterPath>,
     pub interval: Option<Duration>,
     pub count: Option<u64>,
-    /// Counter paths that come from short names of counters, such as `cpu`, each with its short name's operand.
+    /// Counter paths that stand for short names, such as `cpu`, in the operands.
     pub aliases: Vec<AliasPath>,
 }
 

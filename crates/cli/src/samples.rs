@@ -324,7 +324,7 @@ fn source_for(
     Ok((source, operands))
 }
 
-/// Returns a source, and a query of these counter paths on it.
+/// Returns the source of a command's counters, and a query of these counter paths on that source.
 fn bound(
     asked: &QuerySource,
     paths: &[CounterPath],

@@ -57,7 +57,7 @@ impl TypedWord {
         word
     }
 
-    /// Parses a word by the rules of fish; in its quotes, a backslash escapes a quote or a backslash.
+    /// Parses a word by the rules of fish: in quotes, a backslash escapes a quote or a backslash.
     pub fn of_fish(raw: &str) -> Self {
         let mut word = Self { text: String::new(), quote: Quote::None, kept: 0, is_replaceable: true };
         let mut chars = raw.chars().peekable();

@@ -39,7 +39,7 @@ pub fn write(file: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
     destination.keep()
 }
 
-/// Creates a file under its final name from the start, to be written in chunks.
+/// Creates an output file under its final name from the start, to be written in chunks.
 pub fn create(file: &Path) -> Result<Box<dyn Write>, Failure> {
     // Windows cannot rename a file that another process might have open.
     if cfg!(windows) {

@@ -128,7 +128,7 @@ mod with_parquet {
             self.running.as_ref().map_or(Duration::ZERO, |running| running.cpu.spent())
         }
 
-        /// Requests the export of the last samples, and waits for it for a while.
+        /// Requests the export of the last samples, and waits a limited time until they are exported.
         pub fn finish(&mut self) {
             let Some(RunningExports { stop, ended, .. }) = self.running.take() else { return };
             drop(stop);
@@ -147,7 +147,7 @@ mod with_parquet {
         root: ExportRoot,
         /// Root of the exported files, as the user wrote it.
         name: String,
-        /// Time before the exported samples that is read too, so that each sample has its previous one.
+        /// Length of the time before the exported samples that is read too, so that each sample has its previous one.
         overlap: Duration,
         /// Time of the last exported sample, in 100 ns since 1601 UTC.
         exported_to: Option<i64>,

@@ -13,8 +13,7 @@ use perfset::output::text::name_of;
 use super::control::say;
 use super::counters::RecorderCounters;
 
-/// Queue of a recording's finished journals, and the thread that replaces them by sealed, compact files, one after
-/// the other.
+/// Queue of a recording's finished journals, and the thread that replaces each journal by a sealed, compact file.
 pub struct Sealer {
     running: Option<(Sender<FinishedJournal>, JoinHandle<()>)>,
     counters: RecorderCounters,

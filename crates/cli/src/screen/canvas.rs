@@ -70,7 +70,7 @@ impl Canvas {
         (self.drawn, self.size) = (1, (0, 0));
     }
 
-    /// Draws the lines of a screen, over the previous ones if this is a terminal.
+    /// Draws the lines of a screen, over the previous lines if standard output is a terminal.
     ///
     /// # Errors
     /// If they cannot be written.

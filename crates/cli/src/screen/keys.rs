@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 #[cfg(unix)]
 use rustix::termios::Termios;
 
-/// Text of a screen that names the key which ends it. Keys are not read on Windows.
+/// Text on a screen that names the key which ends the screen. Keys are not read on Windows.
 pub const ENDS: &str = if cfg!(unix) { "q ends" } else { "Ctrl+C ends" };
 
 /// Terminal whose keys are read without being echoed; dropping this value restores the terminal.
