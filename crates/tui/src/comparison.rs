@@ -67,8 +67,8 @@ impl Baseline {
         Ok(Comparison { sample: Arc::new(sample), sides, names: rows })
     }
 
-    /// Returns the means of the same table in the baseline, and the position of each counter of `plan` among its
-    /// columns.
+    /// Returns the means of the same table in the baseline, and the position of each counter of `plan` among the
+    /// baseline's columns.
     fn means_like(&self, plan: &TablePlan, rows: RowNames) -> Result<MeansAndPlaces, FeedError> {
         let mut places = vec![None; plan.columns.len()];
         let Some(own) = counterset_like(&plan.counterset, &self.feed.countersets()) else {

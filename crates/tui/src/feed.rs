@@ -17,8 +17,8 @@ use crate::sample::{RowIdentity, TableSample};
 use crate::spans::SpanTotals;
 use crate::timeline::StripSample;
 
-/// Numbers of samples to read before an instant of a log, in order of the attempts. Rates need one earlier sample,
-/// and counters that are recorded less often need more.
+/// Numbers of samples that are read before an instant of a log, the smallest first: a larger number is tried if one
+/// is not enough. Rates need one earlier sample, and counters that are recorded less often need more.
 const BEFORE: [usize; 3] = [1, 30, 310];
 
 /// Maximum number of samples of a log from which the totals of a time range are computed. Rates of samples that are
@@ -51,7 +51,7 @@ pub struct TablePlan {
     pub counterset: Arc<Counterset>,
     /// Ids of the counters in the table's columns.
     pub columns: Vec<CounterId>,
-    /// Counter paths of the chart strip, each of which selects one value.
+    /// Counter paths of the chart strip's counters; each path selects one value.
     pub strip: Vec<CounterPath>,
 }
 

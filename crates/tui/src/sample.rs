@@ -195,8 +195,8 @@ struct SampleReader<'q> {
     rows: Vec<ReadRow>,
     /// Values of all rows of the table, one row after the other.
     values: Vec<TableValue>,
-    /// Query entry of the first column, and the index of each of its rows among the read rows. All columns are of one
-    /// counterset and all its instances, and such paths of a query have one entry.
+    /// Query entry of the first column; the next field has, for each row of this entry, the row's index among the
+    /// read rows. All columns are of one counterset and all its instances, and such paths of a query have one entry.
     entry: Option<usize>,
     places: Vec<usize>,
     /// Indexes of rows in the previous sample by id, birth and occurrence; filled when a row is not the next one of
@@ -233,7 +233,7 @@ impl<'q> SampleReader<'q> {
         }
     }
 
-    /// Returns the rows of the table, and the number of bytes of memory that only they use.
+    /// Returns the rows of the table, and the number of bytes of memory that only these rows use.
     fn rows(mut self) -> (Vec<Arc<SampleRow>>, usize) {
         for path in 0..self.columns {
             self.query.for_each_value(path, |cell| self.add(&cell));
@@ -316,7 +316,7 @@ impl<'q> SampleReader<'q> {
         self.rows.len().saturating_sub(1)
     }
 
-    /// Returns the index of an instance's row in the previous sample, wherever it was there.
+    /// Returns the index of an instance's row in the previous sample, at whatever position the row was.
     fn place_before(&mut self, key: (Option<u32>, Birth, usize)) -> Option<usize> {
         if self.places_before.is_empty() {
             let key = |row: &Arc<SampleRow>| (row.identity.id, row.identity.birth, row.identity.occurrence);

@@ -145,7 +145,8 @@ pub struct SpanTotals {
     rows: HashMap<RowIdentity, RowTotals>,
     /// First and last sample of the span, without their rows.
     ends: Option<(TableSample, TableSample)>,
-    /// Number of the span's counted samples, except for those that have no table.
+    /// Number of the span's counted samples, except for samples in which the table's counterset could not be
+    /// collected.
     samples: usize,
     /// Newest samples of the span, which are not counted yet, the oldest first.
     waiting: VecDeque<WaitingSample>,
@@ -230,7 +231,8 @@ impl SpanTotals {
         }
     }
 
-    /// Returns the number of the span's added samples, except for those that have no table.
+    /// Returns the number of the span's added samples, except for samples in which the table's counterset could not
+    /// be collected.
     #[must_use]
     pub fn samples(&self) -> usize {
         self.samples.saturating_add(self.waiting.len())

@@ -184,7 +184,7 @@ impl DrawnCounter {
     }
 }
 
-/// Returns the glyph of a chart strip's bar in one line of its counter, with the number of lines below it.
+/// Returns the glyph of a chart strip's bar in one of the counter's lines, given by the number of lines below.
 fn glyph(glyphs: &[char; 8], share: f64, (below, rows): (usize, usize)) -> char {
     let eighths = rows.saturating_mul(8);
     let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));

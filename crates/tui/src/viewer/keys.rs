@@ -15,7 +15,7 @@ use crate::timeline::Timeline;
 /// Length of a minute, in 100 ns.
 const MINUTE: i64 = 600_000_000;
 
-/// Minimum share of the greatest value that a local maximum has if it counts as a peak of a counter.
+/// Minimum size of a peak of a counter, as a share of the counter's greatest value.
 const PEAK: f64 = 0.5;
 
 /// Action that the program takes after a pressed key.

@@ -640,8 +640,8 @@ fn any_keys_are_harmless() {
     }
 }
 
-/// Returns a log with Windows' names of processes: seconds from an hour on, each with processes and their processor
-/// times.
+/// Returns a test log with a sample a second from a full hour on: names of processes, each with a value of this
+/// counter.
 fn processes(hour: u32, samples: &[&[(&str, &str)]], counter: &str) -> Logs {
     let mut names: Vec<&str> = samples.iter().flat_map(|row| row.iter().map(|cell| cell.0)).collect();
     names.sort_unstable();
@@ -819,8 +819,8 @@ fn columns_and_tabs_of_a_comparison() {
     assert_eq!(titles(&viewer)[0], "%CPU was");
 }
 
-/// Returns the viewer of a live machine at the tab with a key, after four samples, in which every value differs and
-/// grows.
+/// Returns the viewer of a live machine at the tab that a key selects, after four samples, in which every value
+/// differs and grows.
 pub fn live(key: &str) -> Viewer {
     use perfset::catalogue;
     use perfset::testing::{FixedClock, Scripted};
