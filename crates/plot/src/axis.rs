@@ -266,8 +266,8 @@ mod tests {
         }
     }
 
-    /// Checks that any range of values and any ends that users choose have a finite axis with a few numbers inside of
-    /// it.
+    /// Checks that a value axis is finite and has a few numbers inside, for any range of values and any ends that
+    /// users choose.
     #[test]
     fn every_choice_has_an_axis() {
         let numbers: Vec<f64> = (-299..=299)

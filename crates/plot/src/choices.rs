@@ -118,7 +118,7 @@ pub fn choices(look: &PictureOptions, units: &[&Unit]) -> (Vec<Choices>, Option<
 /// Value of the user, and the value in the unit of each panel; `None` for a panel of another unit.
 type ResolvedAmount<'a> = (&'a Amount, Vec<Option<f64>>);
 
-/// Returns one end of the axis of a panel that the user chose, with its text.
+/// Returns one end of a panel's value axis, as the user chose it, with the text that the user wrote.
 fn end<'a>(
     amounts: &[ResolvedAmount<'a>],
     panel: usize,

@@ -96,7 +96,7 @@ impl<'a> Plot<'a> {
         Self { panel, scale, ends, range, axis, head, names, thresholds, notes, height, span, longest, stack }
     }
 
-    /// Sets the height of the panel in pixels, for which the axis has numbers.
+    /// Sets the height of the panel in pixels, which determines the numbers of its value axis.
     pub fn set_height(&mut self, height: f64) {
         let most = usize::try_from(whole(height / 42.0)).unwrap_or(0);
         self.height = height;

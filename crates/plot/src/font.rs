@@ -13,7 +13,8 @@ const BYTES: &[u8] = include_bytes!("../font/perfset-sans.ttf");
 #[derive(Debug)]
 pub struct Font {
     face: Option<Face<'static>>,
-    /// Outlines of letters that the built-in font lacks, if it draws the texts itself.
+    /// Outlines of letters that the built-in font lacks; `None` if the viewer of a picture draws the texts with fonts
+    /// of its own.
     others: Option<Glyphs>,
 }
 

@@ -132,7 +132,7 @@ impl Frame<'_> {
     }
 }
 
-/// Adds an interval of x to a list; it may continue the last interval.
+/// Adds an interval of x coordinates to a list; the interval may continue the last one.
 fn extend(intervals: &mut Vec<(f64, f64)>, (from, to): (f64, f64)) {
     match intervals.last_mut() {
         Some(last) if from <= last.1 => last.1 = last.1.max(to),
@@ -156,7 +156,7 @@ fn cut(around: &[Position], edge: f64, is_inside: impl Fn(f64) -> bool) -> Vec<P
     part
 }
 
-/// Merges adjacent buckets of a line that begin in the same column of pixels.
+/// Merges adjacent buckets, which summarize the values of a line, if they begin in the same column of pixels.
 fn columns(line: &ChartLine, frame: &Frame<'_>) -> Vec<Bucket> {
     let column = |stretch: &Bucket| whole(frame.x(stretch.first.time).floor());
     let mut columns: Vec<Bucket> = Vec::new();
