@@ -100,8 +100,8 @@ pub fn charts(machine: &Machine) -> Vec<Chart> {
 /// Returns the charts of the page's overview for a log. A log of another system may have little of the usual charts:
 /// its own countersets then follow them.
 pub fn charts_of_log(machine: &Machine) -> Vec<Chart> {
-    /// Number of usual charts that are enough for the overview of a log; the next constant limits the charts without
-    /// them.
+    /// Number of usual charts that are enough for the overview of a log; the next constant limits the charts of a log
+    /// with fewer.
     const ENOUGH: usize = 4;
     const MOST: usize = 8;
     let mut all = charts(machine);

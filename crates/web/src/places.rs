@@ -218,7 +218,7 @@ mod tests {
         assert_eq!((table.trusted, table.strangers.len(), table.refused.len()), (0, 0, 0));
     }
 
-    /// Checks that connections of an address never displace those of another address, however many are opened.
+    /// Checks that connections of an address never displace connections of another address, however many are opened.
     #[test]
     fn an_address_displaces_its_own_connections_only() {
         let places = Places::new(512, 64);

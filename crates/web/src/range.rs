@@ -91,7 +91,7 @@ impl UsualDistance {
     /// Number of last distances between samples whose median is the usual one.
     pub const LEN: usize = 7;
 
-    /// Adds the distance to the next sample, and returns `true` if there is a gap between both.
+    /// Adds the distance between two samples, and returns `true` if there is a gap between these samples.
     pub fn is_gap(&mut self, distance: i64) -> bool {
         let exceeds = |usual: i64| real(distance) > GAP * real(usual);
         // The usual distance is at least the shortest one, which is found without sorting.

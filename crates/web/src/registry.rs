@@ -37,7 +37,7 @@ impl LogRegistry {
         self.fixed.iter().find(|log| log.kind == LogKind::Recording)
     }
 
-    /// Finds an opened log by its id that a client may read.
+    /// Finds an opened log that a client may read, by the id of the log.
     pub fn find(&self, id: &str, owner: LogOwner) -> Result<Arc<NamedLog>, ApiError> {
         if let Some(log) = self.fixed.iter().find(|log| log.id == id) {
             return Ok(Arc::clone(log));

@@ -1,4 +1,4 @@
-//! Scrapes of metrics: one collection for all clients that request it while it runs.
+//! Scrapes of metrics: one collection for all clients that request metrics while the collection runs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -358,7 +358,7 @@ fn system() -> String {
     format!("{system} {release} {}", name.machine().to_string_lossy())
 }
 
-/// Accepts connections until the server is stopped, then waits for their ends.
+/// Accepts connections until the server is stopped, then waits for the ends of the connections.
 async fn accept(
     listener: tokio::net::TcpListener,
     router: Router,

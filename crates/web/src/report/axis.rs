@@ -110,8 +110,8 @@ impl TimeAxis {
         self.interval.map_or(i64::MAX, |interval| interval.saturating_mul(5) / 2)
     }
 
-    /// Returns the time of a row of the axis in milliseconds since 1970: that of its sample, or the middle of its
-    /// samples.
+    /// Returns the time of a row of the axis in milliseconds since 1970: of the row's sample, or the middle of the
+    /// row's samples.
     fn row_ms(&self, row: usize) -> i64 {
         let (first, last) = self.spans.get(row).copied().unwrap_or_default();
         to_unix_ms(match self.cell {

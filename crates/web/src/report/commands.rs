@@ -63,7 +63,7 @@ pub fn range_options(range: Option<(i64, i64)>) -> String {
     range.map_or_else(String::new, |(begin, end)| format!(" --begin {} --end {}", exact(begin), exact(end)))
 }
 
-/// Formats the time of a sample exactly, in UTC, so that a command finds the sample by it.
+/// Formats the time of a sample exactly, in UTC, so that a command finds the sample by this time.
 pub fn exact(time: i64) -> String {
     let SystemTime { year, month, day, hour, minute, second, .. } = SystemTime::from_100ns(time);
     let rest = time.rem_euclid(10_000_000);

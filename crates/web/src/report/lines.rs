@@ -29,7 +29,7 @@ pub struct ReportLines {
 struct LastSample {
     row: usize,
     time: i64,
-    /// Numbers of the lines with a value in the sample, and their values.
+    /// Indexes of the lines with a value in the sample, each with this value.
     values: Vec<(usize, f64)>,
 }
 

@@ -166,7 +166,7 @@ struct ReportContent {
 }
 
 /// Reads the log for the charts and tables of a report: first the totals of all series, then the rows of the chosen
-/// ones.
+/// series.
 fn content(
     logs: &Logs,
     window: Window,

@@ -421,7 +421,7 @@ impl ReportPage<'_> {
         out.push_str("</div>\n</section>\n");
     }
 
-    /// Appends the commands that repeat the report, and those that show more.
+    /// Appends the commands that repeat the report, and commands that show more of the log.
     fn commands(&self, out: &mut String) {
         let (log, range) = (self.log.text(), range_options(self.range));
         let requested: Vec<String> = self

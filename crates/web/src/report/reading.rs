@@ -146,7 +146,8 @@ struct GroupSteps {
 }
 
 impl GroupSteps {
-    /// Returns the number of seconds that the values of a sample cover, and `true` if there is a gap before it.
+    /// Returns the number of seconds that the values of a sample cover, and `true` if there is a gap before the
+    /// sample.
     fn next(&mut self, time: i64) -> (f64, bool) {
         self.count = self.count.saturating_add(1);
         let Some(last) = self.last.replace(time) else { return (0.0, false) };
@@ -253,7 +254,7 @@ pub struct ReportSeries {
     pub unit: String,
     /// Keyword of the range of the series' values.
     pub range: &'static str,
-    /// `true` if the series' instance is a sum of others, or idle time.
+    /// `true` if the series' instance is a sum of other instances, or idle time.
     pub is_total: bool,
     pub totals: SeriesTotals,
 }

@@ -1,5 +1,5 @@
-//! Collector of findings: an overview of the machine for all clients, collected while at least one of them requests
-//! it.
+//! Collector of findings: an overview of the machine for all clients, collected while at least one client requests
+//! findings.
 
 use std::time::{Duration, Instant};
 

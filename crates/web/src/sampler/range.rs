@@ -327,7 +327,8 @@ impl PastLog {
         Ok(chosen)
     }
 
-    /// Returns the totals of instances over the range, those over the time next to it, and the number of collections.
+    /// Returns the totals of instances over the range, their totals over the time next to the range, and the number
+    /// of collections.
     fn totals(
         &self,
         of: &[&BoundAsk<'_>],

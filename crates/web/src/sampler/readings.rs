@@ -36,7 +36,7 @@ pub(super) enum WaitingClient {
 }
 
 impl Sampler {
-    /// Responds with the values of counter paths: from a log, from the last sample if it has all of them, or from a
+    /// Responds with the values of counter paths: from a log, from the last sample if all paths are in it, or from a
     /// reading.
     pub(super) fn read(
         &mut self,

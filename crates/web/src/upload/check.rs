@@ -213,7 +213,7 @@ fn read_all() -> Result<(), String> {
     reads.map_err(|error| error.to_string())
 }
 
-/// Returns the logs with the counters of a machine; without a name, of the first machine that they name.
+/// Returns the logs with the counters of a machine; without a name, of the first machine that the logs name.
 pub fn of_machine(logs: Logs, name: Option<&str>) -> Result<Logs, String> {
     let Some(name) = name.map(|name| name.trim_start_matches('\\')) else { return Ok(logs) };
     if logs.machines().iter().any(|known| known.eq_ignore_ascii_case(name)) {
