@@ -1,4 +1,5 @@
-//! Checks of the installed C library: built against in every dialect, under sanitizers, and beside other programs.
+//! Checks of the installed C library: with programs of every language standard, under sanitizers, and beside other
+//! programs.
 
 use std::collections::BTreeSet;
 use std::fs::Permissions;

@@ -285,7 +285,8 @@ fn ask(question: &Question, tool: usize, command: &str) -> Result<Result<f64, St
     Ok(answer)
 }
 
-/// Returns the rest of a line from one of the three lists on, which perfset shows beside each other in 80 columns.
+/// Returns the part of a line that begins at one of the three lists, which perfset shows beside each other in 80
+/// columns.
 fn list(line: &str, number: usize) -> &str {
     const BEGINNINGS: [usize; 3] = [0, 24, 50];
     line.char_indices().nth(BEGINNINGS[number]).and_then(|(at, _)| line.get(at..)).unwrap_or_default()

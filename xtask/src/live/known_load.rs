@@ -22,7 +22,7 @@ const PROCESSES: usize = 97;
 const THREADS: usize = 61;
 const IN_QUEUE: usize = 5;
 
-/// Checks that gauges of System rise by the number of started processes and threads, and fall when they are gone.
+/// Checks that gauges of System rise by the number of started processes and threads, and fall when these have ended.
 pub fn check() -> Result<String> {
     let samples = |path: &str| -> Result<f64> {
         let mut values = Vec::new();

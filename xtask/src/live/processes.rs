@@ -38,7 +38,7 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Orders the process to do some work, and waits until it has done it.
+    /// Orders the process to do some work, and waits until the work is done.
     fn work(&mut self, what: &str, size: u64) -> Result<()> {
         self.input.write_all(format!("{what} {size}\n").as_bytes())?;
         let mut answer = String::new();

@@ -54,7 +54,7 @@ pub fn check(rounds: usize) -> Result<String> {
     ))
 }
 
-/// Counter path, and the names of nstat's counts whose sum it is.
+/// Counter path, and the names of the nstat counts whose sum the counter is.
 struct Sum {
     path: String,
     keys: Vec<String>,
@@ -152,7 +152,7 @@ fn loopback(version: u8) -> IpAddr {
     if version == 4 { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() }
 }
 
-/// Returns an address at whose port no program listens: it was free a moment ago.
+/// Returns an address at whose port no program listens: the port was free a moment ago.
 fn closed_port(address: IpAddr) -> Result<SocketAddr> {
     Ok(TcpListener::bind((address, 0))?.local_addr()?)
 }

@@ -1,4 +1,5 @@
-//! Check of recordings of a captured machine: written under Wine and on Linux, and each read by both.
+//! Check of recordings of a captured machine: one written under Wine and one on Linux, each of which both builds of
+//! the command read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,8 +22,8 @@ const READERS: [(&[&str], &str); 9] = [
     (&["get", r"\No Such Set\*", "--log", "LOG"], ""),
 ];
 
-/// Compares the results of Linux and Windows programs for the recordings of both, for parts of them, and for damaged
-/// ones.
+/// Compares the output of Linux and Windows programs for recordings of either program, for parts of recordings, and
+/// for damaged ones.
 pub fn check(stand: &Stand) -> Result<String> {
     let scratch = stand.folder.join("recordings");
     let _ = fs::remove_dir_all(&scratch); // of an earlier run

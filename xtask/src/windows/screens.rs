@@ -21,7 +21,7 @@ const SCREENS: [(&[&str], &[&str]); 8] = [
     (&["get", r"\Process(*)\{% Processor Time,Working Set,ID Process}", "--top", "5"], &["17.9", "nrto"]),
 ];
 
-/// Other commands than those of screens, and a text that each prints.
+/// Commands other than those of screens, and a text that the output of each command contains.
 const OTHERS: [(&[&str], &str); 9] = [
     (
         &["get", r"\Process(*)\{% Processor Time,Working Set}", "20ms", "1", "--wide", "--format", "csv"],
