@@ -1,4 +1,5 @@
-//! Bench of the C API: the cost of a call beside the collection in it, and names of 4-byte units beside copying.
+//! Bench of the C API: the cost of a call beside the collection in it, and of names in 4-byte units beside copying a
+//! block.
 
 use std::ffi::c_void;
 use std::hint::black_box;

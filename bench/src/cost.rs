@@ -1,5 +1,5 @@
-//! Bench of the cost of each counter: the time of a collection of it alone, per instance, beside the catalogue's
-//! class.
+//! Bench of the cost of each counter: the time to collect this counter alone, per instance, beside the catalogue's
+//! cost class.
 
 use std::fmt;
 use std::time::{Duration, Instant};
