@@ -28,8 +28,8 @@ mod linux {
 
     use super::*;
 
-    /// Directory of a test's files, some of which belong to another user. Only root can give files away; for other
-    /// users, the test calls [`Others::stranger`] instead.
+    /// Directory of a test's files, some of which belong to another user. Only root can give files away; a test that
+    /// runs as another user pretends that its own files are those of another user.
     struct Others {
         folder: PathBuf,
         is_root: bool,
