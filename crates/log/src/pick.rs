@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-/// Criterion for the samples of a window that are played.
+/// Criterion by which samples of a log are selected for playing, within a window (range of times).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pick {
     /// All samples in the played window.

@@ -20,7 +20,7 @@ pub(crate) fn basic() -> Vec<u8> {
 pub(crate) struct Builder {
     out: Vec<u8>,
     buffer_offset: usize,
-    /// Headers of a buffer and of an event, copied from the real log.
+    /// Headers of a buffer and of an event, copied from a binary log that Windows wrote.
     buffer: Vec<u8>,
     event: raw::EventHeader,
 }
@@ -29,7 +29,7 @@ pub(crate) const BUFFER: usize = 64 << 10;
 pub(crate) const MOST_OF_PART: usize = 8_000;
 
 impl Builder {
-    /// Creates a log that begins with the first buffer of the real log.
+    /// Creates a builder whose binary log begins with the first buffer of a log that Windows wrote.
     pub fn new() -> Self {
         let mut out = basic();
         let (event, _) = raw::EventHeader::read_from_prefix(&out[BUFFER + 72..]).unwrap();
@@ -38,7 +38,7 @@ impl Builder {
         Self { out, buffer_offset: 0, buffer, event }
     }
 
-    /// Sets the time of the records that follow, in 100 ns since 1601, local.
+    /// Sets the time of the log's records that follow, in 100 ns since 1601, local time.
     pub fn at(mut self, time: i64) -> Self {
         self.event.time_stamp = time.into();
         self

@@ -10,7 +10,8 @@ use super::header::Header;
 use super::{BlgError, raw};
 use crate::damage::Damages;
 
-/// Iterator over the events that belong to the log itself. Only one buffer is in memory.
+/// Iterator over the events that the writer of a binary log wrote; events of other event providers are skipped. Only
+/// one buffer is in memory.
 #[derive(Debug)]
 pub(super) struct Events<R> {
     read: R,
@@ -73,7 +74,7 @@ impl<R: Read> Events<R> {
     /// Number of first bytes needed to distinguish a binary log from other files.
     pub(super) const TELLING: usize = HEADER_LEN + size_of::<raw::SystemHeader>();
 
-    /// Opens a binary log: reads the first buffer, which contains no events of the log itself.
+    /// Opens a binary log: reads the first buffer, whose only event is the log's header.
     pub(super) fn open(mut read: R) -> Result<(Self, Header), BlgError> {
         let mut first = [0; HEADER_LEN + size_of::<raw::SystemHeader>()];
         let len = fill(&mut read, &mut first)?;

@@ -10,23 +10,24 @@ use super::raw;
 pub struct CounterRecord {
     /// Counters and instances that the entry of the counter list covers.
     pub what: EntryScope,
-    /// Counter type of the entry's counter. The counters of an object have their types in their blocks.
+    /// Counter type of the counter that this entry of a counter list covers. The counters of an object have their
+    /// types in their blocks.
     pub counter_type: CounterType,
     /// Frequency of the clock that the counter type divides by, in clock ticks per second.
     pub time_base: i64,
-    /// Power of ten by which the entry's values are multiplied for a chart.
+    /// Power of ten by which values of the counter list's entry are multiplied for a chart.
     pub default_scale: i32,
-    /// Name of the machine whose counters the entry covers, with its backslashes.
+    /// Name of the machine whose counters this entry of a counter list covers, with leading backslashes.
     pub machine: String,
-    /// Name of the performance object (counterset) that the entry covers.
+    /// Name of the performance object (counterset) that this entry of a counter list covers.
     pub object: String,
-    /// Name of the instance that the entry covers, or a pattern of such names.
+    /// Name of the instance that this entry of a counter list covers, or a pattern of such names.
     pub instance: Option<String>,
-    /// Name of the parent of the instance that the entry covers.
+    /// Name of the parent of the instance that this entry of a counter list covers.
     pub parent: Option<String>,
-    /// Index of the entry's instance among instances of the same name.
+    /// Index of the covered instance among instances of the same name.
     pub instance_index: u32,
-    /// Name of the counter that the entry covers.
+    /// Name of the counter that this entry of a counter list covers.
     pub counter: String,
 }
 

@@ -151,7 +151,8 @@ impl<R: Read> BlgReader<R> {
         &self.counters
     }
 
-    /// Returns the machine's name table, as far as it has been read. Only logs of whole objects contain one.
+    /// Returns the name table of the recorded machine, as far as the table has been read. Only logs of whole objects
+    /// contain one.
     #[must_use]
     pub fn names(&self) -> &BlgNames {
         &self.names

@@ -1,4 +1,4 @@
-//! Name table of a machine, contained in logs of whole objects.
+//! Name table in a binary log of whole objects: names of the recorded machine's objects and counters, by title index.
 
 use perfset_core::Name;
 use perfset_core::v1::NameTable;

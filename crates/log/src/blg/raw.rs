@@ -9,7 +9,7 @@ layout! {
     BufferHeader, 72 {
         buffer_size: U32,
         saved_offset: U32,
-        /// Offset that a reader does not use, because the value may exceed the buffer.
+        /// Current offset in the buffer, which a reader does not use, because the value may exceed the buffer.
         current_offset: U32,
         reference_count: U32,
         time_stamp: U64,

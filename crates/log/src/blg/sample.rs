@@ -85,7 +85,7 @@ pub(crate) struct OwnedSample {
     /// Offset of the copied sample in the file of the binary log.
     pub offset: u64,
     bytes: Vec<u8>,
-    /// Start offsets in the sample of the blocks found so far, and of the block after them.
+    /// Offsets at which the sample's blocks found so far begin, followed by the offset of the next block.
     starts: Vec<usize>,
 }
 
@@ -130,7 +130,7 @@ impl OwnedSample {
     }
 }
 
-/// Form of a sample, or of the part of it that was read: all of its bytes except numbers and padding.
+/// Form of a binary log's sample, as far as the sample was read: all its bytes except numbers and padding.
 #[derive(Debug, Default)]
 pub(crate) struct SampleBytes {
     bytes: Vec<u8>,
@@ -141,8 +141,8 @@ pub(crate) struct SampleBytes {
 }
 
 impl SampleBytes {
-    /// Returns the form of a sample as far as it was read; `None` if its numbers have no fixed places, or one of its
-    /// blocks is invalid.
+    /// Returns the form of a sample as far as the sample was read; `None` if its numbers have no fixed places, or a
+    /// block is invalid.
     pub fn new(sample: &OwnedSample) -> Option<Self> {
         let bytes = sample.bytes_read()?.to_vec();
         let mut form = Self { mask: vec![0xFF; bytes.len()], bytes, numbers: Vec::new() };
@@ -202,7 +202,8 @@ impl SampleBytes {
         self.free(place)
     }
 
-    /// Returns `true` if a sample of a binary log has this form, and no more of it was read than the form covers.
+    /// Returns `true` if a sample of a binary log has this form, and no more of the sample was read than the form
+    /// covers.
     pub fn is_of(&self, sample: &OwnedSample) -> bool {
         let Some(bytes) = sample.bytes.get(..self.bytes.len()) else { return false };
         let bits = self.bytes.iter().zip(bytes).zip(&self.mask);

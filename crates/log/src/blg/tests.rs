@@ -248,8 +248,9 @@ fn lying_sizes_and_counts() {
     }
 }
 
-/// Returns a short log made of the first buffer of the real log and one of the others. The real log cut in that
-/// buffer is the same to a reader, which has one buffer at a time; to read all before it each time would take minutes.
+/// Returns a short binary log made of the first buffer of a log that Windows wrote and one other buffer of that log.
+/// The whole log cut in that buffer is the same to a reader, which has one buffer at a time; to read all before it
+/// each time would take minutes.
 fn shortened(whole: &[u8], buffer: usize) -> Vec<u8> {
     let mut log = whole[..BUFFER].to_vec();
     log.extend(&whole[buffer * BUFFER..][..BUFFER]);
@@ -290,7 +291,8 @@ fn every_cut_of_a_log_is_reported() {
     }
 }
 
-/// Checks that a log without a buffer count, or with more buffers than it counts, is read as whole.
+/// Checks that a binary log is whole if its header has no number of buffers, or a number smaller than that of its
+/// buffers.
 #[test]
 fn buffers_that_a_log_does_not_count() {
     let whole = basic();

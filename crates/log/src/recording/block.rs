@@ -95,7 +95,7 @@ impl Codec {
 pub struct BlockHeader {
     /// Kind of the block that the header begins.
     pub kind: BlockKind,
-    /// Number of the codec that compressed the block's payload.
+    /// Id of the compression method ([`Codec`]) of the block's payload.
     pub codec: u8,
     /// Flags of the block, such as [`SKIPPABLE`](Self::SKIPPABLE).
     pub flags: u16,
@@ -116,15 +116,15 @@ impl BlockHeader {
     pub const MAGIC: [u8; 4] = *b"PFS1";
     /// Flag of a block: a reader that does not know the kind may leave the block out.
     pub const SKIPPABLE: u16 = 1;
-    /// Bit position in a block's flags of the number of `about` blocks before the one that the block belongs to,
-    /// modulo 256.
+    /// Bit position in a block's flags of the index, modulo 256, of the `about` block that describes the block's
+    /// recorder.
     pub const ABOUT_SHIFT: u32 = 8;
     /// Maximum length in bytes of a block's stored payload.
     pub const MOST_STORED: u32 = 64 << 20;
     /// Maximum length in bytes of a block's payload after decompression.
     pub const MOST_RAW: u32 = 64 << 20;
 
-    /// Returns the number of `about` blocks in the file before the one that the block belongs to, modulo 256.
+    /// Returns the index in the file, modulo 256, of the `about` block that describes the recorder of this block.
     #[must_use]
     pub const fn about_number(self) -> u8 {
         let [_, number] = self.flags.to_le_bytes();
@@ -186,7 +186,8 @@ pub(super) fn put_block(
     put_block_of(out, (kind, 0), sequence, payload, compressor)
 }
 
-/// Appends a block of a recording like [`put_block`], with the number of `about` blocks before its own.
+/// Appends a block of a recording like [`put_block`], with the index, modulo 256, of the `about` block that describes
+/// its recorder.
 pub(super) fn put_block_of(
     out: &mut Vec<u8>,
     (kind, about): (BlockKind, u8),

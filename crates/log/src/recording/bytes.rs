@@ -48,7 +48,7 @@ pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Maps small numbers of either sign to small unsigned ones.
+/// Encodes a signed integer as an unsigned one (zigzag), so that small integers of either sign become small ones.
 pub(super) fn zigzag(number: i64) -> u64 {
     u64::from_ne_bytes(((number << 1) ^ (number >> 63)).to_ne_bytes())
 }
@@ -63,7 +63,7 @@ const LONGEST_TEXT: usize = 64 << 10;
 
 /// Number of bytes of a payload that are examined together, as one word.
 const WORD: usize = 8;
-/// Mask of bit 7 of each byte of a word, which is set if an integer goes on.
+/// Mask of bit 7 of each byte of a word, which is set if a LEB128 integer continues in the next byte.
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
 /// Cursor over the bytes of a block's payload.
@@ -200,7 +200,7 @@ impl<'a> PayloadCursor<'a> {
         Ok(sum)
     }
 
-    /// Reads names from a payload, each stored as its length and one integer per unit, and returns the indexes of the
+    /// Reads names from a payload, each stored as length and one integer per UTF-16 unit, and returns the indexes of
     /// names equal to `wanted`.
     pub fn find_names(&mut self, count: usize, wanted: &[u8]) -> Result<Vec<usize>, Malformed> {
         let (mut from, mut found) = (*self, Vec::new());

@@ -181,7 +181,7 @@ pub(super) enum ReachedTick {
 }
 
 impl ReachedTick {
-    /// Returns the contents of all tables; `None` if the tick cannot be read.
+    /// Returns the contents of all tables at the tick; `None` if the tick cannot be read.
     pub fn state(&self) -> Option<&TickState> {
         match self {
             Self::Block(state) => Some(state),

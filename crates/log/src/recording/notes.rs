@@ -14,7 +14,7 @@ use super::tick::{ROW_KEY, put_row_key, row_key};
 /// Maximum number of characters of a fact about an instance; the rest of a longer fact is not stored.
 const LONGEST: usize = 1_000;
 
-/// Length in bytes of a block of notes from which the next notes are put into another block.
+/// Length in bytes at which a block of notes is full, so that the next notes begin another block.
 const BLOCK: usize = 1 << 20;
 
 /// Maximum number of bytes of the notes in a block: [`BLOCK`], and room for one more instance.
@@ -178,7 +178,8 @@ pub(super) fn notes(payload: &[u8]) -> Result<(Guid, Vec<InstanceNote>), Malform
 /// Notes of a recording, read block by block on request, from the newest block back to the oldest.
 #[derive(Debug, Default)]
 pub(super) struct NotesIndex {
-    /// Indexes of file and tick of the last tick whose notes count, once it has been searched for.
+    /// Last tick up to which notes count, as indexes of file and tick; the outer `None` means that no search has been
+    /// made.
     pub last: Option<Option<(usize, usize)>>,
     /// Number of files left to read, and number of blocks already read of the last of them; `None` before the first
     /// read.

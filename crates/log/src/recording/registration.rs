@@ -135,7 +135,7 @@ fn optional(from: &mut PayloadCursor<'_>, what: &str) -> Result<Option<u32>, Mal
 
 /// Flag of an encoded counter: it has a name.
 const NAMED: u64 = 1;
-/// Flag of an encoded counter: its raw value can pass zero.
+/// Flag of an encoded counter: its raw value can wrap around to zero.
 const WRAPS: u64 = 2;
 /// Flag of an encoded counter: its formatted value has the maximum 100.
 const CAPS: u64 = 4;

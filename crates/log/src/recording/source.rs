@@ -28,7 +28,7 @@ use crate::pick::Pick;
 /// Number of the newest files of a recording that stay open: fewer than a process can open.
 const OPEN: usize = 200;
 
-/// Opened recording, queried like a machine: a directory that a recorder writes, or a file of one.
+/// Opened recording, queried like a machine: a directory that a recorder writes, or a single file.
 ///
 /// Values are raw, with the identities, reasons and marks that they had when they were collected. Two samples between
 /// which the machine started again, or ticks are missing, are never compared: a sample without values is between them.

@@ -33,7 +33,7 @@ impl RowIdentity {
 /// Row and column of a cell, and the number of its state in a [`StateList`].
 pub(super) type CellStateNumber = ((u32, u32), u32);
 
-/// List of cell states, each stored once, because few states are those of many cells.
+/// List of cell states, each stored once, because many cells share few states.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StateList {
     states: Vec<CellState>,

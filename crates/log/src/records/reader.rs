@@ -35,7 +35,7 @@ pub struct RecordLogReader<R> {
     is_over: bool,
 }
 
-/// Origin of the records of a log.
+/// Input from which the records of a record log are read.
 #[derive(Debug)]
 enum RecordInput<R> {
     Text {

@@ -175,7 +175,8 @@ fn damaged_lines_are_left_out_alone() {
     assert!(got.damages[0].contains("line left out: invalid type"), "{got:?}");
 }
 
-/// Checks that a quote too many costs its own line only, whether the file or the longest record ends first.
+/// Checks that an unmatched quote in a CSV record log costs its own line only, whether the file or the longest record
+/// ends first.
 #[test]
 fn an_open_quote_takes_its_line_only() {
     let line = |second: u32, names: [&str; 2]| {
@@ -311,7 +312,8 @@ fn reasons_and_marks_are_read() {
     assert_eq!(outcomes(reason)[0].1, Err(NoValue::Denied("needs root".into())));
 }
 
-/// Checks that a pattern without a hit is no instance, and its samples stay. A note is not kept for the next sample.
+/// Checks that a record of a pattern that matched no instance adds no instance to the log, and its sample stays. A
+/// remark is not kept for the next sample.
 #[test]
 fn lines_without_an_instance_are_no_instances() {
     for log in with_remarks(&[
@@ -361,7 +363,8 @@ fn json_may_have_blanks() {
     assert!(matches!(crate::Log::open(blanks.as_bytes()), Ok(crate::Log::Records(_))));
 }
 
-/// Checks that twice as many samples with twice as many series take twice the work, also if the series are known.
+/// Checks that twice as many samples of a record log with twice as many series take twice the work, also if the
+/// series are known.
 #[test]
 fn many_series_that_come_and_go_are_linear() {
     let work = |samples: usize| {
@@ -425,8 +428,7 @@ fn a_log_that_has_grown_keeps_its_positions() {
     assert!(second.damages().first()[0].to_string().ends_with(what), "{:?}", second.damages());
 }
 
-/// Checks that every beginning of a record log has values of the whole log, and no others: half a number is no
-/// number.
+/// Checks that a record log cut anywhere has only values of the whole log: half a number is no number.
 #[test]
 fn every_prefix_has_only_values_of_the_log() {
     let whole = expected();
@@ -511,7 +513,7 @@ fn any_record() -> impl Strategy<Value = AnyRecord> {
 }
 
 proptest! {
-    /// Checks that written records are read under their names, each value to its last bit.
+    /// Checks that records of a log are read under the names that were written, each value to its last bit.
     #[test]
     fn written_and_read(samples in proptest::collection::vec(proptest::collection::vec(any_record(), 1..6), 0..5)) {
         for is_csv in [true, false] {
@@ -535,7 +537,7 @@ proptest! {
         }
     }
 
-    /// Checks that any bytes, after a header or not, are read without a panic.
+    /// Checks that the reader of record logs reads any bytes without a panic, after a header or not.
     #[test]
     fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..300), start in 0..3) {
         let start = [HEADER, "{\"time\":\"", ""][start as usize];

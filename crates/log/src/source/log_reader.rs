@@ -21,7 +21,8 @@ use crate::open::{Log, LogError};
 use crate::records::{RecordSeries, SampleRecords};
 use crate::text;
 
-/// Location of a log. The log is read once for each query, and once to find all instances.
+/// Input of a log source: the path of a log file, or the contents of a log in memory. The log is read once for each
+/// query, and once to find all instances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// Path of a log file.

@@ -21,8 +21,8 @@ const OBJECTS: usize = 4_096;
 pub(super) struct LoggedMachine {
     name: Arc<str>,
     listed: PathCountersets,
-    /// Pairs of log reader and counterset that another log contains as a whole object. Their values of that
-    /// counterset are not played.
+    /// Pairs of log reader and counterset whose values are not played, because another log has the counterset as a
+    /// whole object.
     hidden: HashSet<(usize, Guid)>,
     /// Objects (countersets of whole blocks) by log reader, because title indexes differ between logs. Log readers
     /// without objects have no entry.

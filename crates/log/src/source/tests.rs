@@ -236,7 +236,7 @@ fn only_what_was_played_tells_damage() {
     assert_eq!(found(&logs), 1);
 }
 
-/// Checks logs whose instances come and go, with equal names, and an instance that the list names.
+/// Checks logs whose instances come and go, with equal names, and an instance that the counter list names.
 #[test]
 fn instances_come_and_go() {
     let raw = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
@@ -455,7 +455,8 @@ fn slow_and_fast_logs_as_one() {
     assert_eq!(every(20), ["=0.000", "=2.000", "=4.000", "=6.000"]);
 }
 
-/// Checks that names in capitals mean the same, and that a text that is no path belongs to no machine.
+/// Checks that names in a log's counter paths are the same in capitals, and that a text that is no path belongs to no
+/// machine.
 #[test]
 fn names_in_capitals_and_words_that_are_no_path() {
     let csv = "\"(PDH-CSV 4.0) (UTC)(0)\",\"Comment\",\"\\\\H\\Memory\\Pages/sec\",\"\\\\h\\memory\\pages/SEC\",\
@@ -498,7 +499,7 @@ fn another_list_begins() {
     assert_eq!(played(&mut logs, &[r"\Thing\A"]), [["=1.000"], ["=3.000"]]);
 }
 
-/// Checks that a series has the samples from which a query computes its values.
+/// Checks that a series of a log has the samples from which a query computes its values.
 #[test]
 fn series_and_steps_agree() {
     let mut logs = Logs::from_bytes(&basic()).unwrap();

@@ -502,7 +502,7 @@ fn cut_at_every_byte() {
     }
 }
 
-/// Checks that a flipped bit loses or changes a value, never moves a value to another counter, and is never much
+/// Checks that a flipped bit of a text log loses or changes a value, moves no value to another counter, and is little
 /// work.
 #[test]
 fn every_byte_flipped() {
@@ -560,7 +560,7 @@ fn a_failing_input_is_an_error() {
     assert!(reader.next_line().unwrap().is_none());
 }
 
-/// Checks that a line like the last one allocates no memory.
+/// Checks that reading and writing a line of a text log allocates no memory if an equal line came before.
 #[test]
 fn a_warm_line_allocates_nothing() {
     let line = "\"01/02/2003 04:05:06.007\",\"2.5\",\" \",\"-5e-3\"\r\n";
@@ -651,7 +651,7 @@ proptest! {
         }
     }
 
-    /// Checks that any bytes, after a header or not, are read without a panic.
+    /// Checks that the reader of text logs reads any bytes without a panic, after a header or not.
     #[test]
     fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..300), has_header in any::<bool>()) {
         let header = if has_header { &b"(PDH-CSV 4.0) (UTC)(0),\\a,\\b\n"[..] } else { &[] };

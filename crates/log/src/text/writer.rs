@@ -202,7 +202,8 @@ mod tests {
         text
     }
 
-    /// Checks real numbers at the bounds of the fast notation against the text of the standard library.
+    /// Checks the text of real numbers at the bounds of the writer's fast conversion against that of the standard
+    /// library.
     #[test]
     fn numbers_have_the_text_of_the_standard_library() {
         let whole = (0..400).map(|power| 10_f64.powi(power - 330));

@@ -182,7 +182,7 @@ impl OpenSegment {
     }
 }
 
-/// Returns a hash of the contents of a tick, with each cell's state itself in place of the state's number.
+/// Returns a hash of the contents of a tick, in which each cell has its state in place of the state's number.
 fn hash_of(state: &TickState) -> u64 {
     let mut hasher = DefaultHasher::new();
     let mut clocks = Vec::new();

@@ -99,7 +99,7 @@ impl Alignment {
         self.find_moved(new, old, &unknown);
     }
 
-    /// Aligns the remaining rows so that as many as possible keep their order.
+    /// Aligns the remaining rows of a table so that as many as possible keep their order.
     fn align_rest(
         &mut self,
         new: &[RowIdentity],
@@ -145,7 +145,7 @@ impl Alignment {
         self.gone.extend(next..position(old.len()));
     }
 
-    /// Finds moved rows: those that are gone at one place and new at another.
+    /// Finds moved rows of a table: rows that are gone at one place and new at another.
     fn find_moved(&mut self, new: &[RowIdentity], old: &[RowIdentity], unknown: &[u32]) {
         if unknown.is_empty() || self.gone.is_empty() {
             return;

@@ -32,7 +32,7 @@ impl ChangeLog {
         self.count = self.count.saturating_add(1);
     }
 
-    /// Calls `each` with the reading, the run and the number of each change in the log.
+    /// Calls `each` with the reading, the run and the amount of each change in the log.
     #[inline]
     fn each(&self, mut each: impl FnMut(u32, u32, u64)) -> Result<(), Malformed> {
         let mut from = PayloadCursor::new(&self.bytes);
@@ -183,8 +183,8 @@ fn is_state_missing(state: u64, is_missing: &[bool]) -> bool {
     number.and_then(|number| is_missing.get(number)).copied().unwrap_or(false)
 }
 
-/// Finds the changes of a run's values without its missing cells, for which the value before goes on, so that they cost
-/// nothing. Returns the first value.
+/// Finds the changes of a run's values. A missing cell counts as unchanged, so that it costs nothing. Returns the
+/// first value.
 fn present_values(
     first: u64,
     changes: &[RunChange],

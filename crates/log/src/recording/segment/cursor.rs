@@ -155,7 +155,7 @@ impl SegmentTicks {
         self
     }
 
-    /// Decodes the ticks after `tick` only when they are requested, because no request for them is expected.
+    /// Makes the cursor decode ticks after `tick` only on request, because no request for them is expected.
     pub fn with_last(mut self, tick: usize) -> Self {
         for rows in self.tables.iter_mut().filter_map(|table| table.rows.as_mut()) {
             rows.end = rows.table.collections.readings.partition_point(|at| usize::from(*at) <= tick);
@@ -336,7 +336,8 @@ struct TableRows {
     runs: Vec<u32>,
     /// Row of each run, or [`NONE`] if the run has no row now.
     row_of: Vec<u32>,
-    /// Values of cells as if none were missing; empty while no cell has a state. `numbers` has the states.
+    /// Values of the table's cells, in which a missing cell keeps the value before; empty while no cell has a state.
+    /// `numbers` has the states.
     held: Vec<u64>,
     numbers: Vec<u32>,
     is_tracking: bool,

@@ -233,7 +233,7 @@ impl Directory {
     }
 }
 
-/// Ticks of a segment, with one list for each of their numbers.
+/// Ticks of a segment as lists: one list of sequence numbers, and one list for each clock.
 struct TickColumns {
     sequences: Vec<u64>,
     /// Lists with each tick's performance clock, time, frequency, and distance of the wall clock from the time.

@@ -125,7 +125,8 @@ impl RunSink for CellSink {
     }
 }
 
-/// Returns the table of runs of the first table of a plain segment, the lengths of its runs, and its first column.
+/// Returns three parts of the first table in an uncompressed segment: the encoded runs, their lengths, and the first
+/// column.
 #[cfg(test)]
 pub fn first_runs_and_column(stored: &[u8]) -> ((Vec<u8>, Vec<usize>), Vec<u8>) {
     let len = u32::from_le_bytes(*stored.last_chunk().unwrap());

@@ -88,7 +88,7 @@ pub(super) fn put_runs(out: &mut Vec<u8>, runs: &[Run], placements: &[Placement]
     }
 }
 
-/// Memory that a run takes, as a number of cells: its identity, and its first place among the rows.
+/// Memory that a run takes, as a number of cells: its identity, and its first placement among the rows.
 const CELLS_OF_A_RUN: usize = 16;
 /// Memory that each further placement of a run takes, as a number of cells.
 const CELLS_OF_A_PLACE: usize = 4;
@@ -98,7 +98,7 @@ pub(super) fn cells_of_places(runs: usize, places: usize) -> usize {
     runs.saturating_mul(CELLS_OF_A_RUN).saturating_add(further)
 }
 
-/// Returns the memory of a table's runs, their places and its rows, as a number of cells.
+/// Returns the memory of a segment's table, its runs and their placements, as a number of cells.
 pub(super) fn cells_of(runs: &[Run], places: usize, columns: usize, readings: u32) -> usize {
     let rows = most_rows(runs, readings);
     let names: usize = runs.iter().map(|run| run.key.name.len() / 2).sum();

@@ -5,15 +5,15 @@ use std::ops::Range;
 use super::super::bytes::{Malformed, PayloadCursor, put_bytes, put_int, put_uint, unzigzag, zigzag};
 use super::super::table::{index, position};
 
-/// Mode of a column's run: no value in the whole run, for one reason.
+/// Mode (encoding) of a column's run: no value in the whole run, for one reason.
 pub(super) const EMPTY: u8 = 0;
-/// Mode of a sequence: all numbers are equal to the first one.
+/// Mode (encoding) of a number sequence: all numbers are equal to the first one.
 pub(super) const CONSTANT: u8 = 1;
-/// Mode of a sequence: differences of neighbours, bit-packed.
+/// Mode (encoding) of a number sequence: differences of neighbours, bit-packed.
 pub(super) const DELTAS: u8 = 2;
-/// Mode of a sequence: differences of differences, bit-packed.
+/// Mode (encoding) of a number sequence: differences of differences, bit-packed.
 pub(super) const DOUBLE_DELTAS: u8 = 3;
-/// Mode of a sequence: indexes of changed numbers, and the differences there.
+/// Mode (encoding) of a number sequence: indexes of changed numbers, and the differences there.
 pub(super) const SPARSE: u8 = 4;
 /// Flag added to a run's mode: states of cells come before the payload of the numbers.
 pub(super) const WITH_STATES: u8 = 8;

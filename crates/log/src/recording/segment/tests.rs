@@ -77,7 +77,7 @@ type TickCells = Vec<(RowIdentity, Vec<(u64, Option<CellState>)>)>;
 type SeenTable = (Option<u64>, ClockReading, Result<(TickCells, String), NoValue>);
 type Seen = (u64, ClockReading, Vec<SeenTable>);
 
-/// Returns a tick with the states themselves in place of their numbers, and without values of missing cells.
+/// Returns a tick with cell states in place of their numbers, and without values of missing cells.
 fn seen(tick: &TickState) -> Seen {
     let tables = tick.tables.iter().map(|table| {
         let content = match &table.content {
@@ -102,7 +102,7 @@ fn cells(table: &RecordedTable, states: &StateList) -> TickCells {
     rows.collect()
 }
 
-/// Returns the same tick with its list of cell states in another order, as after a key tick.
+/// Returns the same tick with its list of cell states in another order, as after a whole tick.
 fn with_other_numbers(tick: &TickState) -> TickState {
     let mut tick = tick.clone();
     let count = position(tick.states.len());
@@ -290,7 +290,7 @@ fn stepped(ticks: Vec<Vec<TestStep>>, columns: usize) -> Vec<TickState> {
 }
 
 proptest! {
-    /// Checks that a segment returns tables that are collected at random, cell by cell.
+    /// Checks that a segment returns randomly generated tables, cell by cell.
     #[test]
     fn segments_round_trip(
         collected in proptest::collection::vec((any_collected(), any::<bool>()), 1..8),
@@ -310,8 +310,7 @@ proptest! {
         check(ticks, written_from_journal(ticks, &[0, 1, 2]), &jumps);
     }
 
-    /// Checks that a segment returns a table that changes in steps, with births, deaths, moves and other numbers of
-    /// states.
+    /// Checks that a segment returns a table whose rows begin, end and move, and whose cell states get other numbers.
     #[test]
     fn stepped_tables_round_trip(
         // Mostly short; a long one crosses blocks of numbers.
@@ -327,7 +326,7 @@ proptest! {
         check(&ticks, written_from_journal(&ticks, &[columns]), &jumps);
     }
 
-    /// Checks that sequences of all kinds are read as they were written, and are never longer than sparse pairs.
+    /// Checks that number sequences in a segment's stream are read as they were written.
     #[test]
     fn sequences_round_trip(
         numbers in prop_oneof![
@@ -348,7 +347,7 @@ proptest! {
         }
     }
 
-    /// Checks that damaged streams are errors or other values, never a panic.
+    /// Checks that damaged streams of a segment are errors or other values, never a panic.
     #[test]
     fn damaged_sequences(bytes in proptest::collection::vec(any::<u8>(), 0..64), len in 0..300_usize) {
         let _ = sequence(&mut PayloadCursor::new(&bytes), len);
@@ -357,7 +356,7 @@ proptest! {
     }
 }
 
-/// Checks the modes that are chosen for some sequences.
+/// Checks the modes (encodings) that a segment's writer chooses for some number sequences.
 #[test]
 fn smallest_mode_of_a_sequence() {
     let mode = |numbers: &[u64]| {
@@ -380,7 +379,7 @@ fn smallest_mode_of_a_sequence() {
     }
 }
 
-/// Checks that bytes that a sequence's mode cannot have are errors.
+/// Checks that bytes which the mode (encoding) of a number sequence does not allow are errors.
 #[test]
 fn malformed_modes() {
     let read = |mode, bytes: &[u8], len| {
@@ -521,7 +520,7 @@ fn damaged_segments() {
     }
 }
 
-/// Checks streams with the right checksum and wrong bytes, which only an attacker makes.
+/// Checks streams of a segment with the right checksum and wrong bytes, which only an attacker makes.
 #[test]
 fn hostile_streams() {
     let (_, stored) = small();

@@ -421,7 +421,7 @@ impl TableBuilder {
         }
     }
 
-    /// Ends runs whose rows are gone, begins those of new rows, and places rows that moved.
+    /// Ends runs whose rows are gone, begins runs for new rows, and places rows that moved.
     fn move_rows(&mut self, reading: u32, new: &[RowIdentity], alignment: &Alignment) {
         let mut moved = alignment.moved.iter().copied().peekable();
         for old in &alignment.gone {
@@ -624,7 +624,7 @@ mod tests {
     use super::super::tests::written;
     use super::*;
 
-    /// Checks that a foreign journal's difference for a row inserted at the same tick is not added to the row again.
+    /// Checks that a segment's writer ignores a journal's difference for a cell whose row is new at that tick.
     #[test]
     fn differences_of_rows_that_are_new_are_not_added_again() {
         let row = |id: u32| RowIdentity { name: "name".into(), id, birth: 0, owner: None };

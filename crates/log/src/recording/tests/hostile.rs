@@ -133,7 +133,8 @@ fn rows_of_other_readings_cost_nothing() {
     assert!(time.as_secs() < 2, "{time:?}");
 }
 
-/// Checks that a reader ends after a number of steps if a few bytes are very many changes of values.
+/// Checks that a reader of a segment ends after a number of work steps if a few bytes are very many changes of
+/// values.
 #[test]
 fn changes_that_take_too_long_are_damage() {
     let rows = 50_u32;
@@ -171,7 +172,8 @@ fn changes_that_take_too_long_are_damage() {
     assert_eq!(cursor.seek(3).unwrap().tables, ticks[3].tables);
 }
 
-/// Checks that the steps through all segments of a directory are limited together, because very many can take long.
+/// Checks that the work steps through all segments of a directory are limited together, because very many can take
+/// long.
 #[test]
 fn steps_through_many_segments_are_limited() {
     let folder = TestFolder::new("many-steps");

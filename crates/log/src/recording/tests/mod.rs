@@ -526,7 +526,7 @@ proptest! {
     }
 }
 
-/// Returns some samples of instances that come and go.
+/// Returns samples for a recording whose instances begin and end.
 pub(super) fn some_samples() -> Vec<(i64, Vec<ScriptedSet>)> {
     let row = |name: &str, value: u64| {
         let cells = vec![(value, None), (value * 1_000, None), (0, Some(CellState::Missing(NoValue::Late)))];

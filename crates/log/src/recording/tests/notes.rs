@@ -19,7 +19,8 @@ fn until(second: i64) -> Window {
     Window { begin: None, end: Some(at(second).utc_100ns()) }
 }
 
-/// Checks that facts are those of the boot, after which the same name, id and birth are another process.
+/// Checks that recorded facts hold for one boot only: after the next boot, the same name, id and birth are another
+/// process.
 #[test]
 fn facts_are_those_of_the_boot() {
     let folder = TestFolder::new("notes");

@@ -12,7 +12,7 @@ pub(super) struct ScriptedRun {
     boot: u8,
     run: u8,
     samples: Vec<Vec<ScriptedSet>>,
-    /// `true` if the run's tables have other numbers in the recording.
+    /// `true` if the recorder adds its tables in reverse order, so that they have other numbers.
     is_turned: bool,
     /// Index of the sample that the recorder loses, as on a full disk.
     lost: Option<usize>,
@@ -254,7 +254,8 @@ fn samples_of_an_unknown_recorder_are_separate() {
     assert_eq!(play(&part), played);
 }
 
-/// Checks a file made of two files, which has two recorders. If both define a table number, its contents are unknown.
+/// Checks a recording's file that joins the files of two recorders. If both define a table number, its contents are
+/// unknown.
 #[test]
 fn files_one_after_the_other() {
     for is_turned in [false, true] {
@@ -279,8 +280,8 @@ fn files_one_after_the_other() {
     }
 }
 
-/// Checks that damage in the window is reported, and everything else is in the part. Damage elsewhere does not
-/// matter.
+/// Checks that damage in the window of a part is reported, and the part has everything else. Damage elsewhere does
+/// not matter.
 #[test]
 fn damage_outside_a_part_does_not_matter() {
     let folder = TestFolder::new("damage-and-parts");

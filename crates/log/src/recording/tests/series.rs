@@ -103,7 +103,7 @@ fn segments_are_read_directly() {
     assert_eq!(read("", 7), [None; 6]);
 }
 
-/// Checks that the steps of a series through all segments are limited together, because each can be large when
+/// Checks that the work steps of a series in all segments are limited together, because each can be large when
 /// decompressed.
 #[test]
 fn series_of_many_segments_are_limited() {

@@ -99,7 +99,7 @@ pub(super) struct PathCountersets {
 }
 
 impl PathCountersets {
-    /// Adds an entry of a log reader's counter list.
+    /// Adds an entry of a log reader's counter list to the path counterset of its object.
     pub fn add(&mut self, reader_index: usize, list_index: usize, listed: &LogEntry) -> Result<(), TooMany> {
         let path = &listed.path;
         let folded = Utf16::from(&*path.counterset).capitals();
@@ -277,7 +277,7 @@ impl PathCounterset {
         self.entries.iter().any(|entry| entry.row.is_none() || entry.is_recorded)
     }
 
-    /// Fills in the listed instances and the instances of the current sample, for all counters.
+    /// Fills in all instances of the path counterset: those that counter lists name, and those of the current sample.
     pub fn instances(&mut self, readers: &mut [LogReader], rows: &mut Rows) -> Result<(), SourceError> {
         self.wanted = Wanted::names(&self.counters);
         let all = InstanceFilter { pattern: Pattern::any(), id: InstanceIdFilter::Any };
