@@ -1,36 +1,37 @@
-//! Time that a reader spends on directories of other users: a stock that work uses up and that time refills.
+//! Time that a reader spends on directories of other users: a limited amount, which work uses up and passing time
+//! refills.
 
 use std::time::{Duration, Instant};
 
-/// Divisor for the part of the passing time that refills a stock: 1/50, which is 2 %.
+/// Divisor for the part of the passing time that refills an allowance: 1/50, which is 2 %.
 const REFILL: u32 = 50;
 
-/// Stock of time that work uses up and that passing time refills. Any number of collections within `t` seconds together
-/// spend at most the whole stock, 2 % of `t`, and the time by which their last step exceeded it.
+/// Limited amount of time, which work uses up and passing time refills. Collections within `t` seconds together spend
+/// at most this amount, 2 % of `t`, and the time by which their last step exceeded it.
 #[derive(Clone, Debug)]
 pub(crate) struct Allowance {
     most: Duration,
     left: Duration,
-    /// Time that was spent beyond the allowance's stock, at most as much as the whole stock.
+    /// Time that was spent beyond the allowance, at most as much as the whole allowance.
     debt: Duration,
     refilled: Instant,
 }
 
 impl Allowance {
-    /// Creates an allowance whose stock of time is full.
+    /// Creates an allowance of which nothing is spent yet.
     pub fn new(most: Duration) -> Self {
         Self { most, left: most, debt: Duration::ZERO, refilled: Instant::now() }
     }
 
-    /// Returns the time that may be spent of the stock now, or zero if only a small rest is left. The rest is saved,
-    /// so that each use gets something done.
+    /// Returns the time of the allowance that may be spent now, or zero if only a small rest is left. The rest is
+    /// saved, so that each use gets something done.
     pub fn left(&mut self) -> Duration {
         self.refill(Instant::now());
         self.usable()
     }
 
     fn usable(&self) -> Duration {
-        /// Divisor for the part of the stock below which the remaining time counts as a small rest.
+        /// Divisor for the part of the whole allowance below which the remaining time counts as a small rest.
         const SMALL: u32 = 16;
         if self.left < self.most.checked_div(SMALL).unwrap_or_default() { Duration::ZERO } else { self.left }
     }
@@ -45,7 +46,7 @@ impl Allowance {
         self.left = self.left.saturating_add(earned.saturating_sub(paid)).min(self.most);
     }
 
-    /// Takes used time from the allowance's stock.
+    /// Subtracts used time from the allowance.
     pub fn spend(&mut self, used: Duration) {
         let beyond = used.saturating_sub(self.left);
         self.left = self.left.saturating_sub(used);

@@ -87,7 +87,7 @@ pub const PAGE: usize = 4096;
 pub const LINE: usize = 64;
 /// Maximum number of counters of a published counterset.
 pub const MAX_COUNTERS: usize = 65_536;
-/// Maximum number of rows (stripes) of a published instance that threads add to.
+/// Maximum number of stripes of a published instance, to which threads add.
 pub const MAX_STRIPES: usize = 64;
 /// Size of an instance block before its values (PERF_COUNTERSET_INSTANCE), in bytes.
 pub const INSTANCE_HEADER: usize = 32;
@@ -101,9 +101,9 @@ pub struct SegmentLayout {
     pub counters: usize,
     /// Number of words from one instance block of the segment to the next.
     pub stride: usize,
-    /// Number of words from one row (stripe) of an instance to the next.
+    /// Number of words from one stripe of an instance to the next.
     pub row: usize,
-    /// Number of rows (stripes) of each instance in the segment.
+    /// Number of stripes of each instance in the segment.
     pub stripes: usize,
 }
 
@@ -124,7 +124,7 @@ impl SegmentLayout {
     pub const HEAD: usize = 8;
 
     /// Creates the layout of a segment for instances with `counters` counters, names of up to `name_units` UTF-16
-    /// units, and `stripes` rows. It has no slots yet.
+    /// units, and this number of stripes. It has no slots yet.
     #[must_use]
     pub fn new(counters: usize, name_units: usize, stripes: usize) -> Self {
         let values = WORD.saturating_mul(counters);
@@ -225,7 +225,7 @@ impl SegmentLayout {
         at..at.saturating_add(self.counters)
     }
 
-    /// Returns the word range of the rows (stripes) of a slot, which follow each other.
+    /// Returns the word range of the stripes of a slot, which follow each other.
     #[must_use]
     pub fn rows(&self, slot: usize) -> Range<usize> {
         let of_one = self.row.saturating_mul(self.stripes);
@@ -234,7 +234,7 @@ impl SegmentLayout {
         at..at.saturating_add(of_one)
     }
 
-    /// Returns the number of words of a segment of this layout, up to the end of the last row.
+    /// Returns the number of words of a segment of this layout, up to the end of the last stripe.
     #[must_use]
     pub fn words(&self) -> usize {
         self.rows(self.slots).start

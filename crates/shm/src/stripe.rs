@@ -1,4 +1,4 @@
-//! Assignment of a row of striped counters to each thread.
+//! Assignment of a stripe of counter values to each thread.
 //!
 //! A thread that counts in a striped counterset for the first time takes a number that no other running thread has.
 //! The number is returned when the thread ends. Row `n` of each instance is then written by that thread alone, so a
@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-/// Bit set of the numbers of rows (stripes) that running threads use.
+/// Bit set of the numbers of stripes that running threads use.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 
 const NOT_ASKED: u32 = u32::MAX;
@@ -20,7 +20,7 @@ thread_local! {
     static GIVES_BACK: GivesBack = const { GivesBack };
 }
 
-/// Returns the number of this thread's row (stripe); a value larger than all row numbers if the thread has none.
+/// Returns the number of this thread's stripe; a value larger than all stripe numbers if the thread has none.
 #[inline]
 pub(crate) fn own() -> usize {
     let own = OWN.get();
@@ -57,8 +57,7 @@ impl Drop for GivesBack {
     }
 }
 
-/// Frees the row (stripe) numbers of all threads except the current one, in a forked child: the others do not exist
-/// there.
+/// Frees the stripe numbers of all other threads in a forked child, where these threads do not exist.
 pub(crate) fn keep_own() {
     TAKEN.store(1_u64.checked_shl(OWN.get()).unwrap_or(0), Relaxed);
 }

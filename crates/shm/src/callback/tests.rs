@@ -462,7 +462,7 @@ fn only_a_socket_of_the_owner_is_connected_to() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Reads from a connection until its other side ends.
+/// Reads from a connection until the process at its other end closes the connection.
 fn wait_for_end(connection: &OwnedFd) {
     let mut buffer = [0; 16_384];
     while rustix::net::recv(connection, &mut buffer, rustix::net::RecvFlags::empty())

@@ -16,7 +16,7 @@ mod search;
 
 pub(crate) use search::{MOST_SPARES, Search, SearchScope};
 
-/// Maximum number of session directories that are searched for publishers. Only root creates these.
+/// Maximum number of session directories (`/run/user/UID`) that are searched for publishers. Only root creates these.
 const MOST_SESSIONS: usize = 4096;
 /// Resolution of directory times on some kernels: a directory that changed just before it was listed may have changed
 /// again since.
@@ -144,7 +144,8 @@ impl Folders {
         Self { only: None, session, user: rustix::process::geteuid().as_raw(), parents }
     }
 
-    /// Returns the publishers' directories of another user, in a tree with the same structure as the machine's.
+    /// Returns the publishers' directories of a user in a tree below `root` that has the structure of the machine's
+    /// directories.
     #[cfg(test)]
     pub(crate) fn below(root: &Path, user: u32) -> Self {
         let parents = ParentDirs {

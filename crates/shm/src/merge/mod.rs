@@ -281,7 +281,8 @@ impl<'a> Union<'a> {
         self.index();
     }
 
-    /// Adds the counters of a publisher's definition to the union. Returns the reason if nothing of it can be served.
+    /// Adds the counters of a publisher's definition to the merged counterset. Returns the reason if nothing of the
+    /// definition can be served.
     fn add(&mut self, part: &Part<'_>) -> Result<Fit, Arc<str>> {
         let set = part.set;
         if is_single(set) != is_single(self.base) {

@@ -123,7 +123,7 @@ fn versions_in_both_orders() {
     );
 }
 
-/// Checks that only a counter that means something else is left out.
+/// Checks that merging leaves out only a counter with another meaning than the known counter of its id or name.
 #[test]
 fn only_what_contradicts_is_left_out() {
     let base =
@@ -210,8 +210,8 @@ fn only_what_contradicts_is_left_out() {
     assert!(why.contains("one instance") && why.contains("several"), "{why}");
 }
 
-/// Checks that clocks that an export adds hide no counter: neither one that needs them, nor one that a later version
-/// has under their ids.
+/// Checks that clock counters which an export adds hide no counter: neither a counter that needs such a clock, nor a
+/// later version's counter of the same id.
 #[test]
 fn clocks_that_an_export_adds() {
     let one = vec![count(1, "Orders/sec"), age(2)];
@@ -278,8 +278,8 @@ fn strangers_add_a_few_counters() {
     assert!(text.len() < 1000, "{text}");
 }
 
-/// Checks merges of any definitions. Served counters have the type, base and clock of their program, no id is served
-/// twice, and left-out counters have a reason.
+/// Checks merges of randomly generated counterset definitions. Served counters have the type, base and clock of their
+/// program, no id is served twice, and left-out counters have a reason.
 #[test]
 fn any_definitions() {
     let mut random = 88_172_645_463_325_252_u64;

@@ -46,7 +46,8 @@ impl Sum {
     }
 }
 
-/// Handle to a published counter for use by one thread. If the thread has its own row, adding is a load and a store.
+/// Handle to a published counter for use by one thread. If the thread has its own stripe, adding is a load and a
+/// store.
 #[derive(Clone, Debug)]
 pub struct ThreadCounter<'a> {
     cell: &'a AtomicU64,
@@ -97,7 +98,7 @@ macro_rules! sums {
                 self.0.mine()
             }
 
-            /// Returns the current value of the counter: the sum of the rows of all threads.
+            /// Returns the current value of the counter: the sum over the stripes of all threads.
             pub fn get(&self) -> u64 {
                 self.0.get()
             }

@@ -148,13 +148,13 @@ pub struct Cells {
     next: usize,
 }
 
-/// Location of one value of an instance: its word in the slot, and in the rows of threads.
+/// Location of one value of an instance: its word in the slot, and its words in the stripes of threads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CellPlace {
     pub slot: &'static AtomicU64,
-    /// Rows of the instance, from the value's word in the first row on.
+    /// Stripes of the instance, beginning with the value's word in the first stripe.
     pub rows: &'static [AtomicU64],
-    /// Number of words from one row (stripe) of the instance to the next.
+    /// Number of words from one stripe of the instance to the next.
     pub row: usize,
 }
 

@@ -119,7 +119,7 @@ impl File {
         }
     }
 
-    /// Returns the path of the publisher's file, if other processes see it.
+    /// Returns the path of the publisher's file, if other processes see that file.
     pub fn path(&self) -> Option<&Path> {
         self.location.as_ref().map(|location| &*location.path)
     }

@@ -33,7 +33,7 @@ pub struct PublishedInstance<T: Counterset>(Arc<InstanceGuard<T>>);
 
 pub(super) struct InstanceGuard<T> {
     counters: T,
-    /// Store of the published instance and the instance's slot there; `None` if it is not published.
+    /// Published data of the program, and the place of the instance there; `None` if the instance is not published.
     published: Option<(Arc<Store>, InstanceRef)>,
 }
 

@@ -46,7 +46,8 @@ pub(super) struct LiveInstance {
 /// Size class of slots: room for names up to some length. Each class has segments of its own.
 #[derive(Debug, Default)]
 struct SizeClass {
-    /// Segment with slots that were never used, and the number of its slots used so far.
+    /// Newest segment of the size class, if it still has unused slots: its index, and the number of its slots used so
+    /// far.
     fresh: Option<(usize, usize)>,
     /// Free slots that were used before; the slot that is free longest is reused first. So a late write to a released
     /// slot harms no instance for as long as possible.
@@ -85,16 +86,16 @@ pub(super) struct SlotId {
     slot: usize,
 }
 
-/// Memory of one published instance: its block, values and rows.
+/// Memory of one published instance: its block, values and stripes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
     /// PERF_COUNTERSET_INSTANCE block of the instance.
     pub block: &'static [AtomicU64],
     /// Words with the values of the instance, one per counter.
     pub values: &'static [AtomicU64],
-    /// Words of the rows (stripes) that threads add to, one row after the other.
+    /// Words of the instance's stripes that threads add to, one stripe after the other.
     pub rows: &'static [AtomicU64],
-    /// Number of words from one row (stripe) of the instance to the next.
+    /// Number of words from one stripe of the instance to the next.
     pub row: usize,
 }
 

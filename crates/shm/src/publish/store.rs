@@ -25,11 +25,11 @@ use crate::layout::header;
 pub(crate) struct Store {
     file: File,
     folders: Folders,
-    /// Directories that the store tried first for its file, each with the reason why it is not used.
+    /// Directories that were tried first for the publisher's file, each with the reason why it is not used.
     tried: Vec<(PathBuf, String)>,
     generation: u64,
     state: Mutex<StoreState>,
-    /// Store that replaces this one in a forked child.
+    /// Store of published countersets that replaces this one in a forked child.
     of_child: OnceBox<Arc<Store>>,
 }
 
@@ -38,7 +38,7 @@ struct StoreState {
     /// Published countersets by GUID, usually one each. Parts of a program may have been built with different
     /// versions of a library; readers merge those versions as they merge different publishers.
     sets: HashMap<Guid, Vec<PublishedSet>>,
-    /// Sequence number of the store's newest instance. All instances of a file have different, ascending numbers.
+    /// Sequence number of the newest published instance. All instances of a file have different, ascending numbers.
     sequence: u64,
     unpublished: u64,
     problem: Option<PublishError>,
@@ -88,7 +88,8 @@ impl Store {
         Ok(Self { file, folders, tried, generation: fork::generation(), state, of_child: OnceBox::new() })
     }
 
-    /// Returns this store, or in a process that was forked since the store's creation the store that replaces it.
+    /// Returns this store of published countersets; in a process that was forked after its creation, the store that
+    /// replaces it.
     pub fn current(self: &Arc<Self>) -> Arc<Self> {
         let mut store = self;
         // A child of a child has a store of its own as well.
@@ -102,8 +103,8 @@ impl Store {
         Arc::clone(store)
     }
 
-    /// Returns `true` if this process was forked after the store was created: the thread that held the lock may not
-    /// exist here.
+    /// Returns `true` if this process was forked after this store of published countersets was created: the thread
+    /// that held the lock may not exist here.
     fn is_anothers(&self) -> bool {
         self.generation != fork::generation()
     }
@@ -112,28 +113,29 @@ impl Store {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the reason why some of the store's values are not published, if any.
+    /// Returns the reason why some counters of the program are not published, if any.
     pub fn problem(&self) -> Option<PublishError> {
         if self.is_anothers() { None } else { self.lock().problem.clone() }
     }
 
-    /// Returns the status of the store: location of its file, users who can see the file, and known problems.
+    /// Returns the status of the published data: location of the file, users who can see the file, and known
+    /// problems.
     pub fn status(&self) -> PublishStatus {
         let problems = self.problem().into_iter().collect();
         PublishStatus::new(&self.file, &self.folders, &self.tried, problems)
     }
 
-    /// Returns the path of the store's file, if other processes see it.
+    /// Returns the path of the publisher's file, if other processes see that file.
     pub fn path(&self) -> Option<PathBuf> {
         self.file.path().map(PathBuf::from)
     }
 
-    /// Returns the directories from which the directory of the store's file was chosen.
+    /// Returns the directories from which the directory of the publisher's file was chosen.
     pub fn folders(&self) -> &Folders {
         &self.folders
     }
 
-    /// Returns `true` if other processes see a counterset of this store.
+    /// Returns `true` if other processes see a counterset of this publisher.
     pub fn has_published(&self) -> bool {
         !self.is_anothers()
             && self.lock().sets.values().flatten().any(|published| published.definition.is_some())
@@ -148,7 +150,7 @@ impl Store {
         }
     }
 
-    /// Publishes a counterset in the store, if it is not published yet.
+    /// Publishes a counterset, unless it is published already.
     pub fn register(&self, set: &Arc<Counterset>, stripes: usize) {
         if !self.is_anothers() {
             let mut state = self.lock();
@@ -234,7 +236,7 @@ impl Store {
         }
     }
 
-    /// Removes a published instance from the store.
+    /// Ends a published instance, and frees the instance's slot.
     pub fn delete(&self, place: &InstanceRef) {
         if self.is_anothers() {
             return;
@@ -303,8 +305,8 @@ impl Parts<'_> {
 }
 
 impl StoreState {
-    /// Returns the store's published counterset, which is first published if necessary. `None` if there are too many
-    /// of its GUID.
+    /// Returns the published form of a counterset, which is first published if necessary. `None` if too many
+    /// countersets of its GUID are published.
     fn published(&mut self, file: &File, set: &Arc<Counterset>, stripes: usize) -> Option<Parts<'_>> {
         let versions = self.sets.entry(set.guid).or_default();
         // Pointers first: comparing definitions costs more than everything else here.

@@ -50,7 +50,7 @@ struct Demands {
 
 #[derive(Debug, Default)]
 struct User {
-    /// Shares of the user by number, the oldest first: older shares are served first.
+    /// Shares of the pool that the user has, by number, the oldest first: older shares are served first.
     shares: BTreeMap<u64, Amounts>,
     /// Sum of the amounts that the user's shares want.
     wanted: u64,

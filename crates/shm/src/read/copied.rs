@@ -97,8 +97,8 @@ fn copy(file: BorrowedFd<'_>, at: u64, len: usize) -> io::Result<Lines> {
 }
 
 impl CopiedInstance<'_> {
-    /// Returns an instance's value of a counter, the sum of its slot and its rows; `None` if it changes too fast to
-    /// be read.
+    /// Returns an instance's value of a counter, summed over the instance's slot and stripes; `None` if the value
+    /// changes too fast to be read.
     pub fn value(&self, counter: usize) -> Option<u64> {
         let Copies { shape, .. } = self.copies;
         let slot = shape.values(self.slot).start.saturating_add(counter);

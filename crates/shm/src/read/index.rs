@@ -25,7 +25,7 @@ pub(crate) struct Segment {
     view: MappedView,
     shape: SegmentLayout,
     /// Sequence word of each slot, followed by the values of each slot. Each value is already the sum of its slot and
-    /// rows.
+    /// stripes.
     words: Vec<AtomicU64>,
 }
 
@@ -72,7 +72,7 @@ impl Segment {
         to.store(sequence.unwrap_or(0), Relaxed);
     }
 
-    /// Returns the sum of a counter's value in a slot and in the rows to which threads added.
+    /// Returns the sum of a counter's value in a slot and in the stripes to which threads added.
     #[inline]
     fn sum(&self, from: &[AtomicU64], slot: usize, place: usize) -> u64 {
         let block = from.get(self.shape.values(slot)).unwrap_or_default();

@@ -406,7 +406,8 @@ fn a_publisher_that_is_gone_leaves_nothing() {
     assert_eq!((files(), machine.countersets().len()), (0, 0));
 }
 
-/// Checks that an ended publisher frees the space of its file, which a mapping of a part would keep.
+/// Checks that an ended publisher has no mapping of its file left, because any mapping would keep the file's space in
+/// use.
 #[test]
 fn a_publisher_that_is_gone_gives_its_space_back() {
     let place = Place::new("space");

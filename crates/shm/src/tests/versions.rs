@@ -149,7 +149,7 @@ fn side_by_side_in_both_orders() {
     }
 }
 
-/// Checks several versions whose files are copied, as those of other users are.
+/// Checks several versions of a counterset whose files are copied, as those of other users are.
 #[test]
 fn copied_side_by_side() {
     use std::os::unix::fs::PermissionsExt;
@@ -262,8 +262,8 @@ fn no_program_is_asked_about_counters_that_it_lacks() {
     assert_eq!(asked, expected);
 }
 
-/// Checks that versions can replace each other while a reader collects continuously. No value belongs to another
-/// counter, and an interval is lost only for new counters.
+/// Checks that versions of a program can replace each other while a reader collects continuously. No value belongs to
+/// another counter, and an interval is lost only for new counters.
 #[test]
 fn a_rolling_restart() {
     let place = Place::new("versions-rolling");
@@ -404,7 +404,8 @@ fn another_name_is_said() {
     assert!(publishers[1].left_out_beside(Vec::new).is_empty(), "nothing is");
 }
 
-/// Checks that a counterset with one instance shows that of the oldest program, and the other is reported.
+/// Checks that a counterset with one instance shows the instance of the oldest program, and the instance of the other
+/// program is reported.
 #[test]
 fn versions_of_a_single_instance() {
     mod one {
@@ -470,7 +471,8 @@ fn versions_in_one_program() {
     drop(third);
 }
 
-/// Checks that totals add the programs that have the counter, and report the left-out ones as missing.
+/// Checks that a total adds the values of the programs that have the counter, and counts the left-out programs as
+/// missing.
 #[test]
 fn totals_over_versions() {
     mod small {

@@ -19,9 +19,9 @@ const INSTANCES: usize = 64;
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15; // all bytes change each time
 const STEPS: u64 = 1 << 40;
 
-/// Checks that no value is torn and no process ends while a file is cut. A thread acts as the file's owner: it stores
-/// multiples of `STEP` into all values. At times it truncates the file, punches a hole, or lets it grow, and restores
-/// it. Every value read must be such a multiple.
+/// Checks that no value is torn and no process ends while a publisher's file is truncated. A thread acts as the
+/// file's owner: it stores multiples of `STEP` into all values. At times it truncates the file, punches a hole, or
+/// lets it grow, and restores it. Every value read must be such a multiple.
 #[test]
 fn nothing_is_torn_and_nobody_ends_where_a_file_is_cut() {
     const ENOUGH: u64 = 20_000;
@@ -89,8 +89,8 @@ fn nothing_is_torn_and_nobody_ends_where_a_file_is_cut() {
     assert!(complaints(&mut place.applications()).is_empty());
 }
 
-/// Checks that an incomplete file is not read at all, even if the requested range exists, and that the reason is
-/// reported.
+/// Checks that an incomplete publisher's file is not read at all, even if the requested range exists, and that the
+/// reason is reported.
 #[test]
 fn a_file_that_is_cut_says_so() {
     let place = Place::new("cut-says");
@@ -125,7 +125,7 @@ fn a_file_that_is_cut_says_so() {
     }
 }
 
-/// Checks that a hole punched between two collections yields no zeros.
+/// Checks that a hole punched into a publisher's file between two collections yields no zeros.
 #[test]
 fn a_hole_gives_no_zeros() {
     let place = Place::new("cut-hole");
@@ -139,8 +139,8 @@ fn a_hole_gives_no_zeros() {
     assert!(raw(&mut query).iter().all(|(.., value)| value.is_none()));
 }
 
-/// Checks that readers recover after any range of a file was temporarily a hole or zero. Readers that started before
-/// or meanwhile see everything once the file is restored.
+/// Checks that readers recover after any range of a publisher's file was temporarily a hole or zero. Readers that
+/// started before or meanwhile see everything once the file is restored.
 #[test]
 fn nobody_is_blind_after_a_file_was_not_whole() {
     const PAGE: usize = 4096;
@@ -176,8 +176,8 @@ fn nobody_is_blind_after_a_file_was_not_whole() {
     }
 }
 
-/// Checks that instances of a truncated file have a reason, each one if they were read before. This holds also beside
-/// other files, and for copied files.
+/// Checks that missing values of a truncated publisher's file have a reason, one for each instance that was read
+/// before. This holds also beside other files, and for copied files.
 #[test]
 fn truncated_file_has_a_reason_in_each_sample() {
     let (bytes, victim) = (super::files::genuine(), super::files::victim());
@@ -225,8 +225,8 @@ fn truncated_file_has_a_reason_in_each_sample() {
     }
 }
 
-/// Checks that no sample loses rows while a file is continually truncated and restored: each value of each sample is
-/// correct or has a reason.
+/// Checks that no sample loses rows while a publisher's file is continually truncated and restored: each value of
+/// each sample is correct or has a reason.
 #[test]
 fn no_sample_has_fewer_rows_while_a_file_is_cut() {
     const SAMPLES: usize = 300;
@@ -270,7 +270,7 @@ fn no_sample_has_fewer_rows_while_a_file_is_cut() {
     }
 }
 
-/// Checks that if some of many files are truncated, the others are still read.
+/// Checks that if some of many publishers' files are truncated, the others are still read.
 #[test]
 fn the_others_are_read() {
     let place = Place::new("cut-some");
@@ -288,7 +288,7 @@ fn the_others_are_read() {
     assert_eq!(with_value(raw(&mut query)), 26 * 6);
 }
 
-/// Checks that if no child process can be started, files are copied, with the same rows.
+/// Checks that if no child process can be started, publishers' files are copied, with the same rows.
 #[test]
 fn failed_fork_falls_back_to_copying() {
     let place = Place::new("no-child");
@@ -308,8 +308,8 @@ fn failed_fork_falls_back_to_copying() {
     assert_eq!(copied, loaded);
 }
 
-/// Checks that if a child process could not be started once, files are mapped again later; until then the copying is
-/// reported.
+/// Checks that if a child process could not be started once, publishers' files are mapped again later; until then the
+/// copying is reported.
 #[test]
 fn a_child_is_tried_again_later() {
     let place = Place::new("child-again");

@@ -93,7 +93,7 @@ fn an_unchanged_copy_is_read() {
     }
 }
 
-/// Checks that any changed byte of a file affects that file alone.
+/// Checks that any changed byte of a publisher's file affects that file alone.
 #[test]
 fn every_byte_is_flipped() {
     let bytes = genuine();
@@ -380,7 +380,7 @@ fn a_stranger_fills_the_folder() {
     assert_eq!(rows(&place.machine()), expected("65533/"), "another user's");
 }
 
-/// Checks that, whatever happens to an open file, its faults do not accumulate in memory.
+/// Checks that, whatever happens to an open publisher's file, its faults do not accumulate in memory.
 #[test]
 fn faults_are_not_collected() {
     let bytes = genuine();

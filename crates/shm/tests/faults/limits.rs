@@ -112,7 +112,7 @@ fn instances_of_others_are_limited() {
     }
 }
 
-/// Checks that all readers of a process share one limit.
+/// Checks that all readers of a process share one limit for files of other users.
 #[test]
 fn readers_share_a_limit() {
     let others = OfOthers::new("limited-readers", 2);
@@ -123,7 +123,7 @@ fn readers_share_a_limit() {
     assert_eq!(other.rows(), 6);
 }
 
-/// Checks that files of this user and of root are not subject to the limit.
+/// Checks that files of this user and of root are not subject to the limit for files of other users.
 #[test]
 fn own_files_are_not_limited() {
     let place = Place::new("limited-own");

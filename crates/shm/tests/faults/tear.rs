@@ -31,8 +31,8 @@ pub struct Torn {
     h: Gauge,
 }
 
-/// A thread stores 0, `STEP`, 2 `STEP` … (`steps` numbers) into all values; every value read must be one of these.
-/// Returns how many values were read, and how many could not be.
+/// Checks that each value read was stored before: a thread stores 0, `STEP`, 2 `STEP` … (`steps` numbers) into all
+/// values. Returns how many values were read, and how many could not be.
 fn check<const STEP: u64>(test: &str, is_copied: bool, steps: u64, time: Duration) -> (u64, u64) {
     const INSTANCES: usize = 64;
     let place = Place::new(test);
@@ -95,7 +95,7 @@ pub const fn inverse(of: u64) -> u64 {
     inverse
 }
 
-/// Checks a mapped file with a step in which all bytes of a value change.
+/// Checks reads of a mapped publisher's file while a thread adds steps at which all bytes of a value change.
 #[test]
 fn nothing_is_torn_where_the_file_is_mapped() {
     const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -104,7 +104,8 @@ fn nothing_is_torn_where_the_file_is_mapped() {
     assert!(read > 10_000 && missing == 0, "{read} read, {missing} missing");
 }
 
-/// Checks a copied file with a step in which all bytes of a value change and the value only grows.
+/// Checks reads of a copied publisher's file while a thread adds steps at which all bytes of a value change and the
+/// value only grows.
 #[test]
 fn growing_value_is_not_torn_in_copied_file() {
     const STEPS: u64 = 1 << 18;

@@ -182,7 +182,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Runs the model of the reader's `Index::refresh`.
+    /// Runs the model of the reader's `Index::refresh`, which finds the instances.
     fn refresh(&mut self) {
         let before = self.load(CHANGE, Order::Ordered);
         if before == self.change && before & 1 == 0 {
@@ -205,7 +205,7 @@ impl Reader<'_> {
         };
     }
 
-    /// Runs the model of `Index::look` for one slot.
+    /// Runs the model of `Index::look`, which finds the instance in one slot.
     fn look(&mut self) {
         const TRIES: usize = 3;
         for _ in 0..TRIES {
@@ -224,7 +224,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Runs the model of `Segment::load` for all rows. Returns names and values.
+    /// Runs the model of `Segment::load`, which reads the values of all known instances. Returns names and values.
     fn values(&mut self) -> Vec<(u64, u64)> {
         let mut values = Vec::new();
         for (sequence, name) in self.rows.clone() {

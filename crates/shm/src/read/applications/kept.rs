@@ -47,8 +47,7 @@ pub(super) struct Wanted {
     columns: Vec<usize>,
     /// Indexes that the values of the counters in `columns` have in an instance.
     value_indexes: Vec<usize>,
-    /// Range of the indexes of the requested values, if all requested columns are direct and their values are
-    /// consecutive.
+    /// Range of the requested values' indexes in an instance, if all of these values are in the file and consecutive.
     run: Option<Range<usize>>,
     /// Indexes of the requested counters whose values are obtained by reference.
     referenced: Vec<(usize, CounterId)>,

@@ -34,7 +34,7 @@ pub(super) use kept::OpenFile;
 use kept::Wanted;
 use served::{Publishing, ServedSet};
 
-/// Time that may be spent on all directories of other users together; the stock refills over time.
+/// Time that may be spent on all directories of other users together, until passing time adds more.
 const FOR_OTHERS: Duration = Duration::from_millis(40);
 /// Interval between liveness checks of publishers whose countersets are listed and not collected, and the number of
 /// publishers checked each time. Directories with incomplete files are also listed again then. Needed because a
@@ -57,7 +57,8 @@ pub struct ApplicationProvider {
     search_folders: Folders,
     folders: Vec<PublisherDir>,
     search: Search,
-    /// Time that is left for directories of other users, and the index of the one that is next.
+    /// Time that is left for directories of other users; `next_of_others` is the index of the directory whose turn is
+    /// next.
     for_others: Allowance,
     next_of_others: usize,
     not_folders: Vec<(PathBuf, FileError)>,

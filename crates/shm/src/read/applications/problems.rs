@@ -100,7 +100,8 @@ impl ApplicationProvider {
         })
     }
 
-    /// Returns the hidden instances of single-instance countersets: those behind an older publisher's instance.
+    /// Returns the instances of single-instance countersets that are not shown, because an older publisher has the
+    /// instance.
     fn behind_others(&mut self) -> Vec<(PathBuf, Guid, Vec<LeftOut>)> {
         let mut behind = Vec::new();
         let Self { files, sets, asker, .. } = self;

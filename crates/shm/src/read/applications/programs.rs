@@ -16,7 +16,7 @@ use crate::merge::Fit;
 const CONNECTIONS: u64 = 4;
 
 impl ApplicationProvider {
-    /// Sends the requests of a collection to its publishers, without waiting for responses.
+    /// Sends the requests of a collection to the publishers of its counterset, without waiting for responses.
     pub(super) fn ask(&mut self, want: &CollectRequest<'_>) {
         self.make_room();
         let machine = Arc::clone(&self.machine);

@@ -103,7 +103,7 @@ pub(crate) struct CallbackClient {
     out: Vec<Sent>,
     /// Countersets whose values are requested next time, because the publisher was late when they were collected.
     waiting: Vec<Guid>,
-    /// Status in the publisher's last response of each kind, if its response was in time.
+    /// Status in the publisher's last response of each kind, if the response arrived before the deadline.
     statuses: HashMap<(RequestCode, Guid), Status>,
     late: Option<Late>,
     values: HashMap<Guid, Values>,

@@ -212,8 +212,8 @@ fn of(query: &mut Query, counter: CounterId) -> HashMap<String, Result<(u64, Opt
         .collect()
 }
 
-/// Starts a server that responds to requests for values with a number, and to all others with success, once the gate
-/// is open.
+/// Starts a server that returns the number in `gate` to requests for values, and success to others, while the test
+/// does not lock `gate`.
 fn gated(publisher: &Publisher, sequence: u64, gate: &Arc<Mutex<u64>>, asked: &Asked) -> Option<Server> {
     let (gate, asked) = (Arc::clone(gate), Arc::clone(asked));
     publisher
@@ -278,7 +278,7 @@ fn a_late_value_is_the_previous_one_and_marked() {
     drop((a, again));
 }
 
-/// Checks that a request that arrives during another request is handled after it, however long that takes.
+/// Checks that a publisher handles a request that arrives during another one after that one, however long that takes.
 #[test]
 fn queued_requests_are_served_after_a_slow_reply() {
     const SLOW: Duration = Duration::from_millis(2_200);
