@@ -1,4 +1,5 @@
-//! Writes the formula vectors as Parquet files, and a view for each counter type: engines compute what the vectors say.
+//! Writes the formula vectors (test cases of formulas) as Parquet files, and a SQL view for each counter type. SQL
+//! engines must compute the expected values.
 //!
 //! Arguments: the table of vectors, and a directory that does not exist yet. The directory gets the files,
 //! `DIALECT.sql` for each dialect, and `expected.csv` with view, instance and value of each vector.
@@ -18,7 +19,7 @@ use perfset_engine::{
 };
 use perfset_parquet::{ExportOptions, Exporter, SampleOrigin, SqlDialect, view};
 
-/// Sample that the machine delivers: instance, clocks, value and base.
+/// Sample of a formula vector that the scripted machine delivers: instance, clocks, value and base.
 #[derive(Clone, Default)]
 struct VectorSample {
     instance: String,
@@ -27,7 +28,7 @@ struct VectorSample {
     base: Option<u64>,
 }
 
-/// Machine that delivers one sample of a vector.
+/// Machine that delivers one sample of a formula vector.
 #[derive(Clone)]
 struct VectorMachine(Arc<Mutex<VectorSample>>, Arc<Catalogue>);
 
@@ -64,7 +65,8 @@ impl Provider for VectorMachine {
     }
 }
 
-/// Vectors that share a counterset: type, wrapping value and wrapping base.
+/// Key of the formula vectors that share a counterset: counter type, `true` if the value wraps, `true` if the base
+/// wraps.
 type SetKey = (u32, bool, bool);
 
 fn counterset((counter_type, wraps, base_wraps): SetKey) -> Counterset {

@@ -1,4 +1,4 @@
-//! Rows of one counterset until they are written as a row group.
+//! Buffer of a counterset's exported rows, until they are written as a row group of a Parquet file.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -8,22 +8,22 @@ use parquet::data_type::ByteArray;
 use perfset_core::sample::Clocks;
 use perfset_core::{Name, NoValue};
 
-/// Identity of an instance, with the types of the columns.
+/// Identity of an exported instance, in the types of the Parquet columns.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ExportedIdentity {
     pub name: String,
-    /// Bits of the unsigned id.
+    /// Bits of the instance's unsigned id.
     pub id: i32,
-    /// Birth; 0 = unknown.
+    /// Birth (start time) of the exported instance; 0 = unknown.
     pub birth: i64,
 }
 
-/// Identity of a row as its block has it.
+/// Identity of a row as the V2 block has it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadIdentity<'a> {
     pub name: Name<'a>,
     pub id: i32,
-    /// Birth; 0 = unknown.
+    /// Birth (start time) of the row's instance; 0 = unknown.
     pub birth: i64,
 }
 
@@ -40,18 +40,18 @@ impl ReadIdentity<'_> {
     }
 }
 
-/// Values that all instances of a sample have in common.
+/// Times and clocks of an exported sample, stored once for all of its rows that share them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SampleHead {
-    /// Microseconds since 1970 UTC, by the wall clock.
+    /// Time of the sample in microseconds since 1970 UTC, by the wall clock.
     pub time_us: i64,
     pub perf_time_ns: i64,
-    /// Time since the sample that this one is compared with, in ns of `perf_time_ns`.
+    /// Time from the sample that this one is compared with to this one, in ns of `perf_time_ns`.
     pub interval_ns: Option<i64>,
     pub clocks: Clocks,
 }
 
-/// Position in a list of texts that are stored once.
+/// List of values that are stored once each, with the number (index) of each value.
 #[derive(Clone, Debug)]
 pub(crate) struct Interned<T> {
     pub all: Vec<T>,
@@ -65,7 +65,7 @@ impl<T> Default for Interned<T> {
 }
 
 impl<T: Clone + Eq + Hash> Interned<T> {
-    /// Returns the number of a value, which is added if it is new.
+    /// Returns the index of a value in the list; a new value is added.
     fn number(&mut self, value: T) -> u32 {
         if let Some(number) = self.numbers.get(&value) {
             return *number;
@@ -77,16 +77,16 @@ impl<T: Clone + Eq + Hash> Interned<T> {
     }
 }
 
-/// Values of a column; rows after the last value have none.
+/// Buffered values of a Parquet column; rows after the last value have no value.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ColumnCells {
     values: Vec<i64>,
-    /// Bits of the rows that have no value, until the last of them that a value follows: most columns have none.
+    /// Bit set of the rows without a value, up to the last value of the column; empty for most columns.
     gaps: Vec<u64>,
 }
 
 impl ColumnCells {
-    /// Sets the value of a row, unless it has one: two registered counters can share a column.
+    /// Sets the column's value in a row, unless the row has one: two registered counters can share a column.
     #[inline]
     pub fn set(&mut self, row: usize, value: u64) {
         if self.values.len() > row {
@@ -98,7 +98,7 @@ impl ColumnCells {
         self.values.push(value.cast_signed());
     }
 
-    /// Adds rows without a value, until `end`.
+    /// Adds rows without a value to the column, up to row `end`.
     fn leave_out(&mut self, end: usize) {
         self.gaps.resize(end.div_ceil(64), 0);
         for row in self.values.len()..end {
@@ -109,7 +109,7 @@ impl ColumnCells {
         self.values.resize(end, 0);
     }
 
-    /// Returns the value of a row.
+    /// Returns the column's value in a row; `None` if it is missing.
     #[inline]
     pub fn get(&self, row: usize) -> Option<i64> {
         let gaps = self.gaps.get(row.wrapping_div(64)).copied().unwrap_or(0);
@@ -117,7 +117,7 @@ impl ColumnCells {
         self.values.get(row).copied().filter(|_| !is_gap)
     }
 
-    /// Returns the values of all rows, if each of `rows` has one.
+    /// Returns the column's values of all `rows` rows; `None` if a row has no value.
     pub fn of_all(&self, rows: usize) -> Option<&[i64]> {
         (self.gaps.is_empty() && self.values.len() == rows).then_some(&*self.values)
     }
@@ -127,38 +127,39 @@ impl ColumnCells {
     }
 }
 
-/// Row: numbers of its identity and of its sample.
+/// Buffered row: indexes of its identity and of its sample's values in the buffer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RowHead {
     pub identity: u32,
     pub head: u32,
 }
 
-/// Rows that are not written yet, in the order of samples.
+/// Exported rows of a counterset that are not written yet, in the order of samples.
 #[derive(Debug, Default)]
 pub(crate) struct RowBuffer {
     pub heads: Vec<SampleHead>,
     pub identities: Interned<ExportedIdentity>,
     pub rows: Vec<RowHead>,
     pub columns: Vec<ColumnCells>,
-    /// Row, column, and number of the reason of each missing value, ascending by row.
+    /// Indexes of row, column and reason of each missing value, ascending by row.
     pub missing: Vec<(u32, u32, u32)>,
-    /// Number of missing values before each row.
+    /// Number of missing values before each buffered row.
     missing_before: Vec<u32>,
-    /// Last reason of each column, and its number: the next row mostly has the same.
+    /// Last reason for a missing value in each column, with the index of the reason: the next row mostly has the
+    /// same.
     last_reasons: Vec<Option<(NoValue, u32)>>,
     pub reasons: Interned<String>,
-    /// Row and column of each count that began anew, ascending by row.
+    /// Row and column of each count that started again, ascending by row.
     pub restarted: Vec<(u32, u32)>,
-    /// First row of the last sample.
+    /// Index of the first row of the last sample in the buffer.
     last_sample: usize,
-    /// Row of the sample before that is expected to have the identity of the next row, and the end of that sample.
+    /// Rows of the previous sample, from the row that is expected to have the identity of the next row.
     expected: Range<usize>,
     bytes: usize,
     bytes_of_cells: usize,
 }
 
-/// Rows in the order of a file, with the numbers of their samples and identities.
+/// Buffered rows sorted as in a Parquet file, with the indexes of their samples and identities.
 #[derive(Debug, Default)]
 pub(crate) struct SortedRows {
     pub rows: Vec<u32>,
@@ -171,7 +172,7 @@ impl RowBuffer {
         Self { columns: vec![ColumnCells::default(); columns], ..Self::default() }
     }
 
-    /// Returns the memory of the rows in bytes, approximately.
+    /// Returns the approximate memory of the buffered rows in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes.saturating_add(self.bytes_of_cells)
     }
@@ -180,13 +181,13 @@ impl RowBuffer {
         self.rows.is_empty()
     }
 
-    /// Begins the rows of a sample.
+    /// Begins to add the rows of a sample to the buffer.
     pub fn begin_sample(&mut self) {
         self.expected = self.last_sample..self.rows.len();
         self.last_sample = self.rows.len();
     }
 
-    /// Ends a sample with its missing values: row, column, and number of the reason, ascending by row.
+    /// Ends the rows of a sample, and adds its missing values: indexes of row, column and reason, ascending by row.
     pub fn end_sample(&mut self, missing: impl IntoIterator<Item = (usize, usize, u32)>) {
         let mut missing = missing.into_iter().peekable();
         for row in self.missing_before.len()..self.rows.len() {
@@ -196,13 +197,13 @@ impl RowBuffer {
                 self.bytes = self.bytes.saturating_add(size_of::<(u32, u32, u32)>());
             }
         }
-        /// Bytes of a value, and of the bit that tells if there is one.
+        /// Number of bytes of a buffered value, with the bit that shows a missing one.
         const CELL: usize = 9;
         let cells = self.columns.iter().map(|cells| cells.values.len()).fold(0, usize::saturating_add);
         self.bytes_of_cells = cells.saturating_mul(CELL);
     }
 
-    /// Begins the row of an instance.
+    /// Begins the row of an instance in the buffer.
     #[inline]
     pub fn row(&mut self, identity: &ReadIdentity<'_>, head: &SampleHead) {
         if self.heads.last() != Some(head) {
@@ -218,7 +219,8 @@ impl RowBuffer {
         self.bytes = self.bytes.saturating_add(size_of::<RowHead>().saturating_add(size_of::<u32>()));
     }
 
-    /// Returns the number of an identity that comes next in the sample before, except for a few rows that have ended.
+    /// Returns the index of an identity that is expected next, because it follows in the previous sample, perhaps
+    /// after a few ended instances.
     #[inline]
     fn expected_identity(&mut self, identity: &ReadIdentity<'_>) -> Option<u32> {
         const ENDED: usize = 8;
@@ -244,7 +246,7 @@ impl RowBuffer {
         }
     }
 
-    /// Returns the number of the reason for a missing value of a column.
+    /// Returns the index in the buffer of the reason for a missing value of a column.
     pub fn reason(&mut self, column: usize, reason: &NoValue) -> u32 {
         let known = self.last_reasons.get(column).and_then(Option::as_ref);
         if let Some((_, number)) = known.filter(|(known, _)| known == reason) {
@@ -260,7 +262,7 @@ impl RowBuffer {
         number
     }
 
-    /// Returns the number of a reason that is a text.
+    /// Returns the index in the buffer of a reason for a missing value, given as text.
     pub fn reason_text(&mut self, reason: &str) -> u32 {
         match self.reasons.numbers.get(reason) {
             Some(number) => *number,
@@ -271,13 +273,13 @@ impl RowBuffer {
         }
     }
 
-    /// Adds a count of the last row that started again.
+    /// Records that a count of the last row has started again.
     pub fn add_restarted(&mut self, column: usize) {
         self.restarted.push((position(self.rows.len().saturating_sub(1)), position(column)));
         self.bytes = self.bytes.saturating_add(size_of::<(u32, u32)>());
     }
 
-    /// Returns the rows sorted by (instance, id, birth, time).
+    /// Returns the buffered rows sorted by (instance, id, birth, time).
     pub fn sorted(&self) -> SortedRows {
         let mut identities: Vec<(&ExportedIdentity, u32)> = self.identities.all.iter().zip(0..).collect();
         identities.sort_unstable();
@@ -314,12 +316,12 @@ impl RowBuffer {
         SortedRows { rows, heads, identities }
     }
 
-    /// Returns the names of all identities as values of a column.
+    /// Returns the instance names of all identities as values of a Parquet column.
     pub fn instance_names(&self) -> Vec<ByteArray> {
         self.identities.all.iter().map(|identity| ByteArray::from(&*identity.name)).collect()
     }
 
-    /// Returns the missing values of a row.
+    /// Returns the missing values of a buffered row: indexes of row, column and reason.
     pub fn missing_of(&self, row: u32) -> &[(u32, u32, u32)] {
         let row = index(row);
         let before = |row: usize| self.missing_before.get(row).map(|before| index(*before));
@@ -327,7 +329,7 @@ impl RowBuffer {
         before(row).and_then(|from| self.missing.get(from..end)).unwrap_or_default()
     }
 
-    /// Returns the counts of a row that started again.
+    /// Returns the row and column of each count of a buffered row that started again.
     pub fn restarted_of(&self, row: u32) -> &[(u32, u32)] {
         let from = self.restarted.partition_point(|(known, _)| *known < row);
         let rest = self.restarted.get(from..).unwrap_or_default();
@@ -335,12 +337,13 @@ impl RowBuffer {
     }
 }
 
-/// Widens a position, which is never larger than a `usize`.
+/// Widens the index of a row, column or text to `usize`, which never loses bits.
 pub(crate) fn index(position: u32) -> usize {
     usize::try_from(position).unwrap_or(usize::MAX)
 }
 
-/// Shortens a position: row groups have fewer rows, and countersets fewer counters.
+/// Shortens the index of a row, column or text to 32 bits: row groups have fewer rows, and countersets fewer
+/// counters.
 fn position(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! Exporter: takes samples, and writes those that no file has.
+//! Exporter of samples to Parquet files: writes the samples that no file has yet.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -27,17 +27,18 @@ use crate::rows::{EntryColumns, RowValues, each_row, row_reason};
 /// Length of a day, in 100 ns.
 const DAY_100NS: i64 = 864_000_000_000;
 
-/// Options of an export.
+/// Options of an export to Parquet files.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ExportOptions {
-    /// Number of rows from which a row group is written.
+    /// Number of rows at which a row group of a Parquet file is written.
     pub rows_per_group: usize,
-    /// Time from which a row group is written, in microseconds.
+    /// Time span of rows, in microseconds, at which a row group of a Parquet file is written.
     pub time_per_group_us: i64,
-    /// Memory of all rows that are not written yet, in bytes: above it, the largest counterset is written.
+    /// Maximum memory in bytes of all rows that are not written yet; above this limit, the largest counterset is
+    /// written.
     pub memory: usize,
-    /// Longest time of one request to an object store, with its retries.
+    /// Maximum time of one request to an object store, including its retries.
     pub deadline: Duration,
 }
 
@@ -53,56 +54,56 @@ impl Default for ExportOptions {
 }
 
 impl ExportOptions {
-    /// Sets the number of rows from which a row group is written.
+    /// Sets the number of rows at which a row group of a Parquet file is written.
     #[must_use]
     pub fn rows_per_group(self, rows_per_group: usize) -> Self {
         Self { rows_per_group, ..self }
     }
 
-    /// Sets the memory of all rows that are not written yet, in bytes.
+    /// Sets the maximum memory, in bytes, of all rows that are not written yet.
     #[must_use]
     pub fn memory(self, memory: usize) -> Self {
         Self { memory, ..self }
     }
 
-    /// Sets the longest time of one request to an object store, with its retries.
+    /// Sets the maximum time of one request to an object store, including its retries.
     #[must_use]
     pub fn deadline(self, deadline: Duration) -> Self {
         Self { deadline, ..self }
     }
 }
 
-/// Files and numbers of an export.
+/// Summary of an export: its new files, and numbers of rows and samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExportSummary {
-    /// Paths or addresses of the new files.
+    /// Paths or addresses of the Parquet files that the export wrote.
     pub files: Vec<PathBuf>,
-    /// Number of rows in the new files.
+    /// Number of rows in the Parquet files that the export wrote.
     pub rows: u64,
-    /// Number of samples that were read.
+    /// Number of samples of the log that the export read.
     pub samples: u64,
 }
 
-/// Recorder of a sample, and the number of the sample.
+/// Origin of an exported sample: the recorder's run, the boot, and the number of the sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SampleOrigin {
-    /// Id of the recorder's run; empty = unknown.
+    /// Id of the recorder's run that took the sample; empty = unknown.
     pub run: String,
-    /// Boot id of the machine; empty = unknown.
+    /// Boot id of the sampled machine; empty = unknown.
     pub boot: String,
-    /// Number of the sample in its recording.
+    /// Sequence number of the sample in its recording.
     pub sequence: u64,
 }
 
-/// Writer of the files of one host.
+/// Exporter of the samples of one host to Parquet files.
 pub struct Exporter {
     root: ExportRoot,
     place: Box<dyn ExportPlace>,
     host: String,
     options: ExportOptions,
     sets: HashMap<Guid, SetExport>,
-    /// Entries of the last sample.
+    /// Query entries of the last exported sample.
     entries: Option<Arc<[ResolvedEntry]>>,
     summary: ExportSummary,
 }
@@ -113,34 +114,34 @@ impl std::fmt::Debug for Exporter {
     }
 }
 
-/// Counterset that is exported.
+/// Counterset that is exported, with its columns, its buffered rows and its open file.
 struct SetExport {
     counterset: Arc<Counterset>,
     layout: CountersetLayout,
     columns: EntryColumns,
     buffer: RowBuffer,
     open: Option<OpenDayFile>,
-    /// Samples of the files that exist, for each directory.
+    /// Samples that the existing files of the counterset have, for each directory.
     known: HashMap<String, Vec<ExportedRange>>,
-    /// Sample that the next one is compared with.
+    /// Sample of the counterset that the next one is compared with.
     before: Option<ComparedSample>,
-    /// Clocks of the last collection.
+    /// Clocks of the counterset's last collection.
     last: Option<Clocks>,
-    /// Day of the last sample, and its directory.
+    /// Day of the counterset's last sample, and the directory for that day.
     day: Option<(i64, String)>,
 }
 
-/// Sample that the next one is compared with.
+/// Sample of a counterset that the next sample is compared with.
 struct ComparedSample {
     clocks: ClockReading,
-    /// Counts that did not begin with their row: columns of the result and starts, by instance.
+    /// Counts whose start times differ from their row's: columns of the result and start times, by instance.
     counted: HashMap<ExportedIdentity, Vec<CountStart>>,
 }
 
 impl ComparedSample {
-    /// Returns the starts of the counts of a row.
+    /// Returns the start times of counts that the sample has for the row of an instance.
     fn starts(&self, identity: &ReadIdentity<'_>) -> &[CountStart] {
-        /// Number of rows up to which comparing them costs less than a copy of the name and a look-up: most
+        /// Number of instances up to which a search costs less than a hash look-up with a copied name. Most
         /// countersets have counts of their total alone.
         const FEW: usize = 8;
         let starts = match self.counted.len() {
@@ -152,13 +153,13 @@ impl ComparedSample {
     }
 }
 
-/// Column of a count, and the time at which it began.
+/// Column of a count in the result, and the start time of the count.
 type CountStart = (usize, u64);
 
-/// File that rows go to, and the samples that it has.
+/// File of one day that a counterset's rows are written to, with the range of its samples.
 struct OpenDayFile {
     part: Option<PartFile>,
-    /// Path of its directory below the root.
+    /// Path below the root of the directory that has the file.
     folder: String,
     origin: SampleOrigin,
     first: i64,
@@ -183,7 +184,7 @@ impl Exporter {
         Ok(Self { root, place, host: host.to_owned(), options, sets, entries, summary })
     }
 
-    /// Takes the next sample. Samples that a file has are left out, each counterset by itself.
+    /// Exports the next sample. A counterset's part of the sample is left out if a file already has it.
     ///
     /// # Errors
     /// If a file cannot be read or written.
@@ -213,7 +214,7 @@ impl Exporter {
         self.limit_memory()
     }
 
-    /// Prepares the columns of a counterset, which can have been registered again with other counters.
+    /// Prepares the exported columns of a counterset, which can have been registered again with other counters.
     fn register(
         &mut self,
         entry: &ResolvedEntry,
@@ -292,7 +293,7 @@ impl Exporter {
         Ok(())
     }
 
-    /// Writes the largest countersets, until the others fit into the memory.
+    /// Writes the buffered rows of the largest countersets, until the rows of the others fit into the memory limit.
     fn limit_memory(&mut self) -> Result<(), ParquetExportError> {
         loop {
             let total = self.sets.values().map(|set| set.buffer.bytes()).fold(0, usize::saturating_add);
@@ -310,7 +311,7 @@ impl Exporter {
         set.finish(&mut *self.place, &self.host, &mut self.summary)
     }
 
-    /// Completes the files of all countersets.
+    /// Completes the Parquet files of all exported countersets.
     ///
     /// # Errors
     /// If a file cannot be written. Files that were completed before stay.
@@ -324,7 +325,7 @@ impl Exporter {
     }
 }
 
-/// Sample of one counterset.
+/// Part of a sample that belongs to one exported counterset.
 struct SetSample<'a> {
     clocks: &'a ClockReading,
     origin: &'a SampleOrigin,
@@ -333,7 +334,7 @@ struct SetSample<'a> {
 }
 
 impl<'a> SetSample<'a> {
-    /// Returns the result, if the counterset has one in this sample.
+    /// Returns the counterset's result in this sample; `None` if it failed or is missing.
     fn rows(&self) -> Option<&'a QueryResult<'a>> {
         let has_failed = self.metadata.is_some_and(|metadata| metadata.failure().is_some());
         self.result.filter(|result| !has_failed && result.status.is_success())
@@ -341,7 +342,7 @@ impl<'a> SetSample<'a> {
 }
 
 impl SetExport {
-    /// Adds the rows of a sample, unless a file has them, and makes it the one that the next sample is compared with.
+    /// Buffers the rows of a sample, unless a file has them; the next sample is compared with this one.
     fn push(&mut self, sample: &SetSample<'_>, result: &QueryResult<'_>, own: Clocks, is_known: bool) {
         let clocks = sample.clocks;
         let now = perf_time_ns(clocks);
@@ -381,7 +382,7 @@ impl SetExport {
         self.before = Some(ComparedSample { clocks: *clocks, counted });
     }
 
-    /// Writes the buffered rows as a row group.
+    /// Writes the counterset's buffered rows as a row group of a Parquet file.
     fn write(&mut self, place: &mut dyn ExportPlace, host: &str) -> Result<(), ParquetExportError> {
         let Some(open) = self.open.as_mut().filter(|_| !self.buffer.is_empty()) else { return Ok(()) };
         if open.part.is_none() {
@@ -399,7 +400,7 @@ impl SetExport {
         Ok(())
     }
 
-    /// Completes the file that rows go to.
+    /// Completes the Parquet file that the counterset's rows are written to.
     fn finish(
         &mut self,
         place: &mut dyn ExportPlace,
@@ -425,20 +426,20 @@ impl SetExport {
     }
 }
 
-/// Cells of the rows of a sample.
+/// Cells of a sample's rows, which are added to the buffer column by column.
 struct SampleCells<'a> {
-    /// Number of the first row in the buffer.
+    /// Index in the buffer of the sample's first row.
     first: usize,
     rows: Vec<RowValues<'a>>,
-    /// Row and column of each value with another clock, ascending.
+    /// Row and column of each value whose clock differs from that of the row's other counters, ascending.
     left_out: Vec<(usize, usize)>,
     metadata: Option<&'a EntryMetadata>,
 }
 
 impl SampleCells<'_> {
-    /// Adds the cells to a buffer, column by column: going along the rows would write to all columns in turn.
+    /// Adds the sample's cells to a buffer column by column, which is faster than row by row.
     fn add_to(&self, buffer: &mut RowBuffer, columns: &EntryColumns) {
-        /// Number of rows whose cells stay in the first cache while each column takes its own.
+        /// Number of rows whose cells fit into the processor's first cache while they are copied column by column.
         const TILE: usize = 32;
         let Self { first, rows, left_out, metadata } = self;
         let mut missing: Vec<(usize, usize, usize, u32)> = Vec::new();
@@ -477,12 +478,12 @@ impl SampleCells<'_> {
 }
 
 impl OpenDayFile {
-    /// Returns `true` if a sample belongs into this file.
+    /// Returns `true` if a sample belongs into this file: same directory, recorder run and boot.
     fn takes(&self, folder: &str, origin: &SampleOrigin) -> bool {
         self.folder == folder && (&self.origin.run, &self.origin.boot) == (&origin.run, &origin.boot)
     }
 
-    /// Returns a path that no file has.
+    /// Returns a path for the exported file that no other file has.
     fn path(&self, place: &dyn ExportPlace) -> String {
         let boot = part_of_id(&self.origin.boot);
         let name = format!("{}/{boot}-{:06}", self.folder, self.origin.sequence);
@@ -494,7 +495,7 @@ impl OpenDayFile {
     }
 }
 
-/// Returns the columns whose counts did not begin at the same time in two samples of a row.
+/// Returns the columns whose counts have different start times in two samples of one row.
 fn restarted(then: &[CountStart], now: &[CountStart]) -> Vec<usize> {
     if then == now {
         return Vec::new();
@@ -506,18 +507,19 @@ fn restarted(then: &[CountStart], now: &[CountStart]) -> Vec<usize> {
     begun.chain(ended).collect()
 }
 
-/// Returns the first 8 digits of an id; zeros without one.
+/// Returns the first 8 hexadecimal digits of a boot id, padded with zeros.
 fn part_of_id(id: &str) -> String {
     let digits: String = id.chars().filter(char::is_ascii_hexdigit).take(8).collect();
     format!("{:0<8}", digits.to_ascii_lowercase())
 }
 
-/// Returns the number of a sample among those of its run: no clock that people set, if there is another.
+/// Returns the time that orders a sample among the samples of its recorder's run: PerfTime, or the wall clock for an
+/// unknown run.
 fn key_of(clocks: &ClockReading, origin: &SampleOrigin) -> i64 {
     if origin.run.is_empty() { clocks.utc_100ns() } else { clocks.perf_time }
 }
 
-/// Returns the directory of a counterset, host and day, below the root.
+/// Returns the path below the root of the directory for the files of a counterset, host and day.
 fn folder(slug: &str, host: &str, clocks: &ClockReading) -> String {
     let SystemTime { year, month, day, .. } = SystemTime::from_100ns(clocks.utc_100ns());
     // Engines read four digits, and one other directory would fail queries of all.
@@ -526,7 +528,7 @@ fn folder(slug: &str, host: &str, clocks: &ClockReading) -> String {
     format!("counterset={slug}/date={year:04}-{month:02}-{day:02}/host={host}")
 }
 
-/// Returns PerfTime in nanoseconds. That of logs without such a clock begins in 1970.
+/// Returns the PerfTime of a sample in nanoseconds. For logs without such a clock it is the time since 1970.
 fn perf_time_ns(clocks: &ClockReading) -> i64 {
     const SECOND: i128 = 1_000_000_000;
     let (ticks, freq) = (i128::from(clocks.perf_time), i128::from(clocks.perf_freq));
@@ -539,7 +541,8 @@ fn perf_time_ns(clocks: &ClockReading) -> i64 {
     i64::try_from(ns).unwrap_or(if ns < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// Writes all samples of a machine's logs that no file below `root` has. After each sample `progress` is called.
+/// Writes to Parquet files all samples of a machine's logs that no file below `root` has. After each sample
+/// `progress` is called.
 ///
 /// # Errors
 /// If the logs cannot be read, or a file cannot be read or written.
@@ -579,8 +582,8 @@ pub fn export(
     exporter.finish()
 }
 
-/// Returns an id for logs that name no run: their first sample and their counters. A log that grows keeps it, and other
-/// logs of the same time have others.
+/// Returns an id for logs that name no recorder's run, made of their first sample and their counters. A log that
+/// grows keeps it, and other logs of the same time have others.
 fn run_of_log(first: &Snapshot) -> String {
     let mut counters = String::new();
     for entry in first.entries() {

@@ -1,4 +1,4 @@
-//! Files: written under a temporary name, complete once they have their own.
+//! Exported Parquet files: written under a temporary name, and renamed when they are complete.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -20,24 +20,24 @@ use crate::layout::{ColumnKind, CounterColumn, CountersetLayout};
 use crate::place::{ExportPlace, PendingFile, TemporaryPath};
 use crate::range::key;
 
-/// Sentence in the metadata about numbers beyond 2^63.
+/// Sentence in a Parquet file's metadata about unsigned numbers of 2^63 and more.
 const RAW_VALUES: &str = "unsigned 64-bit numbers, whose bits are stored in INT64: a negative number stands for \
     itself plus 2^64; instance_id is an unsigned 32-bit number in the same way";
 
-/// Number of rows that are prepared at once.
+/// Number of rows of a Parquet column that are prepared at once.
 const BATCH: usize = 1 << 15;
 
-/// File that is being written.
+/// Parquet file that is being written under a temporary name.
 pub(crate) struct PartFile {
     // Dropped, and so closed, before its file is removed.
     writer: SerializedFileWriter<BufWriter<File>>,
     temporary: TemporaryPath,
-    /// Path below the root.
+    /// Final path of the file below the root.
     path: String,
     columns: Vec<CounterColumn>,
 }
 
-/// Description of a file.
+/// Description of a Parquet file for its metadata: layout, host, boot and recorder's run.
 pub(crate) struct FileAbout<'a> {
     pub layout: &'a CountersetLayout,
     pub host: &'a str,
@@ -46,7 +46,7 @@ pub(crate) struct FileAbout<'a> {
 }
 
 impl PartFile {
-    /// Begins a file, where no query finds it.
+    /// Begins a Parquet file at a temporary path, where no query finds it.
     pub fn create(
         place: &mut dyn ExportPlace,
         path: String,
@@ -63,7 +63,7 @@ impl PartFile {
         Ok(Self { writer, temporary, path, columns })
     }
 
-    /// Writes the rows of a buffer as a row group.
+    /// Writes the rows of a buffer as a row group of the Parquet file.
     pub fn write(&mut self, buffer: &RowBuffer) -> Result<(), ParquetExportError> {
         let Self { writer, columns, temporary, .. } = self;
         let sorted = buffer.sorted();
@@ -73,7 +73,7 @@ impl PartFile {
         written.map_err(ParquetExportError::parquet(&temporary.path))
     }
 
-    /// Completes the file, and stores it under its name.
+    /// Completes the Parquet file, and stores it under its final name.
     pub fn finish(
         self,
         place: &mut dyn ExportPlace,
@@ -90,7 +90,7 @@ impl PartFile {
     }
 }
 
-/// Row group that is being written, one column after the other.
+/// Row group of a Parquet file that is being written, one column after the other.
 struct RowGroup<'a> {
     group: SerializedRowGroupWriter<'a, BufWriter<File>>,
     buffer: &'a RowBuffer,
@@ -148,7 +148,7 @@ impl RowGroup<'_> {
         self.group.close().map(drop)
     }
 
-    /// Writes a column that has a value in each row: that at the row's position in `values`.
+    /// Writes a Parquet column with a value in each row; `positions` has the index in `values` for each row.
     fn all<T: DataType>(&mut self, positions: &[u32], values: &[T::T]) -> Written {
         let Some(mut column) = self.group.next_column()? else { return Ok(()) };
         for positions in positions.chunks(BATCH) {
@@ -159,7 +159,7 @@ impl RowGroup<'_> {
         column.close()
     }
 
-    /// Writes a column that has a value in some rows.
+    /// Writes a Parquet column that has a value in some rows only.
     fn optional<T: DataType>(&mut self, positions: &[u32], read: impl Fn(usize) -> Option<T::T>) -> Written {
         let Some(mut column) = self.group.next_column()? else { return Ok(()) };
         for positions in positions.chunks(BATCH) {
@@ -175,7 +175,7 @@ impl RowGroup<'_> {
         column.close()
     }
 
-    /// Writes the column of a counter. Most have a value in all rows, or in none.
+    /// Writes the Parquet column of a counter. Most columns have a value in all rows, or in none.
     fn cells(&mut self, cells: &ColumnCells) -> Written {
         let sorted = self.sorted;
         let Some(all) = cells.of_all(sorted.rows.len()).or(cells.is_empty().then_some(&[])) else {
@@ -194,7 +194,8 @@ impl RowGroup<'_> {
         column.close()
     }
 
-    /// Writes a field of a list, which some rows have if `has_entries`.
+    /// Writes a Parquet column of lists of texts, such as the reasons of a row. No row has a list unless
+    /// `has_entries`.
     fn list<'b, E: 'b>(
         &mut self,
         has_entries: bool,
@@ -227,7 +228,7 @@ impl RowGroup<'_> {
     }
 }
 
-/// Returns a clock, or `None` if it is the same as the clock of another column.
+/// Returns a clock's time, or `None` if the clock in `column`, another column, has the same time.
 fn other_than(column: i64, clock: i64) -> Option<i64> {
     (clock != column).then_some(clock)
 }
@@ -334,7 +335,7 @@ fn properties(about: &FileAbout<'_>) -> Result<WriterProperties, ParquetError> {
     Ok(with.build())
 }
 
-/// Returns the description of a column for the metadata.
+/// Returns the description of a counter's column for the metadata of a Parquet file.
 fn described(layout: &CountersetLayout, column: &CounterColumn) -> serde_json::Value {
     let counter = &column.counter;
     let base = counter.divisor().and_then(|base| layout.counter_column(base)).map(|base| &base.name);

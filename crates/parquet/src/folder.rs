@@ -1,4 +1,4 @@
-//! Local directories of exported files.
+//! Local directories that exported Parquet files are written to.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,7 +15,7 @@ use crate::range::ExportedRange;
 /// Directory of the locks below the root. Queries do not find it, because its name begins with a dot.
 const LOCKS: &str = ".perfset-locks";
 
-/// Local directory, locked for the files of one host.
+/// Local directory for the exported files of one host, which only one export at a time may write.
 pub(crate) struct FolderPlace {
     root: PathBuf,
     host: String,
@@ -23,7 +23,7 @@ pub(crate) struct FolderPlace {
 }
 
 impl FolderPlace {
-    /// Returns the place. Nothing is locked or created before the first file is looked for.
+    /// Creates the value for a local directory. Nothing is locked or created before the first file is looked for.
     pub fn new(root: &Path, host: &str) -> Self {
         Self { root: root.to_owned(), host: host.to_owned(), lock: None }
     }
@@ -32,7 +32,7 @@ impl FolderPlace {
         path.split('/').fold(self.root.clone(), |whole, part| whole.join(part))
     }
 
-    /// Locks the files of the host: two exports that know the same files would write the same samples.
+    /// Locks the exported files of the host: two exports at the same time would write the same samples.
     fn lock(&mut self) -> Result<(), ParquetExportError> {
         if self.lock.is_some() {
             return Ok(());
@@ -85,7 +85,7 @@ impl ExportPlace for FolderPlace {
     }
 }
 
-/// Returns the samples of the files in a directory; none if it does not exist.
+/// Returns the samples that the Parquet files in a directory have; none if the directory does not exist.
 fn exported(folder: &Path) -> Result<Vec<ExportedRange>, ParquetExportError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -111,19 +111,19 @@ fn exported(folder: &Path) -> Result<Vec<ExportedRange>, ParquetExportError> {
     Ok(ranges)
 }
 
-/// Returns `true` if a file has the temporary name that another process gave it.
+/// Returns `true` if a file still has the temporary name that another export process gave it.
 fn is_left_over(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let own = temporary_end();
     name.starts_with('.') && name.contains(".parquet.") && name.ends_with(".tmp") && !name.ends_with(&own)
 }
 
-/// Returns the end of the temporary names that this process gives.
+/// Returns the ending of the temporary file names that this process gives.
 fn temporary_end() -> String {
     format!(".{}.tmp", std::process::id())
 }
 
-/// Creates directories, readable for their owner alone, as recordings are.
+/// Creates directories for exported files, readable for their owner alone, as recordings are.
 fn create_folders(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -132,7 +132,8 @@ fn create_folders(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Creates a file for its owner alone. One that exists is left over from a process with the same id that was ended.
+/// Creates a temporary file that only its owner can read. An existing file was left by an ended process of the same
+/// id.
 fn create_private(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.write(true).create_new(true);
@@ -147,7 +148,7 @@ fn create_private(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Makes a rename durable. Only Unix opens directories.
+/// Synchronizes a directory with the disk, so that a rename in it is durable. Only Unix opens directories.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }

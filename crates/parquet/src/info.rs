@@ -1,4 +1,4 @@
-//! Exported file that is described: what its end says about it, and damage.
+//! Description of an exported Parquet file, read from the metadata at its end, with its damage.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -18,7 +18,7 @@ use crate::range::key;
 /// Beginning of every Parquet file.
 const MAGIC: [u8; 4] = *b"PAR1";
 
-/// Returns `true` if a path is that of a file that begins as a Parquet file does.
+/// Returns `true` if the file at a path begins like a Parquet file.
 #[must_use]
 pub fn is_parquet(path: &Path) -> bool {
     let mut magic = [0; MAGIC.len()];
@@ -27,8 +27,8 @@ pub fn is_parquet(path: &Path) -> bool {
     is_file && File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && magic == MAGIC
 }
 
-/// Returns the contents of an exported file, and a text about its writer. Values are not read: the description at the
-/// end of the file says where they are.
+/// Returns a summary of an exported Parquet file, and a text about its writer. Values are not read: the description
+/// at the end of the file says where they are.
 ///
 /// A file that is cut has no description. That is damage, as is a description of values beyond the end of the file.
 ///
@@ -84,7 +84,7 @@ fn columns(metadata: &ParquetMetaData) -> impl Iterator<Item = &ColumnChunkMetaD
     metadata.row_groups().iter().flat_map(|group| group.columns())
 }
 
-/// Returns `true` if the bytes of a column are before the end of the file.
+/// Returns `true` if the bytes of a Parquet column are before the end of the file.
 fn is_within(column: &ColumnChunkMetaData, len: u64) -> bool {
     let first = column.dictionary_page_offset().unwrap_or(i64::MAX).min(column.data_page_offset());
     let end = first.checked_add(column.compressed_size());
@@ -93,7 +93,7 @@ fn is_within(column: &ColumnChunkMetaData, len: u64) -> bool {
         && end.is_some_and(|end| u64::try_from(end).is_ok_and(|end| end <= len))
 }
 
-/// Returns the first and the last time of all rows, in 100 ns since 1601.
+/// Returns the first and the last time of the rows of a Parquet file, in 100 ns since 1601.
 fn times(metadata: &ParquetMetaData) -> Option<(i64, i64)> {
     let of_times = columns(metadata).filter(|column| column.column_path().string() == "time");
     let ranges = of_times.filter_map(|column| match column.statistics()? {
@@ -105,7 +105,7 @@ fn times(metadata: &ParquetMetaData) -> Option<(i64, i64)> {
     Some((time(first), time(last)))
 }
 
-/// Returns the counters that have a column.
+/// Returns the counters that have a column in an exported file, from its metadata.
 fn counters(set: &str, guid: &str, columns: &str) -> Vec<Counters> {
     let known = guid.parse::<Guid>().ok().and_then(perfset_catalogue::by_guid);
     let star = if known.is_none_or(|set| set.instance_type.is_multiple()) { "(*)" } else { "" };

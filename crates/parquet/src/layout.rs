@@ -1,4 +1,4 @@
-//! Columns of a counterset: the same for all hosts and times, so that engines see one table.
+//! Columns of a counterset's Parquet files: the same for all hosts and times, so that SQL engines see one table.
 
 use std::collections::HashMap;
 
@@ -7,50 +7,50 @@ use perfset_core::{Counter, CounterId, CounterType, Counterset, Guid, formula};
 
 use crate::names::{ColumnNames, counterset_slug, slug};
 
-/// Physical type of a counter's column.
+/// Physical type of a counter's column in Parquet files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// Raw value: the 64 bits of an unsigned number in a signed one.
+    /// Raw values: 64-bit unsigned numbers, whose bits are stored as signed ones.
     Raw,
-    /// Double: a value that the log's writer formatted.
+    /// Doubles: values that the writer of the log formatted.
     Formatted,
 }
 
-/// Column of a counter.
+/// Column of a counter in Parquet files.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CounterColumn {
-    /// Name of the column: `[a-z0-9_]`.
+    /// Name of the counter's column: characters `[a-z0-9_]`.
     pub name: String,
     /// Counter whose values the column has.
     pub counter: Counter,
-    /// Physical type of the column.
+    /// Physical type of the counter's column.
     pub kind: ColumnKind,
 }
 
-/// Columns of the counters of one counterset.
+/// Columns that the counters of one counterset have in Parquet files.
 ///
 /// A counterset of the catalogue has all columns of the catalogue in every file, also those of counters that were not
 /// recorded. Counters that the catalogue does not know, or knows with another formula, follow.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CountersetLayout {
-    /// GUID of the counterset.
+    /// GUID of the exported counterset.
     pub guid: Guid,
-    /// Name of the counterset.
+    /// Name of the exported counterset.
     pub name: String,
-    /// Help text of the counterset.
+    /// Help text of the exported counterset.
     pub help: String,
-    /// Name of the counterset as a part of paths, and of its view.
+    /// Name of the counterset in file paths and of its SQL view: characters `[a-z0-9_]`.
     pub slug: String,
-    /// Columns, in the order of the files.
+    /// Columns of the counters, in the order of the files.
     pub columns: Vec<CounterColumn>,
-    /// Column of each registered counter that has one.
+    /// Index of the column of each registered counter that has a column.
     by_id: HashMap<CounterId, usize>,
 }
 
 impl CountersetLayout {
-    /// Creates the layout of a counterset as it was registered.
+    /// Creates the columns of a counterset from its registration.
     #[must_use]
     pub fn of(set: &Counterset) -> Self {
         let known = by_guid(set.guid);
@@ -114,8 +114,8 @@ impl CountersetLayout {
         self.columns.push(CounterColumn { name, counter: counter.clone(), kind });
     }
 
-    /// Returns the catalogue's column for the base of a counter, if `base` is that base under another id: bases of
-    /// binary logs have no name.
+    /// Returns the built-in column for a counter's base if the log has that base under another id: bases of binary
+    /// logs have no name.
     fn base_in_catalogue(
         &self,
         known: Option<&Counterset>,
@@ -128,13 +128,13 @@ impl CountersetLayout {
         of_known.get(&divisor).copied().filter(|_| base.name.is_none() && self.by_id.contains_key(&user.id))
     }
 
-    /// Returns the index of a counter's column.
+    /// Returns the index of the column that a counter has in Parquet files.
     #[must_use]
     pub fn column_of(&self, id: CounterId) -> Option<usize> {
         self.by_id.get(&id).copied()
     }
 
-    /// Returns the column of a counter.
+    /// Returns the column that a counter has in Parquet files.
     #[must_use]
     pub fn counter_column(&self, id: CounterId) -> Option<&CounterColumn> {
         self.columns.get(self.column_of(id)?)
@@ -148,7 +148,7 @@ fn is_alike(a: CounterType, b: CounterType) -> bool {
     a == b || is_same && formula(a) == formula(b) && a.is_base() == b.is_base()
 }
 
-/// Returns `true` if a counter is the clock of another.
+/// Returns `true` if a counter of the counterset is the clock of another counter.
 fn is_clock(set: &Counterset, id: CounterId) -> bool {
     set.counters.iter().any(|user| user.perf_time == Some(id) || user.perf_freq == Some(id))
 }

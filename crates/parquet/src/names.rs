@@ -1,4 +1,4 @@
-//! Names in paths and in SQL: they are safe as parts of paths, and two different names never become one.
+//! Names of exported files, directories and columns: safe in paths and in SQL, and different for different originals.
 
 use std::collections::HashSet;
 
@@ -6,12 +6,12 @@ use perfset_catalogue::by_guid;
 use perfset_core::Counterset;
 use uuid::Uuid;
 
-/// Longest part of a path that is made of a name, in bytes. File systems allow 255.
+/// Maximum length in bytes of a path component that is made of a name. File systems allow 255.
 const LONGEST: usize = 160;
-/// Name of a Hive partition whose value is NULL.
+/// Directory name of a Hive partition whose value is NULL.
 const NULL_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// Returns the name of a counterset as a part of a path and as the name of its view: `[a-z0-9_]`.
+/// Returns the name of a counterset as a part of file paths and as the name of its SQL view: characters `[a-z0-9_]`.
 ///
 /// A counterset that is not in the catalogue has its GUID at the end, because any program can take any name.
 #[must_use]
@@ -77,19 +77,19 @@ pub fn host_partition(host: &str) -> String {
     part
 }
 
-/// Returns a digest of bytes: the same in every version of this library.
+/// Returns a digest (128-bit hash) of bytes, which is the same in every version of this library.
 pub(crate) fn digest(bytes: &[u8]) -> u128 {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, bytes).as_u128()
 }
 
-/// Names of the columns of one counterset, each given once.
+/// Names taken by the columns of one exported counterset, so that no two columns have the same name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ColumnNames {
     taken: HashSet<String>,
 }
 
 impl ColumnNames {
-    /// Columns that every file has, and columns that engines make of the path.
+    /// Names of the columns that every exported file has, and of the column `filename` that SQL engines add.
     pub const FIXED: [&str; 14] = [
         "time",
         "perf_time_ns",
@@ -106,14 +106,14 @@ impl ColumnNames {
         "restarted",
         "filename",
     ];
-    /// Columns that engines make of the path.
+    /// Names of the columns that SQL engines make of the file's path.
     const PARTITIONS: [&str; 3] = ["counterset", "date", "host"];
 
     pub fn new() -> Self {
         Self { taken: Self::FIXED.iter().chain(&Self::PARTITIONS).map(|name| (*name).to_owned()).collect() }
     }
 
-    /// Returns `name`, or if it is taken, the name with the counter's id.
+    /// Returns `name` for a column or, if another column has that name, the name with the counter's id.
     pub fn give(&mut self, name: &str, id: u32) -> String {
         let mut name = if name.is_empty() { "counter".to_owned() } else { name.to_owned() };
         name.truncate(LONGEST); // ASCII

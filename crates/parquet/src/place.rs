@@ -1,4 +1,4 @@
-//! Place of exported files: what a local directory and an object store have in common.
+//! Place of exported files: operations that local directories and object stores have in common.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -6,22 +6,24 @@ use std::path::PathBuf;
 use crate::error::ParquetExportError;
 use crate::range::ExportedRange;
 
-/// Place of the files of one host. Paths are relative to the root, with `/` between their parts.
+/// Place that the exported files of one host are written to: a local directory or an object store. Paths are relative
+/// to the root, with `/` between their parts.
 pub(crate) trait ExportPlace: Send {
-    /// Returns the samples of the files in a directory; none if it does not exist.
+    /// Returns the samples that the exported files in a directory have; none if the directory does not exist.
     fn exported(&mut self, folder: &str) -> Result<Vec<ExportedRange>, ParquetExportError>;
 
-    /// Returns `true` if a file of a directory that [`exported`](Self::exported) has read exists.
+    /// Returns `true` if a file exists, in a directory that [`exported`](Self::exported) has read.
     fn exists(&self, path: &str) -> bool;
 
-    /// Creates a file for what will be stored under a path, where no query finds it.
+    /// Creates a temporary file, where no query finds it, whose contents will be stored under a path.
     fn create(&mut self, path: &str) -> Result<PendingFile, ParquetExportError>;
 
-    /// Stores a file that is written to its end, complete or not at all, and returns its path or address.
+    /// Stores a completely written file under its final path, entirely or not at all, and returns its path or
+    /// address.
     fn keep(&mut self, pending: PendingFile, path: &str) -> Result<PathBuf, ParquetExportError>;
 }
 
-/// Local file that is being written; it is removed unless it was kept.
+/// Local temporary file of an export that is being written; removed unless it is stored under its final path.
 #[derive(Debug)]
 pub(crate) struct PendingFile {
     pub file: File,
@@ -32,7 +34,7 @@ pub(crate) struct PendingFile {
 #[derive(Debug)]
 pub(crate) struct TemporaryPath {
     pub path: PathBuf,
-    /// `true` if the file has another name now, or none.
+    /// `true` if the temporary path has no file any more, because the file was renamed or removed.
     pub is_gone: bool,
 }
 

@@ -1,8 +1,8 @@
-//! Samples that a file has, as its metadata name them.
+//! Range of the samples that an exported file has, as the file's metadata names it.
 
 use parquet::file::metadata::ParquetMetaData;
 
-/// Keys of the metadata of a file.
+/// Keys of the metadata in an exported Parquet file.
 pub(crate) mod key {
     pub const COUNTERSET: &str = "perfset.counterset";
     pub const GUID: &str = "perfset.guid";
@@ -17,7 +17,7 @@ pub(crate) mod key {
     pub const SAMPLES: &str = "perfset.samples";
 }
 
-/// Samples that a file has.
+/// Range of the samples that an exported file has: recorder's run, first and last sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExportedRange {
     pub run: String,
@@ -26,7 +26,7 @@ pub(crate) struct ExportedRange {
 }
 
 impl ExportedRange {
-    /// Returns the samples of a file by its metadata; `None` if another program wrote it.
+    /// Returns the range of a file's samples from its metadata; `None` if another program wrote the file.
     pub fn of(metadata: &ParquetMetaData) -> Option<Self> {
         let facts = metadata.file_metadata().key_value_metadata();
         let fact = |key: &str| {

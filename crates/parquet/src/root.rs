@@ -21,7 +21,8 @@ enum RootKind {
 }
 
 impl ExportRoot {
-    /// Returns the root that a user has written: a path, or an address with `s3://`, `az://`, `gs://` or `file://`.
+    /// Parses the root of exported files as a user writes it: a path, or an address with `s3://`, `az://`, `gs://` or
+    /// `file://`.
     ///
     /// # Errors
     /// If the address cannot be used, or its store needs the feature `object-store`. Nothing is opened here.
@@ -49,7 +50,7 @@ impl ExportRoot {
         Self(RootKind::Store(store))
     }
 
-    /// Returns the local directory; `None` for an object store.
+    /// Returns the local directory that is the root; `None` for an object store.
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         match &self.0 {
@@ -59,7 +60,7 @@ impl ExportRoot {
         }
     }
 
-    /// Opens the place for the files of one host.
+    /// Opens the root for writing the exported files of one host.
     pub(crate) fn open(
         &self,
         host: &str,
@@ -88,7 +89,7 @@ impl From<PathBuf> for ExportRoot {
     }
 }
 
-/// Splits an address into its scheme and the rest; `None` for a path.
+/// Splits a root address into its scheme and the rest; `None` for a path.
 fn address(text: &Path) -> Option<(&str, &str)> {
     let (scheme, rest) = text.to_str()?.split_once("://")?;
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())

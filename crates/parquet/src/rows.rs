@@ -1,4 +1,4 @@
-//! Rows of an entry of a snapshot, with the columns that they go to.
+//! Reading of an exported counterset's rows from a snapshot, with the Parquet columns of their values.
 
 use perfset_core::counter_type::Clock;
 use perfset_core::sample::Clocks;
@@ -10,20 +10,20 @@ use perfset_log::recording::OTHER_TIMES;
 use crate::buffer::ReadIdentity;
 use crate::layout::CountersetLayout;
 
-/// Columns of an entry's result: the place of each counter in a file, and its own clock.
+/// Columns of a query entry's result, each with its counter's column in Parquet files and its own clock.
 #[derive(Debug)]
 pub(crate) struct EntryColumns {
     pub columns: Vec<EntryColumn>,
-    /// Columns of the layout, each with the columns of the result that go to it: mostly one.
+    /// Indexes of the Parquet columns, each with the columns of the result whose values it receives: mostly one.
     pub targets: Vec<(usize, Vec<usize>)>,
     has_clocks: bool,
 }
 
-/// Column of an entry's result.
+/// Column of a query entry's result: the values of one counter.
 #[derive(Debug)]
 pub(crate) struct EntryColumn {
     pub counter: Counter,
-    /// Index of the column in the layout.
+    /// Index of the Parquet column that receives the counter's values.
     pub target: Option<usize>,
     /// Columns of the result that have the ticks and the frequency of the counter's own clock.
     clock: Option<(usize, Option<usize>)>,
@@ -49,8 +49,8 @@ impl EntryColumns {
         Self { has_clocks: columns.iter().any(|column| column.clock.is_some()), columns, targets }
     }
 
-    /// Returns the clocks of a row: those of its sample, or those that its counters bring. Counters with other clocks
-    /// than an earlier counter of the row are added to `left_out`, with the number of the row.
+    /// Returns the clocks of an exported row: the clocks of its sample, or the own clocks of its counters. Counters
+    /// with other clocks than an earlier counter of the row are added to `left_out`, with the number of the row.
     pub fn clocks(
         &self,
         number: usize,
@@ -83,7 +83,7 @@ impl EntryColumns {
     }
 }
 
-/// Values of a row, as its block has them.
+/// Values of a row in a V2 block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RowValues<'a> {
     One(BlockValue<'a>),
@@ -91,7 +91,8 @@ pub(crate) enum RowValues<'a> {
 }
 
 impl RowValues<'_> {
-    /// Returns the number of a column: a row of a foreign block can have fewer columns.
+    /// Returns the row's raw value in a column; `None` if it is missing. A row of another program's block can have
+    /// fewer columns.
     #[inline]
     pub fn number(&self, column: usize) -> Option<u64> {
         let value = match self {
@@ -102,7 +103,7 @@ impl RowValues<'_> {
     }
 }
 
-/// Calls `each` with the number, the identity and the values of each row of a result.
+/// Calls `each` with the index, the identity and the values of each row of a query result.
 pub(crate) fn each_row<'a>(
     body: &Body<'a>,
     metadata: Option<&'a EntryMetadata>,
@@ -130,8 +131,8 @@ pub(crate) fn each_row<'a>(
     }
 }
 
-/// Returns the reason for a missing value that belongs into its row; `None` if the counter never has a value here, or
-/// was not asked for at that time.
+/// Returns the reason for a missing value that its exported row stores; `None` if the counter never has a value, or
+/// was not requested then.
 pub(crate) fn row_reason<'a>(counter: &Counter, reason: Option<&'a NoValue>) -> Option<&'a NoValue> {
     match reason {
         // The catalogue and the metadata of the file have this reason, which would be in each row.

@@ -26,34 +26,36 @@ use crate::error::RootError;
 use crate::place::{ExportPlace, PendingFile, TemporaryPath};
 use crate::range::ExportedRange;
 
-/// Size of a part in bytes: stores allow none below 5 MiB, and one is uploaded in half a minute at 280 kB/s.
+/// Size in bytes of a part of an upload. Object stores allow at least 5 MiB; such a part takes half a minute at 280
+/// kB/s.
 #[cfg(feature = "object-store")]
 const PART: u64 = 8 << 20;
-/// Most parts of an upload; stores allow 10,000.
+/// Maximum number of parts of an upload; object stores allow 10,000.
 const MOST_PARTS: u64 = 9_000;
-/// Number of last bytes that are read of an object: its footer, with few exceptions.
+/// Number of bytes that are read at the end of an object, enough for almost every Parquet footer.
 const TAIL: u64 = 64 << 10;
-/// Largest footer that is read.
+/// Maximum length in bytes of a Parquet footer that is read.
 const MOST_FOOTER: u64 = 64 << 20;
-/// Length of the end of a Parquet file, which says how long the footer is.
+/// Length in bytes of the end of a Parquet file that contains the length of the footer.
 const END: u64 = 8;
-/// Longest time in which a store is asked to drop a failed upload.
+/// Maximum time of the request that an object store discard a failed upload.
 const ABORT: Duration = Duration::from_secs(5);
-/// Number of objects whose samples are remembered from one export to the next.
+/// Maximum number of objects whose range of samples is remembered from one export to the next.
 const REMEMBERED: usize = 20_000;
 
-/// Address in an object store, such as `s3://bucket/lake`.
+/// Root address of exported files in an object store, such as `s3://bucket/lake`.
 #[derive(Clone, Debug)]
 pub(crate) struct StoreRoot {
     kind: StoreKind,
     bucket: String,
     prefix: String,
-    /// Size of a part in bytes. A larger file is uploaded in parts.
+    /// Size in bytes of a part of an upload. A larger file is uploaded in parts.
     part: u64,
     seen: SeenObjects,
 }
 
-/// Objects whose footers were read, by location. An object that was replaced since has another size or tag.
+/// Objects whose Parquet footers were read, by location in the object store. An object that was replaced since has
+/// another size or tag.
 type SeenObjects = Arc<Mutex<HashMap<Location, (ObjectMeta, Option<ExportedRange>)>>>;
 
 #[derive(Clone, Debug)]
@@ -64,7 +66,7 @@ enum StoreKind {
     Given(Arc<dyn ObjectStore>),
 }
 
-/// Kind of a store that others run.
+/// Public cloud whose object store is used.
 #[cfg(feature = "object-store")]
 #[derive(Clone, Copy, Debug)]
 enum Cloud {
@@ -74,7 +76,7 @@ enum Cloud {
 }
 
 impl StoreRoot {
-    /// Returns the root that an address names: `BUCKET` or `BUCKET/PREFIX` after `scheme://`.
+    /// Parses a root address in an object store: `BUCKET` or `BUCKET/PREFIX` after `scheme://`.
     #[cfg(feature = "object-store")]
     pub fn parse(scheme: &str, rest: &str) -> Result<Self, RootError> {
         let kind = match scheme {
@@ -107,7 +109,7 @@ impl StoreRoot {
         Self { kind: StoreKind::Given(store), bucket, prefix, part, seen }
     }
 
-    /// Returns the address of the root, without `/` at its end.
+    /// Returns the root address in the object store, without `/` at its end.
     fn address(&self) -> String {
         let scheme = match self.kind {
             #[cfg(feature = "object-store")]
@@ -123,7 +125,7 @@ impl StoreRoot {
         address.trim_end_matches('/').to_owned()
     }
 
-    /// Opens the store with the credentials and settings of the environment. Nothing is asked yet.
+    /// Opens the object store with the credentials and settings of the environment, without sending a request.
     pub fn open(&self, deadline: Duration) -> Result<StorePlace, ParquetExportError> {
         let failed = |reason: String| ParquetExportError::Store { url: self.address(), reason };
         if Handle::try_current().is_ok() {
@@ -149,7 +151,7 @@ impl StoreRoot {
 
 #[cfg(feature = "object-store")]
 impl Cloud {
-    /// Returns the client of a bucket, with the settings of the environment.
+    /// Returns the object store client of a bucket, with the settings of the environment.
     fn store(self, bucket: &str) -> object_store::Result<Arc<dyn ObjectStore>> {
         use object_store::aws::AmazonS3Builder;
         use object_store::azure::MicrosoftAzureBuilder;
@@ -178,14 +180,14 @@ impl Cloud {
     }
 }
 
-/// Object store that files are uploaded to.
+/// Object store that exported files are uploaded to.
 pub(crate) struct StorePlace {
     root: StoreRoot,
     store: Arc<dyn ObjectStore>,
-    /// Always there until the value is dropped.
+    /// Runtime that runs requests to the object store; `None` only while this value is dropped.
     runtime: Option<Runtime>,
     deadline: Duration,
-    /// Paths below the root that objects have.
+    /// Paths below the root of the objects that exist.
     names: HashSet<String>,
 }
 
@@ -207,14 +209,14 @@ impl StorePlace {
         ParquetExportError::Store { url: self.url(path), reason: reason.into() }
     }
 
-    /// Returns the location of a path below the root.
+    /// Returns the location in the object store of a path below the root.
     fn location(&self, path: &str) -> Result<Location, ParquetExportError> {
         let prefix = &self.root.prefix;
         let whole = if prefix.is_empty() { path.to_owned() } else { format!("{prefix}/{path}") };
         Location::parse(whole).map_err(|error| self.failed(path, error.to_string()))
     }
 
-    /// Waits for a request until the deadline.
+    /// Runs a request to the object store, and waits for its response until the deadline.
     fn ask<T>(&self, asked: impl Future<Output = object_store::Result<T>>) -> Result<T, Unanswered> {
         self.ask_within(self.deadline, asked)
     }
@@ -243,7 +245,7 @@ impl StorePlace {
         }
     }
 
-    /// Returns the samples of an object by its footer: the rest of it is not read.
+    /// Returns the range of samples that an object has, from its Parquet footer; its other bytes are not read.
     fn range(&self, object: &ObjectMeta, path: &str) -> Result<Option<ExportedRange>, ParquetExportError> {
         if object.size < END {
             return Err(self.failed(path, format!("it is cut: it has {} bytes", object.size)));
@@ -268,7 +270,7 @@ impl StorePlace {
         Ok(ExportedRange::of(&metadata.map_err(ParquetExportError::parquet(&url))?))
     }
 
-    /// Returns the samples of an object, which are known if its footer was read before.
+    /// Returns the range of samples that an object has; its Parquet footer is read unless it is known.
     fn seen_range(
         &self,
         object: &ObjectMeta,
@@ -291,7 +293,8 @@ impl StorePlace {
         Ok(range)
     }
 
-    /// Returns `true` if an object is this file: its upload was repeated after an answer that was lost.
+    /// Returns `true` if the object at a location has the end of this file: its first upload succeeded, and the
+    /// response was lost.
     fn is_own(&self, file: &mut File, size: u64, location: &Location) -> bool {
         let object = self.ask(self.store.head(location)).ok().filter(|object| object.size == size);
         let theirs = object.and_then(|object| self.tail(&object, TAIL, "").ok());
@@ -302,7 +305,7 @@ impl StorePlace {
         read.is_ok() && theirs.is_some_and(|theirs| theirs == ours)
     }
 
-    /// Uploads a file with one request, unless its name is taken.
+    /// Uploads a file to the object store with one request, unless an object has its name.
     fn put(&self, file: &mut File, location: &Location) -> Result<(), UploadError> {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
@@ -319,7 +322,7 @@ impl StorePlace {
         Ok(())
     }
 
-    /// Uploads a file in parts. The object is there once all are.
+    /// Uploads a file to the object store in parts. The object exists once all parts are uploaded.
     fn put_parts(&self, file: &mut File, size: u64, location: &Location) -> Result<(), UploadError> {
         self.refuse_taken(location)?;
         let mut upload = self.ask(self.store.put_multipart_opts(location, Default::default()))?;
@@ -413,10 +416,10 @@ impl ExportPlace for StorePlace {
     }
 }
 
-/// Request without a useful answer.
+/// Failed request to an object store: refused, or without a response.
 enum Unanswered {
     Refused(StoreError),
-    /// No answer within this time.
+    /// No response within this time.
     Late(Duration),
 }
 
@@ -429,11 +432,11 @@ impl Unanswered {
     }
 }
 
-/// Reason that a file is not uploaded.
+/// Reason that a file was not uploaded to the object store.
 enum UploadError {
     File(io::Error),
     Store(Unanswered),
-    /// An object has the name.
+    /// Name that another object already has.
     Taken,
 }
 
@@ -452,10 +455,10 @@ impl From<Unanswered> for UploadError {
     }
 }
 
-/// Creates a file for its owner alone in the system's directory for temporary files. On Unix it has no name, so that
-/// nothing is left of it, however this process ends.
+/// Creates a file for its owner alone in the system's directory for temporary files. On Unix the file has no name, so
+/// that nothing is left of it, however this process ends.
 fn temporary_file() -> Result<PendingFile, ParquetExportError> {
-    /// Attempts to find a name that is free: another user can have taken one.
+    /// Number of attempts to find a free name for the temporary file, because another user can have taken a name.
     const ATTEMPTS: u32 = 16;
     let folder = env::temp_dir();
     let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
@@ -477,8 +480,7 @@ fn temporary_file() -> Result<PendingFile, ParquetExportError> {
     Err(ParquetExportError::io(&folder)(last))
 }
 
-/// Returns the reason of a store's error in one sentence: without credentials, and without the address, which is named
-/// beside it.
+/// Returns the reason of an object store's error in one sentence, without credentials and without the address.
 fn reason(error: &StoreError) -> String {
     let said = match error {
         StoreError::NotFound { .. } => "not found",
@@ -505,16 +507,17 @@ fn reason(error: &StoreError) -> String {
     shortened(&whole)
 }
 
-/// Returns the text of an XML element.
+/// Returns the text of an XML element in an object store's error response.
 fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
     let (inner, _) = rest.split_once(&format!("</{name}>"))?;
     Some(inner.trim())
 }
 
-/// Returns the values of the variables that can have credentials.
+/// Returns the values of the environment variables that can contain credentials.
 fn secrets() -> Vec<String> {
-    /// Shortest value that is taken for a secret, so that no error loses a word such as `true`.
+    /// Minimum length of a variable's value that is treated as a secret, so that no error loses a word such as
+    /// `true`.
     const SHORTEST: usize = 8;
     let is_of_store = |name: &str| ["AWS_", "AZURE_", "GOOGLE_"].iter().any(|start| name.starts_with(start));
     let is_secret = |name: &str| {
@@ -527,7 +530,7 @@ fn secrets() -> Vec<String> {
     wanted.map(|(_, value)| value).collect()
 }
 
-/// Returns a text without secrets, and without the queries of addresses, which can have signatures.
+/// Returns an error text without secrets, and without the query parts of URLs, which can have signatures.
 fn redacted(text: &str, secrets: &[String]) -> String {
     let text = secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "..."));
     let words = text.split_whitespace().map(|word| match word.split_once('?') {
@@ -537,7 +540,7 @@ fn redacted(text: &str, secrets: &[String]) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the beginning of a text that a server sent.
+/// Returns the beginning of an error text that an object store's server sent.
 fn shortened(text: &str) -> String {
     const MOST: usize = 400;
     let mut short: String = text.chars().take(MOST).collect();

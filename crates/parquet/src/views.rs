@@ -25,7 +25,7 @@ pub enum SqlDialect {
 }
 
 impl SqlDialect {
-    /// Returns an identifier in quotes.
+    /// Returns an identifier as the SQL dialect quotes it.
     fn name(self, name: &str) -> String {
         match self {
             Self::Spark | Self::ClickHouse => format!("`{}`", name.replace('`', "``")),
@@ -33,7 +33,7 @@ impl SqlDialect {
         }
     }
 
-    /// Returns a text in quotes.
+    /// Returns a text as a string literal of the SQL dialect.
     fn text(self, text: &str) -> String {
         match self {
             Self::Spark | Self::ClickHouse => {
@@ -43,7 +43,8 @@ impl SqlDialect {
         }
     }
 
-    /// Converts a number to an integer in which no sum of two 64-bit numbers overflows.
+    /// Returns the SQL expression that converts a number to an integer in which no sum of two 64-bit numbers
+    /// overflows.
     fn wide(self, number: &str) -> String {
         match self {
             Self::DuckDb => format!("CAST({number} AS HUGEINT)"),
@@ -52,12 +53,13 @@ impl SqlDialect {
         }
     }
 
-    /// Returns 2^64, as a wide integer. DataFusion reads such a number without quotes as a double.
+    /// Returns the SQL expression of 2^64 as a wide integer. DataFusion reads such a number without quotes as a
+    /// double.
     fn past_64_bits(self) -> String {
         self.wide("'18446744073709551616'")
     }
 
-    /// Returns 0, 1, 100 and 1000 as doubles. Spark reads such numbers as decimals.
+    /// Returns the SQL literals of the doubles 0, 1, 100 and 1000. Spark reads numbers without a suffix as decimals.
     fn doubles(self) -> [&'static str; 4] {
         match self {
             Self::Spark => ["0.0D", "1.0D", "100.0D", "1000.0D"],
@@ -87,7 +89,7 @@ impl SqlDialect {
         }
     }
 
-    /// Returns a condition: the list `restarted` has a text.
+    /// Returns the SQL condition that the list in column `restarted` has a text.
     fn restarted(self, text: &str) -> String {
         let text = self.text(text);
         match self {
@@ -98,7 +100,7 @@ impl SqlDialect {
         }
     }
 
-    /// Returns the table of a counterset's files, and statements that must come first.
+    /// Returns the SQL statements that must come first, and the table expression of a counterset's files.
     fn table(self, root: &str, slug: &str) -> (String, String) {
         let folder = format!("{}/counterset={slug}", root.trim_end_matches('/'));
         let files = self.text(&format!("{folder}/*/*/*.parquet"));
@@ -134,20 +136,20 @@ pub fn view(dialect: SqlDialect, root: &str, set: &Counterset) -> String {
     writer.view(root)
 }
 
-/// Writer of the view of one counterset.
+/// Writer of the SQL view of one counterset.
 struct ViewWriter<'a> {
     dialect: SqlDialect,
     layout: &'a CountersetLayout,
 }
 
-/// Clocks whose differences formulas need, and how each is read from a row.
+/// Names of the clocks whose differences formulas need, each with the SQL expression that reads the clock from a row.
 const CLOCKS: [(&str, &str); 3] = [
     ("perf_time", "coalesce(perf_time, perf_time_ns)"),
     ("time_100ns", "time_100ns"),
     ("object_time", "coalesce(object_time, time_100ns)"),
 ];
 
-/// Formula of a column.
+/// Formula of a counter's column in a SQL view.
 struct ColumnFormula<'a> {
     column: &'a CounterColumn,
     base: Option<&'a CounterColumn>,
@@ -167,7 +169,7 @@ impl ColumnFormula<'_> {
 }
 
 impl<'a> ViewWriter<'a> {
-    /// Returns the columns that users see, with their formulas.
+    /// Returns the counters' columns that the SQL view shows, with their formulas.
     fn formulas(&self) -> Vec<ColumnFormula<'a>> {
         let columns = self.layout.columns.iter();
         let formula = |column: &'a CounterColumn| {
@@ -261,7 +263,8 @@ impl<'a> ViewWriter<'a> {
         sql
     }
 
-    /// Returns the increase of a count; NULL if it fell, or the two rows are not compared.
+    /// Returns the SQL expression for the increase of a count; NULL if the count fell, or the two rows are not
+    /// compared.
     fn rise(&self, column: &CounterColumn) -> String {
         let Self { dialect, .. } = *self;
         let (now, then) = (dialect.name(&column.name), dialect.name(&format!("{}_0", column.name)));
@@ -284,14 +287,14 @@ impl<'a> ViewWriter<'a> {
         format!("CASE WHEN NOT is_next OR {restarted} THEN NULL {cases} END")
     }
 
-    /// Returns an unsigned number as a wide integer.
+    /// Returns the SQL expression of a column's unsigned number as a wide integer.
     fn unsigned(&self, column: &str) -> String {
         let wide = self.dialect.wide(column);
         let more = self.dialect.past_64_bits();
         format!("CASE WHEN {column} < 0 THEN {wide} + {more} ELSE {wide} END")
     }
 
-    /// Returns the formula of a column.
+    /// Returns the SQL expression that computes the formula of a counter's column.
     fn value(&self, of: &ColumnFormula<'_>) -> String {
         let Self { dialect, .. } = *self;
         let [zero, one, hundred, thousand] = dialect.doubles();
@@ -370,7 +373,7 @@ impl<'a> ViewWriter<'a> {
         self.limited(of, value)
     }
 
-    /// Limits a value as the command does.
+    /// Returns the SQL expression that limits a formatted value, for example to 100 %.
     fn limited(&self, of: &ColumnFormula<'_>, value: String) -> String {
         let counter = &of.column.counter;
         let [zero, _, hundred, _] = self.dialect.doubles();
@@ -391,7 +394,7 @@ impl<'a> ViewWriter<'a> {
     }
 }
 
-/// Appends a comment of one line.
+/// Appends a SQL comment of one line.
 fn comment(sql: &mut String, indent: &str, text: &str) {
     // A line break would end the comment.
     let text: String = text

@@ -1,4 +1,4 @@
-//! Recordings of a machine that does what a test says: exported, and read with the reader of the parquet crate.
+//! Tests of exported recordings of a scripted machine, whose files are read with the parquet crate.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -21,13 +21,13 @@ use super::*;
 
 mod stores;
 
-/// Files of an export without a new sample.
+/// Empty list of files, which an export without a new sample writes.
 const NO_FILES: [PathBuf; 0] = [];
 
-/// Row of the scripted machine: name, id, birth, and cells with their states.
+/// Row of the scripted machine: instance name, id, birth, and cells with their reasons or marks.
 type HostRow = (String, u32, u64, Vec<(u64, Option<CellState>)>);
 
-/// Machine that delivers what it is told.
+/// Machine that delivers the clocks and rows that a test sets.
 #[derive(Clone)]
 struct ScriptedHost(Arc<Mutex<(ClockReading, HostRows)>>);
 
@@ -72,7 +72,7 @@ impl Provider for ScriptedHost {
     }
 }
 
-/// 2022-06-18 04:26:40 UTC, in 100 ns since 1601.
+/// Time of the first test sample: 2022-06-18 04:26:40 UTC, in 100 ns since 1601.
 const BEGIN: i64 = 133_000_000_000_000_000;
 const SECOND: i64 = 10_000_000;
 
@@ -90,7 +90,7 @@ fn cells(values: [u64; 3]) -> Vec<(u64, Option<CellState>)> {
     values.map(|value| (value, None)).into()
 }
 
-/// TestRecorder of the scripted machine.
+/// Recorder of the scripted machine in a test.
 struct TestRecorder {
     machine: ScriptedHost,
     query: Query,
@@ -130,7 +130,7 @@ impl TestRecorder {
     }
 }
 
-/// Directory for one test, removed at its end.
+/// Directory of one test of exports, removed at the end of the test.
 struct ScratchFolder(PathBuf);
 
 impl ScratchFolder {
@@ -157,7 +157,7 @@ impl ScratchFolder {
         export(&Logs::open(&[self.recording()]).unwrap(), self.root(), options, || {}).unwrap()
     }
 
-    /// Returns all files below the root, relative to it.
+    /// Returns the paths of all exported files below the root, relative to the root.
     fn files(&self) -> Vec<String> {
         let mut files = Vec::new();
         below(&self.root(), &mut files);
@@ -170,7 +170,7 @@ impl ScratchFolder {
         files
     }
 
-    /// Returns the rows of all files, in their order.
+    /// Returns the rows of all exported files, in the order of the files.
     fn rows(&self) -> Vec<BTreeMap<String, Field>> {
         self.files().iter().flat_map(|file| rows(&self.root().join(file))).collect()
     }
@@ -199,7 +199,8 @@ fn rows(path: &Path) -> Vec<BTreeMap<String, Field>> {
         .collect()
 }
 
-/// Returns time in seconds since the first sample, instance and first counter of each row.
+/// Returns three fields of each row: time in seconds since the first sample, instance, and value of the first
+/// counter.
 fn seen(rows: &[BTreeMap<String, Field>]) -> Vec<(i64, String, Option<i64>)> {
     let row = |row: &BTreeMap<String, Field>| {
         let Field::TimestampMicros(time) = row["time"] else { panic!("{row:?}") };

@@ -1,4 +1,4 @@
-//! Exports into a store in memory, which fails when a test says so.
+//! Tests of exports into an object store in memory, which fails as a test demands.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -17,23 +17,23 @@ use tokio::runtime::Builder;
 use super::*;
 use crate::store::StoreRoot;
 
-/// Fault of a store.
+/// Fault of a test's object store.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     No,
-    /// It refuses an object.
+    /// Refuses to store an object.
     Put,
-    /// It stores an object, and says that it exists already.
+    /// Stores an object, and responds that it existed already.
     LostAnswer,
-    /// It refuses the part with this number.
+    /// Refuses the upload's part with this number.
     Part(usize),
-    /// It refuses to complete an upload.
+    /// Refuses to complete an upload in parts.
     Complete,
-    /// It never answers.
+    /// Never responds to a request.
     Silent,
 }
 
-/// Store in memory, with a fault.
+/// Object store in memory that has a fault.
 #[derive(Debug)]
 struct FaultyStore {
     inner: InMemory,
@@ -152,10 +152,10 @@ impl MultipartUpload for FaultyUpload {
     }
 }
 
-/// Prefix of exported objects.
+/// Prefix of the locations of exported objects.
 const PREFIX: &str = "lake/of 1";
 
-/// Recording, and a store that it is exported to.
+/// Recording of a test, and the object store that it is exported to.
 struct StoreTest {
     scratch: ScratchFolder,
     recorder: TestRecorder,
@@ -174,7 +174,7 @@ impl StoreTest {
         self.recorder.tick(at(second), vec![("a".into(), 1, 0, cells([reads, 0, 0]))]);
     }
 
-    /// Returns the root with parts of a size.
+    /// Returns the root of exported files in the test's object store, with this size of upload parts.
     fn root(&self, part: u64) -> ExportRoot {
         ExportRoot::store(StoreRoot::given(self.store.clone(), PREFIX, part))
     }
@@ -189,7 +189,7 @@ impl StoreTest {
         Builder::new_current_thread().build().unwrap().block_on(asked)
     }
 
-    /// Returns all objects below the prefix, with their bytes.
+    /// Returns all objects of the test's store below the prefix, with their bytes.
     fn objects(&self) -> BTreeMap<String, Vec<u8>> {
         use futures_util::TryStreamExt;
 
