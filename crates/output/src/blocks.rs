@@ -16,12 +16,12 @@ use crate::text::{cut_middle, escaped, wrapped};
 pub(crate) struct Blocks<'o> {
     /// Form of the cells in the blocks of the table output.
     pub cell: CellForm,
-    /// Maximum number of characters in a line of a block.
+    /// Maximum number of characters in a line of the table output's blocks.
     pub width: usize,
     /// Number of lines of the terminal; `None` if the output is no terminal. A terminal gets the heads again for each
     /// screenful, and names that fit.
     pub height: Option<usize>,
-    /// Order of the instances in a block.
+    /// Order of the instances in a block of the table output.
     pub order: &'o RowOrder,
 }
 
@@ -42,12 +42,12 @@ impl Blocks<'_> {
         }
     }
 
-    /// Appends to a block a line for each instance, with a column for each counter. Columns that do not fit follow
-    /// below, with the instances again: no number is ever cut.
+    /// Appends to a block of the table output a line for each instance, with a column for each counter. Columns that
+    /// do not fit follow below, with the instances again: no number is ever cut.
     fn push_instances(&self, table: &InstanceTable<'_>, out: &mut String) {
         const HEAD: &str = "instance";
-        /// Minimum number of characters of an instance name in a block, even if a single column is as wide as the
-        /// terminal.
+        /// Minimum number of characters of an instance name in a block of the table output, even beside a column as
+        /// wide as the terminal.
         const NAME_LEAST: usize = 8;
         let names: Vec<String> = table.rows.iter().map(|row| instance_name(row.first)).collect();
         let name_len = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(HEAD.len());
@@ -97,7 +97,8 @@ impl Blocks<'_> {
         row.cells.iter().map(cell).collect()
     }
 
-    /// Divides the columns of a block into parts that fit into the width beside the instance names.
+    /// Divides the columns of a block of the table output into parts that fit into the width beside the instance
+    /// names.
     fn parts(&self, heads: &[(String, String)], cells: &[Vec<String>], name_len: usize) -> Vec<Part> {
         // A terminal may get a cut name, and a pipe gets whole ones, which should fit.
         let name_min = if self.height.is_some() { 16 } else { 24 };
@@ -122,8 +123,8 @@ impl Blocks<'_> {
         parts
     }
 
-    /// Appends to a block a line for each value: value, unit, counter. A single reason that fits stands beside its
-    /// value. All other reasons follow once, below all values.
+    /// Appends to a block of the table output a line for each value: value, unit, counter. A single reason that fits
+    /// stands beside its value. All other reasons follow once, below all values.
     fn push_counters(&self, values: &[&PathValue<'_>], out: &mut String) {
         let form = self.cell.form;
         let note = |v: &PathValue<'_>| notes::note(form, v);
@@ -176,7 +177,7 @@ impl Blocks<'_> {
     }
 }
 
-/// Appends a line of a block: right-aligned cells and a name.
+/// Appends a line of a block of the table output: right-aligned cells and a name.
 fn push_line<'c>(out: &mut String, part: &Part, cell: impl Fn(usize) -> &'c str, name: &str) {
     for (at, width) in part {
         let _ = write!(out, "  {:>width$}", cell(*at)); // a String takes everything

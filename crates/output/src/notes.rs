@@ -1,4 +1,4 @@
-//! Notes below a table: reasons for missing values, and marks.
+//! Remarks below a table: reasons for missing values, and marks of delivered ones.
 
 use perfset_core::{Mark, NoValue};
 use perfset_engine::path::PathValue;
@@ -9,10 +9,10 @@ use crate::path_names::{counter_name, instance_name};
 use crate::rows::InstanceTable;
 use crate::text::escaped;
 
-/// Maximum number of notes below a table: a publisher can have a different reason for each value.
+/// Maximum number of remarks below a table: a publisher can have a different reason for each value.
 const MOST: usize = 10;
 
-/// Note about a value: reason for a missing value, or mark of a present one.
+/// Remark about a value: reason for a missing value, or mark of a present one.
 #[derive(Clone, Debug)]
 enum ValueNote<'a> {
     Missing(&'a NoValue),
@@ -28,7 +28,7 @@ impl<'a> ValueNote<'a> {
         }
     }
 
-    /// Returns `true` if values with two notes are counted together.
+    /// Returns `true` if values with these two remarks are counted together.
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Missing(a), Self::Missing(b)) => is_same(a, b),
@@ -39,7 +39,7 @@ impl<'a> ValueNote<'a> {
         }
     }
 
-    /// Returns the text of the note for a number of values; empty for marks that are not reported.
+    /// Returns the text of the remark for a number of values; empty for marks that are not reported.
     fn text(&self, count: usize) -> String {
         match self {
             Self::Missing(reason) => escaped(&reason_text(reason, count)),
@@ -119,7 +119,7 @@ pub(crate) fn sentences(table: &InstanceTable<'_>, form: NumberForm, are_counted
     sentences
 }
 
-/// Returns the names of counters for a note, or only their number if there are many.
+/// Returns the names of counters for a remark, or only their number if there are many.
 fn counters_text(counters: &[String], all: usize) -> String {
     const NAMED: usize = 3;
     match counters.len() {
@@ -129,7 +129,7 @@ fn counters_text(counters: &[String], all: usize) -> String {
     }
 }
 
-/// Returns counter name and text of the note for each value that has a note; equal pairs occur once.
+/// Returns counter name and text of the remark for each value that has a remark; equal pairs occur once.
 pub(crate) fn notes_by_counter(form: NumberForm, values: &[&PathValue<'_>]) -> Vec<(String, String)> {
     let mut notes: Vec<(String, String)> = Vec::new(); // takes no memory while nothing is missing
     for v in values {

@@ -41,7 +41,7 @@ pub struct Table<'w> {
     columns: Option<TableHead>,
     /// Reasons for missing values printed below the line of the last sample; equal ones are not printed again.
     printed_reasons: Vec<(String, String)>,
-    /// Last notes below the block of each counterset; equal ones are not printed again.
+    /// Last remarks below the block of each counterset; equal ones are not printed again.
     notes: HashMap<Guid, Vec<String>>,
     /// Last sentences about values that are left out; equal ones are not printed again.
     left_out: Vec<String>,
@@ -169,7 +169,8 @@ impl<'w> Table<'w> {
         self.reasons(values, text);
     }
 
-    /// Appends a sample as blocks, one for each counterset, and the notes below each of them if they have changed.
+    /// Appends a sample to the table as blocks, one for each counterset, with the remarks below each block if they
+    /// have changed.
     fn blocks(&mut self, sample: &OutputSample<'_>, text: &mut String) {
         let time = self.local_time(sample.clocks);
         let blocks = Blocks {
@@ -413,7 +414,8 @@ mod tests {
         );
     }
 
-    /// Checks that columns that do not fit follow below, for the same instances in the same order.
+    /// Checks that columns of a table that do not fit into a line follow below, for the same instances in the same
+    /// order.
     #[test]
     fn narrow_tables_are_divided() {
         let options = TableOptions { width: 40, ..TableOptions::default() };
