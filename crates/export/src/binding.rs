@@ -268,8 +268,8 @@ fn node_reading(stem: &str, metric: &NodeMetric, counter: &Counter) -> MetricVal
     }
 }
 
-/// Returns the source of the value for a curated metric with this name, without `_total`. Times are in seconds, other
-/// raw values with the given scale, or in base units if the name contains the unit.
+/// Returns the source of the value for a metric of another exporter with this name, without `_total`. Times are in
+/// seconds, other raw values with the given scale, or in base units if the name contains the unit.
 fn reading_for(stem: &str, scale: Option<UnitConversion>, set: Guid, counter: &Counter) -> MetricValue {
     let of_type = metrics(counter, known(&set, counter.id));
     let reading = of_type.first().map(|metric| metric.reading);

@@ -248,8 +248,8 @@ impl Exporter {
 }
 
 impl Binding {
-    /// Reads the rows of all countersets from a collection of the entries that were added for its tables. The readers
-    /// of the metrics compute rates, so no older sample is needed. The source has the facts about new instances.
+    /// Reads the rows of all exported countersets from a collection. The readers of the metrics compute rates, so no
+    /// older sample is needed. The source has the facts about new instances.
     fn read(&mut self, snapshot: &Snapshot, source: &mut dyn Source) {
         let Self { tables, families, results: order, .. } = self;
         let families = &mut families.all;

@@ -44,7 +44,8 @@ pub(crate) struct FamilyMember {
     /// Text that each line of this counter begins with.
     prefix: Vec<u8>,
     columns: ValueColumns,
-    /// Number of lines of this counter that are written of the table's cut rank.
+    /// Number of lines of this counter that are written from the rank of rows at which the limit of lines cuts the
+    /// table.
     pub at_cut: usize,
 }
 
@@ -62,8 +63,8 @@ struct ValueColumns {
     value: Option<usize>,
     /// Column with the value of the counter's base.
     base: Option<usize>,
-    /// Columns with the counter's own clock and of the frequency of that clock. `None` if it has no own clock, which
-    /// is usual.
+    /// Columns with the counter's own clock and with that clock's frequency. `None` if it has no own clock, which is
+    /// usual.
     own: Option<(Option<usize>, Option<usize>)>,
 }
 

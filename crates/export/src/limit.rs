@@ -6,8 +6,8 @@
 use crate::family::{Family, FamilyMember};
 use crate::table::CountersetTable;
 
-/// Selects the lines to omit from this scrape: sets the rank at which each table is cut, and each member's number of
-/// lines at that rank.
+/// Selects the lines to omit from a scrape: sets for each table the rank of rows at which it is cut, and the lines at
+/// that rank.
 pub(crate) fn limit(tables: &mut [CountersetTable], families: &mut [Family], most: usize) {
     let mut upper = 0_usize;
     for table in &mut *tables {
@@ -49,7 +49,8 @@ pub(crate) fn limit(tables: &mut [CountersetTable], families: &mut [Family], mos
     }
 }
 
-/// Divides the remaining lines of a table's cut rank among the family members of the table.
+/// Divides a table's remaining lines, at the rank of rows at which the table is cut, among the table's family
+/// members.
 fn cut(table: &CountersetTable, at: usize, families: &mut [Family], left: usize) {
     let is_last = |member: &FamilyMember, row: usize| member.rank(table, row) == table.cut;
     for member in families.iter_mut().flat_map(|family| &mut family.members) {

@@ -4,7 +4,7 @@ use perfset_core::{Counter, CounterId, Counterset, Guid};
 
 use crate::kind::{Metric, MetricType, Role};
 
-/// Returns the generated name of a counter's metric, for counters without a curated name.
+/// Returns the generated name of a counter's metric, for counters without a name of another exporter.
 pub(crate) fn generated(prefix: &str, set: &Counterset, counter: &Counter, metric: &Metric) -> String {
     let set = set_name(&set.name, &set.guid);
     let mut words = counter.name.as_deref().map(words).unwrap_or_default();

@@ -157,7 +157,7 @@ perf_hive_bees{instance_name="a\"b"} 13
     );
 }
 
-/// Checks values of counter types whose metric needs more than one raw value.
+/// Checks exported values of counter types whose metric needs more than one raw value.
 #[test]
 fn values() {
     let with_base = |id, name, code| counter(id, name, code).base(CounterId(id + 1));
@@ -581,7 +581,7 @@ fn the_limit_leaves_small_countersets_whole() {
     assert_eq!(count("perf_exporter_collector_success"), 2, "what it says of itself is not limited");
 }
 
-/// Checks that the limit counts only lines: neither rows that no path requests, nor rows without a value.
+/// Checks that the limit of a scrape counts only lines: neither rows that no path requests, nor rows without a value.
 #[test]
 fn the_limit_is_of_lines() {
     const COUNTERS: u32 = 9;

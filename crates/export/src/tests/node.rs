@@ -132,8 +132,8 @@ fn several_schemes() {
     );
 }
 
-/// Checks that the table names existing counters and sources of labels: otherwise the generated table would say
-/// something else than the catalogue.
+/// Checks that the generated table of node_exporter's metrics names existing counters and sources of labels, as the
+/// catalogue does.
 #[test]
 fn the_table_names_counters_and_labels_that_exist() {
     for metric in all_node_metrics() {
@@ -243,8 +243,8 @@ fn states_that_differ_in_case() {
     assert_eq!(scraped(&mut exporter).of("node_processes_state"), want);
 }
 
-/// Checks the values of the clock: the offset has two counters, as none is below 0; rates are shares of the nominal
-/// rate.
+/// Checks node_exporter's metrics of the kernel clock: the offset has two counters, as none is below 0; rates are
+/// shares of the nominal rate.
 #[test]
 fn values_of_the_clock() {
     let clock = [
