@@ -143,7 +143,8 @@ fn counterset(
     })
 }
 
-/// Assigns a counterset's object clock, or a new one, to counters that need a clock and have none.
+/// Assigns a clock counter to counters of a counterset that need one and have none: a clock of another counter, or a
+/// new one.
 fn add_clocks(counters: &mut Vec<Counter>) {
     for (relation, word) in [(Relation::PerfTime, "time"), (Relation::PerfFreq, "frequency")] {
         let lacks = |counter: &Counter| {
