@@ -1,4 +1,4 @@
-//! Lock of a recording's directory: it has one recorder at a time.
+//! Lock of a recording's directory, which only one recorder at a time can hold.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};

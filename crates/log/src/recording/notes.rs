@@ -75,8 +75,8 @@ impl RecorderNotes {
         }
     }
 
-    /// Prepares the notes for a new file, which gets those of all existing instances; the others are forgotten. Facts
-    /// about instances without a birth, such as disks, are read again: they can change.
+    /// Prepares the notes for a new file: notes of existing instances are written again, notes of ended ones are
+    /// forgotten. Facts about instances without a birth, such as disks, are read again: they can change.
     pub fn begin_file(&mut self, is_there: impl Fn(&Guid) -> HashSet<RowIdentity>) {
         self.pending.clear();
         self.forget(is_there);

@@ -279,7 +279,7 @@ impl<'a> PartWriter<'a> {
         Ok(())
     }
 
-    /// Gives the tables of a source file numbers in the written part, and defines those that are new.
+    /// Assigns to each table of a source file its number in the written part, and defines new tables there.
     fn define_tables(&mut self, place: usize, file: &RecordingFile) -> Result<(), RecordingError> {
         if self.file == Some(place) {
             return Ok(());

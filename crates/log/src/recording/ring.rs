@@ -1,4 +1,5 @@
-//! Limits of a recording's directory: the oldest files are removed when it is too large, too old, or the disk is full.
+//! Limits of a recording's directory: the oldest files are removed when the recording is too large or too old, or the
+//! disk is full.
 
 use std::collections::HashSet;
 use std::fs;

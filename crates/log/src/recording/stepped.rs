@@ -1,4 +1,4 @@
-//! Recording as a machine that stands at one tick after the other.
+//! Machine of a recording that stands at one tick until it is stepped to the next.
 
 use std::fmt;
 

@@ -78,7 +78,8 @@ pub(super) struct ReadWindow {
 }
 
 impl ReadWindow {
-    /// Number of bytes that a read window has after the requested ones, if those are far from the window before.
+    /// Number of bytes that a read window has after the requested ones, if the requested bytes are far from the
+    /// previous window.
     const AFTER: u64 = 256;
 
     /// Creates a read window of `len` bytes.

@@ -240,7 +240,7 @@ impl RecordingWriter {
         }
     }
 
-    /// Writes an annotation into its own file in the directory, beside the files of a recorder.
+    /// Writes an annotation into a separate file of a recording's directory, to which a recorder may be writing.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -433,7 +433,7 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Writes an annotation into the recording, beside the last tick.
+    /// Writes an annotation into the recording, after the last tick.
     ///
     /// # Errors
     /// If it cannot be written.

@@ -293,7 +293,7 @@ impl LoggedMachine {
     }
 }
 
-/// Returns `true` if one counterset has the counters with which the other one begins.
+/// Returns `true` if all counters of one counterset are the first counters of the other.
 fn are_alike(a: &Counterset, b: &Counterset) -> bool {
     let same =
         |(a, b): (&Counter, &Counter)| (a.id, &a.name, a.counter_type) == (b.id, &b.name, b.counter_type);

@@ -315,7 +315,8 @@ impl MergedLogs {
         self.forms.renumber(&mut self.readers, first)
     }
 
-    /// Passes on the bytes of the current log sample and the sample's clocks, if it has the form with that number.
+    /// Passes on the bytes of the current log sample and the sample's clocks, if the sample has the form with that
+    /// number.
     pub fn numbers(&mut self, form: u64, read: impl FnOnce(&[u8], &ClockReading)) {
         if let Some(bytes) = self.forms.bytes(&mut self.readers, form) {
             read(bytes, &clocks_at(self.time));

@@ -56,7 +56,7 @@ pub(super) fn built(list: &[Vec<u8>], samples: &[(i64, Blocks)]) -> Vec<u8> {
     builder.finish()
 }
 
-/// Returns the real log's raw values from the independent decoder's table: by path, those of each sample.
+/// Returns the raw values that an independent decoder found in the real log: by path, the values of each sample.
 fn table() -> HashMap<String, (u32, Vec<(i64, i64)>)> {
     let mut text = String::new();
     let compressed = testdata("logs/BasicPerfCounters.raw.tsv.gz");

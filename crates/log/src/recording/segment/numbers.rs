@@ -1,4 +1,4 @@
-//! Numbering of the cell states in a segment, translated from that of a journal.
+//! Numbers of the cell states in a segment, translated from the journal's numbers of these states.
 
 use perfset_engine::CellState;
 

@@ -589,8 +589,8 @@ fn cut_and_changed_files() {
     }
 }
 
-/// Checks that a journal cut at any byte, beside an earlier file, is never damage, and never has fewer samples after
-/// its first one. Sealing removes a journal that was not begun.
+/// Checks that a recording's journal cut at any byte is no damage, and that a longer part of it never has fewer
+/// ticks. Sealing removes a journal that was not begun.
 #[test]
 fn journals_that_end_at_any_byte() {
     let folder = TestFolder::new("begun-recording");

@@ -1,4 +1,4 @@
-//! Form of the samples of a log, so that of most samples only the numbers are copied.
+//! Form of a log's samples: while consecutive samples have the same form, only their numbers are copied.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -81,7 +81,7 @@ impl Forms {
         }
     }
 
-    /// Returns the bytes of the current log sample, if it has the form with that number.
+    /// Returns the bytes of the current log sample, if the sample has the form with that number.
     pub fn bytes<'a>(&self, readers: &'a mut [LogReader], form: u64) -> Option<&'a [u8]> {
         let form = self.last.as_ref().filter(|last| last.number == form && self.own.is_none())?;
         only(readers).filter(|reader| form.is_of(reader)).map(|reader| reader.now.sample.bytes())
