@@ -88,7 +88,8 @@ impl Server {
         }
     }
 
-    /// Returns `true` if this process was forked after the server was started, so that no thread of it responds.
+    /// Returns `true` if this process was forked after the server was started, so that this process has no thread of
+    /// the server.
     #[must_use]
     pub fn is_anothers(&self) -> bool {
         self.generation != fork::generation()

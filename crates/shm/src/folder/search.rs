@@ -220,7 +220,8 @@ impl Search {
         }
     }
 
-    /// Keeps a found directory if it belongs to the user in its name, within the limits of other users.
+    /// Keeps a found directory if it belongs to the user in its name, within the limits for directories of other
+    /// users.
     fn consider(&mut self, path: PathBuf, user: u32) {
         if self.owners.contains_key(&path) {
             return;
