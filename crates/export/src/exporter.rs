@@ -1,4 +1,4 @@
-//! Exporter: all its counters, and the text that a scrape makes of them.
+//! Exporter of counters to Prometheus: its bound counters, and the text that a scrape makes of them.
 
 use std::collections::HashSet;
 

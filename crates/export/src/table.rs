@@ -43,7 +43,7 @@ pub(crate) struct CountersetTable {
     ends: Vec<usize>,
     /// Labels of all rows under the names of node_exporter, if these names are exported.
     node: Option<NodeLabels>,
-    /// Flags by row: `true` if the row has lines under the names of node_exporter, which are not those of an instance.
+    /// Flags by row: `true` if the row has lines under the names of node_exporter; totals and some devices have none.
     in_node: Vec<bool>,
     /// Names of the instances that have metrics of their own, each with its row.
     named: Vec<(Vec<u8>, Option<usize>)>,
