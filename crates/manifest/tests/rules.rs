@@ -32,7 +32,8 @@ fn with(text: &str, from: &str, to: &str) -> String {
     text.replacen(from, to, 1)
 }
 
-/// Checks a file of cases: a line is a valid manifest, or a change of it; the expected problems are indented below.
+/// Checks the cases in a file: each line is a valid manifest, or a change of that manifest; the expected problems are
+/// indented below.
 #[test]
 fn each_rule_is_said_where_it_is_broken() {
     let want = read("rules.txt");
