@@ -460,7 +460,7 @@ Examples:
 pub const DOCTOR: &str = "\
 Examples:
   $ perfset doctor
-  perfset 0.1.0 on Linux 6.18.44, 2 processors, user 1000
+  perfset 0.2.0 on Linux 6.18.44, 2 processors, user 1000
   ok    45 countersets; 19 have counters this machine does not support
   ok    process collection: BPF task iterator (open-coded)
   warn  permission denied: /proc/PID/fd: run as its user, or grant

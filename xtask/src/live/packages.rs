@@ -19,7 +19,7 @@ pub const DEBIAN: &str = "debian-root.tar";
 const INSTALL: &str = "mmdebstrap --variant=apt --include=passwd,libcap2-bin bookworm target/debian-root.tar";
 
 /// Version of the older packages that the check upgrades.
-const BEFORE: &str = "0.0.9";
+const BEFORE: &str = "0.1.9";
 
 /// Changed files of a machine that do not count as left behind by a package: notes of dpkg and of programs that it
 /// runs.
@@ -210,6 +210,7 @@ impl Debian {
         self.run(
             "getent group perfset && test -s /usr/share/man/man1/perfset-record.1.gz && \
              test -s /usr/share/bash-completion/completions/perfset && \
+             test -s /lib/systemd/system/perfset-record.service && \
              perfset record --dir /var/lib/perfset cpu mem 100ms 5 && \
              echo 'OPTIONS=\"--keep 9GB\"' >/etc/default/perfset-record",
         )?;
@@ -223,9 +224,11 @@ impl Debian {
         ensure!(shown.contains("--keep 9GB"), "a changed option is lost: {shown}");
         ensure!(shown.matches(&version).count() == 2, "not upgraded: {shown}");
         self.run("ldconfig -p | grep libperflib.so.0")?;
+        // The recorder goes on in the directory of the version before.
+        self.run("perfset record --dir /var/lib/perfset cpu mem 100ms 5")?;
         let rows =
             self.run(r"perfset get '\Memory\Available Bytes' --log /var/lib/perfset --format json | wc -l")?;
-        ensure!(rows.trim().parse::<u32>()? >= 5, "the recording of the version before has {rows:?} rows");
+        ensure!(rows.trim().parse::<u32>()? >= 10, "the recording of both versions has {rows:?} rows");
         let broken = self.run("dpkg --verify perfset libperflib0 || true")?;
         // The option that was changed is the only file that differs from its package.
         let differing = broken.lines().filter(|line| !line.contains("/etc/default/perfset-record"));
