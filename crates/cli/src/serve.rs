@@ -184,6 +184,7 @@ impl Drop for RunningRecorder {
 }
 
 /// Maximum time that the recorder takes to end after the server.
+#[cfg(unix)]
 const ENDING: Duration = Duration::from_secs(5);
 
 /// Opens the log that the server shows.

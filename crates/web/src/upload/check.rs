@@ -30,6 +30,7 @@ use crate::log::{ServedLog, in_100ns};
 /// Maximum memory of the checking process, in addition to what it has when it starts.
 pub const MEMORY_MOST: u64 = 512 << 20;
 /// Maximum processor time of the process that checks an uploaded log.
+#[cfg(unix)]
 const PROCESSOR_MOST: Duration = Duration::from_secs(20);
 /// Maximum time until the checking process has ended, whatever it waits for.
 const TIME_MOST: Duration = Duration::from_secs(60);
@@ -117,6 +118,7 @@ fn start(checker: &[OsString], file: &File, machine: Option<&str>) -> io::Result
     command.spawn()
 }
 
+#[cfg(unix)]
 fn too_long() -> ApiError {
     let text = format!("reading the log takes longer than {} s of processor time", PROCESSOR_MOST.as_secs());
     ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, text)
