@@ -18,6 +18,11 @@ pub fn target() -> PathBuf {
     root().join(chosen.unwrap_or_else(|| "target".into()))
 }
 
+/// Returns the name of the directory in which Cargo builds programs with a profile.
+pub fn profile_directory(profile: &str) -> &str {
+    if profile == "dev" { "debug" } else { profile }
+}
+
 /// Runs a program to its end, and returns an error if it fails.
 pub fn run(command: &mut Command) -> Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();

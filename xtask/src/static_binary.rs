@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::repository::{output_of, root, run as run_program, target};
+use crate::repository::{output_of, profile_directory, root, run as run_program, target};
 
 /// Build the command as one static file, and see that it is one.
 #[derive(clap::Args)]
@@ -45,8 +45,7 @@ pub fn build(profile: &str, features: &str, commit: Option<&str>) -> Result<Path
     // one comes first and last: Cargo gives both programs the same place.
     build("build", &[])?;
     build("rustc", &["--", "-C", "target-feature=+crt-static"])?;
-    // Cargo's directory of the profile `dev` has another name.
-    let directory = if profile == "dev" { "debug" } else { profile };
+    let directory = profile_directory(profile);
     let program = target().join("static").join(directory).join("perfset");
     std::fs::create_dir_all(program.parent().context("it is in a directory")?)?;
     std::fs::copy(target().join(directory).join("perfset"), &program)?;

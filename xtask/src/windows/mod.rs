@@ -15,11 +15,15 @@ use anyhow::{Context, Result, ensure};
 
 use crate::repository::{output_of, root, run as run_program, target};
 use crate::standard_library::Use;
+use mingw::GCC;
 use stand::Stand;
+use wine::dos;
 
+pub mod mingw;
 mod recordings;
 mod screens;
 mod stand;
+pub mod wine;
 
 /// Build for Windows, and test under Wine.
 #[derive(clap::Args, Default)]
@@ -130,7 +134,7 @@ fn portable(stand: &Stand) -> Result<String> {
 fn library(stand: &Stand, name: &str) -> Result<PathBuf> {
     let library = stand.folder.join(format!("{name}.dll"));
     let source = root().join(format!("crates/windows/tests/stand/{name}.c"));
-    let mut compile = Command::new("x86_64-w64-mingw32-gcc");
+    let mut compile = Command::new(GCC);
     compile.args(["-O2", "-Wall", "-Wextra", "-Werror", "-s", "-shared"]).arg(source).arg("-o").arg(&library);
     output_of(&mut compile).context("is Debian's gcc-mingw-w64-x86-64-win32 installed?")?;
     Ok(library)
@@ -178,11 +182,6 @@ fn registry(stand: &Stand, args: &[&str]) -> Result<()> {
         }
     }
     tried
-}
-
-/// Returns a file path in the form that Windows programs use.
-fn dos(path: &Path) -> String {
-    format!("Z:{}", path.display())
 }
 
 /// Returns the path of the capture of a Windows machine that stands for the machine in tests.
@@ -336,6 +335,16 @@ fn interrupt(stand: &Stand) -> Result<String> {
     Ok(String::new())
 }
 
+/// Captures a machine with processors, that of the test data for Linux, into a directory.
+pub fn two_nodes(folder: &Path) -> Result<()> {
+    let mut capture = Command::new(target().join("release/perfset"));
+    capture.args(["doctor", "--capture"]).arg(folder);
+    for (variable, below) in [("PERFSET_PROC", "proc"), ("PERFSET_SYS", "sys")] {
+        capture.env(variable, root().join("testdata/linux/two-nodes").join(below));
+    }
+    output_of(&mut capture).map(drop)
+}
+
 /// Builds a program from Microsoft's documents for Windows, with the project's C headers and library, and checks its
 /// output.
 fn consumer(stand: &Stand) -> Result<String> {
@@ -349,17 +358,9 @@ fn consumer(stand: &Stand) -> Result<String> {
     compile.arg(stand.built("libperflib.dll.a")).args(["-ladvapi32", "-o"]).arg(&program);
     output_of(&mut compile).context("is Debian's g++-mingw-w64-x86-64-win32 installed?")?;
     fs::copy(stand.built("perflib.dll"), stand.folder.join("perflib.dll"))?;
-    // A machine with processors: of Linux, captured on the spot.
     let folder = stand.folder.join("processors");
     let _ = fs::remove_dir_all(&folder); // of an earlier run
-    let mut capture = Command::new(target().join("release/perfset"));
-    output_of(
-        capture
-            .args(["doctor", "--capture"])
-            .arg(&folder)
-            .env("PERFSET_PROC", root().join("testdata/linux/two-nodes/proc"))
-            .env("PERFSET_SYS", root().join("testdata/linux/two-nodes/sys")),
-    )?;
+    two_nodes(&folder)?;
     let mut run = stand.wine(&dos(&program));
     let printed = output_of(run.env("PERFSET_CAPTURE", dos(&folder)))?;
     let readings =

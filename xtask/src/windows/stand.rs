@@ -2,23 +2,16 @@
 //! own.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 
+use super::mingw::Mingw;
+use super::wine::{WINE, Wine};
 use crate::repository::{output_of, root, target};
-use crate::standard_library::{StandardLibrary, Use, debian};
-
-const TARGET: &str = "x86_64-pc-windows-gnu";
-const WINE: &str = "/usr/lib/wine/wine64";
-const INSTALL: &str =
-    "apt-get install --no-install-recommends gcc-mingw-w64-x86-64-win32 g++-mingw-w64-x86-64-win32 wine64";
-
-/// C source of the random number function of Windows 10, which Wine 8 lacks; every Rust program calls it.
-const PRNG: &str = "#include <windows.h>\n#include <ntsecapi.h>\n\
-    BOOL WINAPI ProcessPrng(PBYTE p, SIZE_T n) { return RtlGenRandom(p, (ULONG)n); }\n";
+use crate::standard_library::{Use, debian};
 
 /// Test environment for Windows programs: a compiler and Wine.
 pub struct Stand {
@@ -26,18 +19,17 @@ pub struct Stand {
     pub folder: PathBuf,
     /// `true` if property tests under Wine run all their cases.
     pub full: bool,
-    library: StandardLibrary,
+    compiler: Mingw,
+    wine: Wine,
 }
 
 impl Stand {
     /// Prepares the compiler with a standard library for a purpose, and Wine; builds the missing parts.
     pub fn of_compiler(purpose: Use) -> Result<Self> {
-        ensure!(Path::new(WINE).exists(), "{WINE} is missing; install it with: {INSTALL}");
-        let library = StandardLibrary::set_up(TARGET, purpose)?;
-        let stand = Self { folder: target().join("windows"), full: false, library };
-        fs::create_dir_all(&stand.folder)?;
-        stand.make_prefix()?;
-        Ok(stand)
+        let folder = target().join("windows");
+        fs::create_dir_all(&folder)?;
+        let wine = Wine::set_up(folder.join("prefix"))?;
+        Ok(Self { folder, full: false, compiler: Mingw::set_up(purpose)?, wine })
     }
 
     /// Prepares the compiler and Wine, and builds the programs of this source for Windows.
@@ -55,49 +47,24 @@ impl Stand {
         Ok(stand)
     }
 
-    fn prefix(&self) -> PathBuf {
-        self.folder.join("prefix")
-    }
-
     /// Returns the directory of Windows' system libraries in Wine.
     pub fn system32(&self) -> PathBuf {
-        self.prefix().join("drive_c/windows/system32")
-    }
-
-    fn make_prefix(&self) -> Result<()> {
-        let library = self.system32().join("bcryptprimitives.dll");
-        if library.exists() {
-            return Ok(());
-        }
-        output_of(self.wine("wineboot").arg("-i")).context("Wine cannot be set up")?;
-        let source = self.folder.join("prng.c");
-        fs::write(&source, PRNG)?;
-        let mut compile = Command::new("x86_64-w64-mingw32-gcc");
-        compile.args(["-O2", "-s", "-shared", "-o"]).arg(library).arg(source).arg("-ladvapi32");
-        output_of(&mut compile).context(INSTALL).map(|_| ())
+        self.wine.system32()
     }
 
     /// Returns the path of a file in the debug build for Windows.
     pub fn built(&self, name: &str) -> PathBuf {
-        self.library.built().join("debug").join(name)
+        self.compiler.built("dev").join(name)
     }
 
     /// Returns the path of a file of the release build for Windows.
     pub fn release(&self, name: &str) -> PathBuf {
-        self.library.built().join("release").join(name)
+        self.compiler.built("release").join(name)
     }
 
     /// Returns a command that runs a Windows program under Wine.
     pub fn wine(&self, program: &str) -> Command {
-        let mut command = Command::new(WINE);
-        command.arg(program);
-        self.in_wine(&mut command);
-        command
-    }
-
-    fn in_wine(&self, command: &mut Command) {
-        command.env("WINEPREFIX", self.prefix()).env("WINEDEBUG", "-all").env_remove("DISPLAY");
-        command.env("WINEDLLOVERRIDES", "mscoree,mshtml,winemenubuilder.exe=");
+        self.wine.run(program)
     }
 
     fn linux(&self) -> PathBuf {
@@ -118,10 +85,9 @@ impl Stand {
 
     /// Returns a command of Cargo for Windows, in this repository.
     pub fn cargo(&self, word: &str) -> Command {
-        let mut command = self.library.cargo(word);
-        command.env(self.library.variable("LINKER"), "x86_64-w64-mingw32-gcc");
-        command.env(self.library.variable("RUNNER"), WINE);
-        self.in_wine(&mut command);
+        let mut command = self.compiler.cargo(word);
+        command.env(self.compiler.variable("RUNNER"), WINE);
+        self.wine.add_to(&mut command);
         command
     }
 }
