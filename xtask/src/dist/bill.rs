@@ -10,19 +10,26 @@ use serde_json::{Value, json};
 
 use super::{Release, processor};
 use crate::repository::{output_of, root};
+use crate::windows::mingw;
 
-/// Writes `perfset-VERSION.cdx.json`.
-pub fn write(release: &Release) -> Result<PathBuf> {
+/// Writes the bill of the command for Linux, `perfset-VERSION.cdx.json`.
+pub fn of_linux(release: &Release) -> Result<PathBuf> {
     let target = format!("{}-unknown-linux-gnu", processor()?.rust);
+    write(release, &target, release.features(), "")
+}
+
+/// Writes the bill of the command for Windows, `perfset-VERSION-windows.cdx.json`.
+pub fn of_windows(release: &Release) -> Result<PathBuf> {
+    write(release, mingw::TARGET, "", "-windows")
+}
+
+fn write(release: &Release, target: &str, features: &str, suffix: &str) -> Result<PathBuf> {
     let mut cargo = Command::new("cargo");
-    cargo.args(["metadata", "--locked", "--format-version=1", "--filter-platform", &target]);
-    cargo.args(["--manifest-path", "crates/cli/Cargo.toml"]);
-    if release.profile != "release" {
-        cargo.args(["--features", "parquet"]);
-    }
+    cargo.args(["metadata", "--locked", "--format-version=1", "--filter-platform", target]);
+    cargo.args(["--manifest-path", "crates/cli/Cargo.toml", "--features", features]);
     let metadata = serde_json::from_str(&output_of(cargo.current_dir(root()))?)?;
     let bill = bill(&metadata, &release.version).context("cargo metadata does not list the crates")?;
-    let path = release.out.join(format!("perfset-{}.cdx.json", release.version));
+    let path = release.out.join(format!("perfset-{}{suffix}.cdx.json", release.version));
     fs::write(&path, serde_json::to_vec_pretty(&bill)?)
         .with_context(|| format!("cannot write {}", path.display()))?;
     Ok(path)

@@ -18,6 +18,7 @@ mod image;
 mod stage;
 mod tarball;
 mod wheel;
+pub mod zip;
 
 /// Pack a release into one directory: the same files from the same commit
 #[derive(clap::Args)]
@@ -31,6 +32,9 @@ pub struct Args {
     /// Only these packages
     #[arg(long, value_enum, value_delimiter = ',')]
     pub only: Vec<Format>,
+    /// Also the archive for Windows, which needs the packages of `cargo xtask windows`, except Wine
+    #[arg(long)]
+    pub windows: bool,
     /// Version of the packages, for tests of upgrades
     #[arg(long, value_name = "VERSION")]
     pub as_version: Option<String>,
@@ -52,6 +56,20 @@ pub enum Format {
     Wheel,
     /// Container image, as an OCI archive.
     Image,
+    /// Archive for Windows: made only if requested, because it needs a second compiler.
+    Zip,
+}
+
+impl Args {
+    /// Returns the kinds of packages to make, in their order.
+    fn formats(&self) -> Vec<Format> {
+        let is_wanted = |format: &Format| match *format {
+            Format::Zip => self.windows || self.only.contains(format),
+            _ if self.only.is_empty() => true,
+            _ => self.only.contains(format),
+        };
+        Format::value_variants().iter().copied().filter(is_wanted).collect()
+    }
 }
 
 /// Files and facts that all packages share.
@@ -62,9 +80,11 @@ pub struct Release {
     pub profile: String,
     /// Time of the commit in seconds since 1970: the time of all files, so that packages of one commit are equal.
     pub epoch: u64,
+    /// Commit that the programs name; none for the profile `release`, which packs what is already built.
+    pub commit: Option<String>,
     /// Level of compression.
     pub level: u8,
-    /// Path of the static command, without symbols: the same file in all packages.
+    /// Path of the static command, without symbols: the same file in all packages for Linux.
     pub program: PathBuf,
     /// Directory with manual pages and completions.
     pub texts: PathBuf,
@@ -94,16 +114,20 @@ pub fn processor() -> Result<&'static Processor> {
 
 /// Packs a release, and prints the packages with their sizes and times.
 pub fn run(args: &Args) -> Result<()> {
-    let began = Instant::now();
     let release = Release::prepare(args)?;
-    println!(
-        "{:>11}  {:>5.1} s  static command",
-        release.program.metadata()?.len(),
-        began.elapsed().as_secs_f64()
-    );
+    let formats = args.formats();
     let mut packages: Vec<PathBuf> = Vec::new();
-    let is_wanted = |format| args.only.is_empty() || args.only.contains(&format);
-    for format in Format::value_variants().iter().copied().filter(|format| is_wanted(*format)) {
+    if formats.iter().any(|format| *format != Format::Zip) {
+        let began = Instant::now();
+        release.build_program()?;
+        println!(
+            "{:>11}  {:>5.1} s  static command",
+            release.program.metadata()?.len(),
+            began.elapsed().as_secs_f64()
+        );
+        packages.push(bill::of_linux(&release)?);
+    }
+    for format in formats {
         let began = Instant::now();
         let packed = match format {
             Format::Tar => vec![tarball::pack(&release)?],
@@ -111,6 +135,7 @@ pub fn run(args: &Args) -> Result<()> {
             Format::LibraryDeb => vec![deb::library(&release)?, deb::development(&release)?],
             Format::Wheel => vec![wheel::pack(&release)?],
             Format::Image => vec![image::pack(&release)?],
+            Format::Zip => vec![zip::pack(&release)?, bill::of_windows(&release)?],
         };
         for package in packed {
             let size = package.metadata().with_context(|| format!("{} is missing", package.display()))?.len();
@@ -119,7 +144,6 @@ pub fn run(args: &Args) -> Result<()> {
             packages.push(package);
         }
     }
-    packages.push(bill::write(&release)?);
     write_checksums(&release.out, &packages)?;
     println!("{}", release.out.display());
     Ok(())
@@ -151,15 +175,22 @@ impl Release {
         };
         let epoch = commit("--format=%ct")?.parse().context("the time of the commit")?;
         // What `cargo build --release` has built is packed as it is.
-        let program = match args.profile.as_str() {
-            "release" => static_binary::build("release", "", None)?,
-            profile => static_binary::build(profile, "parquet", Some(&commit("--format=%h")?))?,
-        };
-        let stripped = work.join("perfset");
-        run_program(Command::new("strip").arg("-o").arg(&stripped).arg(&program))?;
-        let texts = stage::texts(&stripped, &work)?;
+        let commit = if args.profile == "release" { None } else { Some(commit("--format=%h")?) };
         let (profile, level) = (args.profile.clone(), args.level);
-        Ok(Self { version, profile, epoch, level, program: stripped, texts, work, out })
+        let (program, texts) = (work.join("perfset"), work.join("texts"));
+        Ok(Self { version, profile, epoch, commit, level, program, texts, work, out })
+    }
+
+    /// Returns the features of the command for Linux besides those of the usual build.
+    fn features(&self) -> &'static str {
+        if self.profile == "release" { "" } else { "parquet" }
+    }
+
+    /// Builds the static command, and makes it write its manual pages and completions.
+    fn build_program(&self) -> Result<()> {
+        let program = static_binary::build(&self.profile, self.features(), self.commit.as_deref())?;
+        run_program(Command::new("strip").arg("-o").arg(&self.program).arg(&program))?;
+        stage::texts(&self.program, &self.texts)
     }
 
     /// Returns a directory for the files of a package, empty.
@@ -176,4 +207,33 @@ fn write_checksums(out: &Path, packages: &[PathBuf]) -> Result<()> {
     names.sort_unstable();
     let sums = output_of(Command::new("sha256sum").arg("--").args(names).current_dir(out))?;
     fs::write(out.join("SHA256SUMS"), sums).context("cannot write SHA256SUMS")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Dist {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn archive_for_windows_is_made_only_if_requested() {
+        use Format::{Deb, Image, LibraryDeb, Tar, Wheel, Zip};
+        for (options, want) in [
+            (&[][..], &[Tar, Deb, LibraryDeb, Wheel, Image][..]),
+            (&["--windows"], &[Tar, Deb, LibraryDeb, Wheel, Image, Zip]),
+            (&["--only", "zip"], &[Zip]),
+            (&["--only", "zip,tar"], &[Tar, Zip]),
+            (&["--only", "deb"], &[Deb]),
+            (&["--only", "deb", "--windows"], &[Deb, Zip]),
+        ] {
+            let args = Dist::parse_from(["dist"].iter().chain(options)).args;
+            assert_eq!(args.formats(), want, "{options:?}");
+        }
+    }
 }

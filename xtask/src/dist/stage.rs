@@ -13,9 +13,8 @@ use crate::repository::{output_of, root};
 pub const COMPLETIONS: [(&str, &str); 3] =
     [("bash", "perfset"), ("zsh", "_perfset"), ("fish", "perfset.fish")];
 
-/// Makes the command write its manual pages and completions, and returns their directory.
-pub fn texts(program: &Path, work: &Path) -> Result<PathBuf> {
-    let texts = work.join("texts");
+/// Makes the command write its manual pages and completions into a directory.
+pub fn texts(program: &Path, texts: &Path) -> Result<()> {
     let pages = texts.join("man");
     fs::create_dir_all(&pages)?;
     output_of(Command::new(program).arg("man").arg(&pages))?;
@@ -23,7 +22,7 @@ pub fn texts(program: &Path, work: &Path) -> Result<PathBuf> {
         let script = output_of(Command::new(program).args(["completions", shell]))?;
         file(&texts.join(shell).join(name), script.as_bytes(), 0o644)?;
     }
-    Ok(texts)
+    Ok(())
 }
 
 /// Copies a file and sets its mode.

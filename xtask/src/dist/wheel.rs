@@ -1,12 +1,10 @@
 //! Package for Python's pip that carries the command: `pip install perfset` puts it beside Python's own commands.
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use anyhow::Result;
 
-use super::{Release, processor, stage};
-use crate::repository::{root, run};
+use super::{Release, processor, stage, zip};
 
 /// Packs the wheel.
 pub fn pack(release: &Release) -> Result<PathBuf> {
@@ -31,12 +29,6 @@ pub fn pack(release: &Release) -> Result<PathBuf> {
         stage::copy_own(licence, &about.join("licenses").join(licence))?;
     }
     let path = release.out.join(format!("perfset-{version}-{tags}.whl"));
-    let mut python = Command::new("python3");
-    python
-        .arg(root().join("packaging/python/wheel.py"))
-        .arg(&folder)
-        .arg(&path)
-        .arg(release.level.to_string());
-    run(python.env("SOURCE_DATE_EPOCH", release.epoch.to_string()))?;
+    zip::pack_folder(&folder, &path, release)?;
     Ok(path)
 }

@@ -65,6 +65,7 @@ mod v1;
 mod vmstat;
 mod walks;
 mod watch;
+mod windows_zip;
 
 /// A check with its name, which returns its figures.
 type Check<'a> = (&'a str, &'a (dyn Fn() -> Result<String> + Sync));
@@ -226,6 +227,7 @@ pub fn run(args: &Args) -> Result<()> {
         ("built for Windows it does under Wine what it does here", &|| {
             windows::check(&windows::Args { full: true, ..Default::default() })
         }),
+        ("packages for Windows run in an empty Wine as their quick start says", &windows_zip::check),
         (STORES, &stores::check),
         (FLEET[0], &fleet::check),
         (FLEET[1], &fleet::guide),

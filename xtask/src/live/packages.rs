@@ -46,7 +46,7 @@ pub fn check() -> Result<String> {
         (&again, vec![Format::Tar, Format::Deb], None),
     ] {
         let (profile, out) = ("release".to_owned(), Some(out.clone()));
-        pack(&Args { out, profile, only, as_version: version, level: 1 })?;
+        pack(&Args { out, profile, only, windows: false, as_version: version, level: 1 })?;
     }
     let sums = |out: &Path| fs::read_to_string(out.join("SHA256SUMS")).context("SHA256SUMS");
     let (all, repeated) = (sums(&new)?, sums(&again)?);

@@ -12,6 +12,9 @@ use crate::repository::output_of;
 /// Path of Debian's Wine.
 pub const WINE: &str = "/usr/lib/wine/wine64";
 
+/// Path of its server, which keeps programs of a prefix together.
+const SERVER: &str = "/usr/lib/wine/wineserver64";
+
 /// C source of the random number function of Windows 10, which Wine 8 lacks; every Rust program asks for it.
 const PRNG: &str = "#include <windows.h>\n#include <ntsecapi.h>\n\
     BOOL WINAPI ProcessPrng(PBYTE p, SIZE_T n) { return RtlGenRandom(p, (ULONG)n); }\n";
@@ -50,6 +53,14 @@ impl Wine {
         command.arg(program);
         self.add_to(&mut command);
         command
+    }
+
+    /// Ends all programs of this prefix, those of Wine itself too.
+    pub fn end(&self) -> Result<()> {
+        let mut server = Command::new(SERVER);
+        self.add_to(&mut server);
+        // Its status says whether there was a program.
+        server.arg("--kill").status().with_context(|| format!("cannot start {SERVER}")).map(drop)
     }
 
     /// Makes a command that starts Wine use this prefix, without windows and messages.

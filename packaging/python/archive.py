@@ -1,4 +1,7 @@
-"""Packs the files of a wheel: wheel.py FOLDER FILE.whl LEVEL. The time of the files is SOURCE_DATE_EPOCH."""
+"""Packs the files of a directory as a zip archive or a wheel: archive.py FOLDER FILE.zip|FILE.whl LEVEL.
+
+The time of the files is SOURCE_DATE_EPOCH. A wheel also gets its list RECORD.
+"""
 
 import base64
 import hashlib
@@ -7,7 +10,7 @@ import sys
 import time
 import zipfile
 
-folder, wheel, level = sys.argv[1:]
+folder, target, level = sys.argv[1:]
 when = time.gmtime(int(os.environ["SOURCE_DATE_EPOCH"]))[:6]
 
 
@@ -19,7 +22,7 @@ def add(archive, name, data, mode):
 
 
 record = []
-with zipfile.ZipFile(wheel, "w") as archive:
+with zipfile.ZipFile(target, "w") as archive:
     for place, folders, names in sorted(os.walk(folder)):
         for name in sorted(names):
             path = os.path.join(place, name)
@@ -31,5 +34,6 @@ with zipfile.ZipFile(wheel, "w") as archive:
             record.append(f"{below},sha256={digest},{len(data)}")
             if below.endswith(".dist-info/WHEEL"):
                 own = below.replace("/WHEEL", "/RECORD")
-    record.append(f"{own},,")
-    add(archive, own, "\n".join(record) + "\n", 0o644)
+    if target.endswith(".whl"):
+        record.append(f"{own},,")
+        add(archive, own, "\n".join(record) + "\n", 0o644)
