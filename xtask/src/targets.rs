@@ -56,8 +56,10 @@ pub fn run(args: &Args) -> Result<()> {
     let mut progress = Progress::new(if args.full { 4 + TARGETS.len() } else { 1 });
     progress.step("checking the command and the C library for Windows");
     let library = StandardLibrary::set_up(WINDOWS, Use::Check)?;
-    // Features compile C, or crates that have nothing of Windows.
-    let packages = ["--package=perfset-cli", "--package=perflib", "--no-default-features"];
+    // The usual features, except those that compile C: that needs a compiler for Windows.
+    let features =
+        "--features=perfset-cli/man,perfset-cli/plot,perfset-cli/publish,perfset-cli/serve,perfset-cli/tui";
+    let packages = ["--package=perfset-cli", "--package=perflib", "--no-default-features", features];
     output_of(library.cargo("check").args(packages))?;
     println!("perfset-cli and perflib compile for Windows");
     ensure!(!has_byte_order()?, "a line is compiled for one byte order alone, which only --full checks");
