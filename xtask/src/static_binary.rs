@@ -44,7 +44,9 @@ pub fn build(profile: &str, features: &str, commit: Option<&str>) -> Result<Path
     // Only the last step, linking, differs from the usual build, so the crates are compiled once for both. The usual
     // one comes first and last: Cargo gives both programs the same place.
     build("build", &[])?;
-    build("rustc", &["--", "-C", "target-feature=+crt-static"])?;
+    // A tenth of the file would be a list of 80,000 addresses that the loader moves; as bits it has some kilobytes.
+    let packed = "link-arg=-Wl,-z,pack-relative-relocs";
+    build("rustc", &["--", "-C", "target-feature=+crt-static", "-C", packed])?;
     let directory = profile_directory(profile);
     let program = target().join("static").join(directory).join("perfset");
     std::fs::create_dir_all(program.parent().context("it is in a directory")?)?;

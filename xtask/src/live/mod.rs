@@ -119,6 +119,8 @@ pub fn run(args: &Args) -> Result<()> {
     c::IS_SHIPPED.store(args.full, Relaxed);
     let rounds = if args.full { 12 } else { 3 };
     let alone: &[Check<'_>] = &[
+        // The packages link the command again, so no other check may run it meanwhile.
+        ("packages install, upgrade and leave nothing except recordings", &|| packages::check(args.full)),
         ("agrees with mpstat, one core loaded", &|| mpstat::check(rounds)),
         ("sizes and counts agree with free, vmstat -s and /proc", &|| procps::check(rounds)),
         ("processes, threads and the queue follow a known load", &known_load::check),
@@ -220,9 +222,6 @@ pub fn run(args: &Args) -> Result<()> {
         ("such a V1 program names what a machine has", &c::object_names),
     ];
     // What compiles for Windows is checked by `cargo xtask targets`; building and running it takes ten minutes.
-    // The packages link the command again, so no other check may run it meanwhile.
-    let alone_with_full: &[Check<'_>] =
-        &[("packages install, upgrade and leave nothing except recordings", &packages::check)];
     let with_full: &[Check<'_>] = &[
         ("built for Windows it does under Wine what it does here", &|| {
             windows::check(&windows::Args { full: true, ..Default::default() })
@@ -243,8 +242,7 @@ pub fn run(args: &Args) -> Result<()> {
         }
         lock(&results).push((seconds, checked.is_ok(), (*name).to_owned()));
     };
-    let longest = alone_with_full.iter().filter(|_| args.full);
-    longest.chain(alone).filter(|(name, _)| is_wanted(name)).for_each(&run);
+    alone.iter().filter(|(name, _)| is_wanted(name)).for_each(&run);
     let longest = with_full.iter().filter(|_| args.full);
     let waiting = Mutex::new(longest.chain(beside).filter(|(name, _)| is_wanted(name)));
     std::thread::scope(|scope| {

@@ -35,39 +35,26 @@ const NOT_OURS: [&str; 9] = [
     "/var/log",
 ];
 
-/// Checks that the packages install, upgrade and leave nothing except recordings, and that a commit always gives the
-/// same ones.
-pub fn check() -> Result<String> {
+/// Checks that the archive and the Debian packages install, upgrade and leave nothing except recordings. With `full`,
+/// checks the wheel, the image and the packages' rules too, and that a commit always gives the same packages.
+pub fn check(full: bool) -> Result<String> {
     let folder = Folder::new("packages")?;
-    let (new, old, again) = (folder.0.join("new"), folder.0.join("old"), folder.0.join("again"));
-    for (out, only, version) in [
-        (&old, vec![Format::Deb], Some(BEFORE.to_owned())),
-        (&new, Vec::new(), None),
-        (&again, vec![Format::Tar, Format::Deb], None),
-    ] {
-        let (profile, out) = ("release".to_owned(), Some(out.clone()));
-        pack(&Args { out, profile, only, windows: false, as_version: version, level: 1 })?;
-    }
-    let sums = |out: &Path| fs::read_to_string(out.join("SHA256SUMS")).context("SHA256SUMS");
-    let (all, repeated) = (sums(&new)?, sums(&again)?);
-    let differs = repeated.lines().find(|line| !all.contains(line));
-    ensure!(differs.is_none(), "packages of one commit differ: {differs:?}\n{all}");
+    let (new, old) = (folder.0.join("new"), folder.0.join("old"));
+    let always = [Format::Tar, Format::Deb, Format::LibraryDeb];
+    packed(&old, &[Format::Deb], Some(BEFORE.to_owned()))?;
+    packed(&new, if full { &[] } else { &always }, None)?;
     output_of(Command::new("sha256sum").args(["--check", "SHA256SUMS"]).current_dir(&new))?;
     let debian = Debian::new(&folder.0)?;
     let before = debian.files()?;
     debian.upgraded(&old, &new)?;
     debian.removed(&before)?;
     debian.archive(&new)?;
-    wheel(&folder.0, &new)?;
-    image(&folder.0, &new)?;
-    let packages = fs::read_dir(&new)?.flatten().map(|entry| entry.path());
-    // The archive for static linking has 117,000 sections, which lintian reads for minutes.
-    let is_checked = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.ends_with(".deb") && !name.contains("-dev_")
-    };
-    let packages = packages.filter(is_checked);
-    output_of(Command::new("lintian").args(["--fail-on", "error"]).args(packages))?;
+    if full {
+        wheel(&folder.0, &new)?;
+        image(&folder.0, &new)?;
+        repeated(&folder.0, &new)?;
+        checked_by_lintian(&new)?;
+    }
     let mut sizes = Vec::new();
     for package in fs::read_dir(&new)? {
         let package = package?;
@@ -75,6 +62,36 @@ pub fn check() -> Result<String> {
     }
     sizes.sort();
     Ok(format!(": bytes of {}", sizes.join(", ")))
+}
+
+/// Packs what the release build has built into a directory: the packages `only`, or all if there are none.
+fn packed(out: &Path, only: &[Format], as_version: Option<String>) -> Result<()> {
+    let (profile, out, only) = ("release".to_owned(), Some(out.to_owned()), only.to_vec());
+    pack(&Args { out, profile, only, windows: false, as_version, level: 1 })
+}
+
+/// Packs the commit again, and checks that the packages are the same.
+fn repeated(folder: &Path, new: &Path) -> Result<()> {
+    let again = folder.join("again");
+    packed(&again, &[Format::Tar, Format::Deb], None)?;
+    let sums = |out: &Path| fs::read_to_string(out.join("SHA256SUMS")).context("SHA256SUMS");
+    let (all, repeated) = (sums(new)?, sums(&again)?);
+    let differs = repeated.lines().find(|line| !all.contains(line));
+    ensure!(differs.is_none(), "packages of one commit differ: {differs:?}\n{all}");
+    Ok(())
+}
+
+/// Checks the Debian packages by the rules of Debian's own program.
+fn checked_by_lintian(new: &Path) -> Result<()> {
+    let packages = fs::read_dir(new)?.flatten().map(|entry| entry.path());
+    // The archive for static linking has 117,000 sections, which lintian reads for minutes.
+    let is_checked = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.ends_with(".deb") && !name.contains("-dev_")
+    };
+    let packages = packages.filter(is_checked);
+    output_of(Command::new("lintian").args(["--fail-on", "error"]).args(packages))?;
+    Ok(())
 }
 
 /// Installs the Python wheel in an environment of its own, and runs its command.
