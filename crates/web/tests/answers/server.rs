@@ -1,13 +1,5 @@
 //! Tests of the server's responses on loopback, with scripted counters.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test may panic"
-)]
-
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,9 +8,7 @@ use std::time::Duration;
 use perfset::{Mark, NoValue};
 use perfset_web::{ServeError, Server, ServerOptions};
 
-mod running;
-
-use running::{Running, SECRET, get, request, until};
+use crate::running::{Running, SECRET, get, request, shop, until};
 
 #[test]
 fn every_route_answers() {
@@ -714,7 +704,7 @@ fn the_end_is_told() {
 fn an_address_that_is_taken_is_named() {
     let server = Running::start(|_| {});
     let options = ServerOptions { listen: vec![server.address], metrics: vec![], ..ServerOptions::default() };
-    let error = Server::open(running::shop().0, options).unwrap_err();
+    let error = Server::open(shop().0, options).unwrap_err();
     assert!(matches!(error, ServeError::Listen { address, .. } if address == server.address));
     assert_eq!(error.to_string(), format!("cannot listen on {}", server.address));
 }

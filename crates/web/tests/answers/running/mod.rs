@@ -1,7 +1,5 @@
 //! Server of a test with a shop's counters, and a client that reads HTTP responses as they arrive.
 
-#![allow(dead_code, reason = "each file of tests takes what it needs")]
-
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::thread::JoinHandle;

@@ -1,19 +1,10 @@
 //! Tests of streams that no client reads: they hold a bounded amount of memory, and end before those that are read.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test may panic"
-)]
-
 use std::time::Duration;
 
 use perfset_web::stepped::{StepReader, Stepped};
 
-mod running;
+use crate::running::shop;
 
 const MIB: usize = 1 << 20;
 const SLOW: &str =
@@ -21,7 +12,7 @@ const SLOW: &str =
 
 /// Returns a sampler of instances with long names, which has taken a sample of them.
 fn sampler() -> Stepped {
-    let (machine, provider) = running::shop();
+    let (machine, provider) = shop();
     let name =
         "an instance with a name that is as long as names of control groups of containers are ".repeat(8);
     let name: &'static str = name.leak();
@@ -119,7 +110,7 @@ fn a_sample_ends_however_much_is_asked() {
     const MANY: u32 = 200;
     const TOO_MUCH: &str =
         "event: end\ndata: {\"error\":\"more is asked for than one interval is enough for: ";
-    let (machine, provider) = running::shop();
+    let (machine, provider) = shop();
     let rows = (0..1_000_u32).map(|id| ("busy", id, vec![Ok(1), Ok(2)]));
     provider.with(|script| script.rows = rows.collect());
     let mut sampler = Stepped::new(machine, Duration::from_millis(200)).unwrap();

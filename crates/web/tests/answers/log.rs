@@ -1,23 +1,13 @@
 //! Tests of a server that shows a recording: its responses are compared with the recorded values.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test may panic"
-)]
-
 use std::time::Duration;
 
 use perfset::Window;
 use perfset_web::{Server, ServerOptions};
 use serde_json::{Value, json};
 
-mod running;
-
-use running::recorder::Recorder;
-use running::{Running, get};
+use crate::running::recorder::Recorder;
+use crate::running::{Running, get};
 
 /// Returns path, value and seconds since 1970 of each value of a response.
 fn values(answer: &Value) -> Vec<(String, Value, i64)> {

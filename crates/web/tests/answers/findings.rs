@@ -1,13 +1,5 @@
 //! Tests of the server's findings, compared with those of the overview.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test may panic"
-)]
-
 use std::time::{Duration, Instant};
 
 use perfset::overview::{Overview, RULES, SentencePart};
@@ -15,9 +7,7 @@ use perfset::testing::{FixedClock, Scripted};
 use perfset::{Machine, NoValue, catalogue};
 use serde_json::{Value, json};
 
-mod running;
-
-use running::{Running, get};
+use crate::running::{Running, get};
 
 /// Returns a machine with three file systems: two with little space, and one that does not respond.
 fn disks() -> (Machine, Scripted) {

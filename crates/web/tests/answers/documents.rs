@@ -1,13 +1,5 @@
 //! Tests that the examples of the documentation have the fields of the server's responses.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test may panic"
-)]
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -16,10 +8,8 @@ use perfset::log::Logs;
 use perfset_web::UploadOptions;
 use serde_json::Value;
 
-mod running;
-
-use running::recorder::Recorder;
-use running::{Running, get};
+use crate::running::recorder::Recorder;
+use crate::running::{Running, get};
 
 /// Documented routes, each with the request of the shop's server that stands for the route's example. The counters of
 /// the shop are always there.
@@ -60,7 +50,7 @@ fn shape(value: &Value) -> String {
 
 #[test]
 fn examples_have_the_fields_of_the_answers() {
-    let text = include_str!("../../../docs/web-api.md");
+    let text = include_str!("../../../../docs/web-api.md");
     let recorder = Recorder::new("documents", 20);
     let server = Running::start(|options| {
         options.compare = vec![("other".to_owned(), recorder.served(Window::default()))];

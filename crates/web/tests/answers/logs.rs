@@ -1,13 +1,6 @@
 //! Tests of several logs of one server, and of logs that clients upload: the protocol, its owners, its limits.
 
 #![cfg(target_os = "linux")]
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test may panic"
-)]
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -19,10 +12,8 @@ use perfset::log::Logs;
 use perfset_web::{ServerOptions, UploadOptions};
 use serde_json::{Value, json};
 
-mod running;
-
-use running::recorder::Recorder;
-use running::{Answer, Running, SECRET, get, request, until};
+use crate::running::recorder::Recorder;
+use crate::running::{Answer, Running, SECRET, get, request, until};
 
 /// Runs the check of the log on standard input, as perfset's hidden command does; the server of these tests starts
 /// it.
@@ -35,7 +26,7 @@ fn checker() {
 
 fn uploads(most: u64) -> UploadOptions {
     let program = std::env::current_exe().unwrap().into_os_string();
-    let args = ["--exact", "checker", "--ignored", "--nocapture"].map(OsString::from);
+    let args = ["--exact", "logs::checker", "--ignored", "--nocapture"].map(OsString::from);
     let parse = |_: &Logs, text: &str| Err(format!("{text} is no time"));
     UploadOptions::new(most, [program].into_iter().chain(args).collect(), Arc::new(parse))
 }

@@ -1,23 +1,13 @@
 //! Tests that the OpenAPI description has the server's routes, parameters, and fields of responses.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test may panic"
-)]
-
 use std::collections::BTreeSet;
 
 use perfset::Window;
 use perfset_web::ServerOptions;
 use serde_json::Value;
 
-mod running;
-
-use running::recorder::Recorder;
-use running::{Running, get};
+use crate::running::recorder::Recorder;
+use crate::running::{Answer, Running, get};
 
 /// Returns the differences between a JSON value and its schema; empty if there are none.
 fn problems(doc: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
@@ -169,7 +159,7 @@ fn the_server_does_what_the_description_says() {
 
 #[test]
 fn a_wrong_response_breaks_its_schema() {
-    let doc: Value = serde_json::from_str(include_str!("../openapi.json")).unwrap();
+    let doc: Value = serde_json::from_str(include_str!("../../openapi.json")).unwrap();
     let schema = serde_json::json!({ "$ref": "#/components/schemas/Error" });
     for (value, want) in [
         (serde_json::json!({"error": "x", "hints": ["y"]}), &[][..]),
@@ -190,7 +180,7 @@ fn long_responses_are_compressed_for_clients_that_accept_it() {
     assert_eq!((plain.header("content-encoding"), plain.header("vary")), ("", "Accept-Encoding"));
     let packed = get(&server, "/api/v1/openapi.json", &[("Accept-Encoding", "br, gzip")]);
     assert_eq!(packed.header("content-encoding"), "gzip");
-    let len = |answer: &running::Answer| answer.header("content-length").parse::<usize>().unwrap();
+    let len = |answer: &Answer| answer.header("content-length").parse::<usize>().unwrap();
     assert!(len(&packed) < len(&plain) / 4, "{} of {}", len(&packed), len(&plain));
     // A short one is not worth it, and one that the client refuses is not sent.
     assert_eq!(get(&server, "/api/v1/login", &[("Accept-Encoding", "gzip")]).header("content-encoding"), "");

@@ -1,13 +1,5 @@
 //! Tests of tables: rows and columns of a counterset, from current values and from a log.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test may panic"
-)]
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,10 +11,8 @@ use perfset::{
 };
 use serde_json::{Value, json};
 
-mod running;
-
-use running::recorder::Recorder;
-use running::{Running, SECRET, get};
+use crate::running::recorder::Recorder;
+use crate::running::{Running, SECRET, get};
 
 /// Provider of processes that have facts, one of which is a secret.
 #[derive(Clone, Debug)]
