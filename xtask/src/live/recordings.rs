@@ -93,13 +93,14 @@ fn compare(log: &Path) -> Result<usize> {
     Ok(count)
 }
 
-/// Runs an ignored test of `crates/perfset/tests/recordings.rs` with these variables, and returns its figures.
+/// Runs an ignored test of `crates/perfset/tests/library/recordings.rs` with these variables, and returns its figures.
 fn test(is_full: bool, name: &str, variables: &[(&str, String)]) -> Result<String> {
     let mut command = Command::new("cargo");
     // Of the workspace, as `cargo test --workspace` has built it: nothing is compiled again.
-    command.args(["test", "--workspace", "--quiet", "--test", "recordings"]);
+    command.args(["test", "--workspace", "--quiet", "--test", "library"]);
     command.args(is_full.then_some("--release"));
-    command.args(["--", "--ignored", "--exact", name, "--nocapture", "--test-threads", "1"]);
+    let test = format!("recordings::{name}");
+    command.args(["--", "--ignored", "--exact", &test, "--nocapture", "--test-threads", "1"]);
     command.envs(variables.iter().map(|(name, value)| (*name, value))).current_dir(root());
     let printed = finished(command.output().context("cannot start cargo")?)?;
     let figure = printed.lines().find_map(|line| Some(line.split_once("figure: ")?.1.to_owned()));

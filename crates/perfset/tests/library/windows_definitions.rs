@@ -2,18 +2,16 @@
 //! (`testdata/windows-definitions`).
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
-
-mod fixture;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use fixture::{FIXTURES, machine};
 use perfset::catalogue;
 use perfset::v1::{Contents, TitleNames, read};
 use perfset::visit::Mode;
 use perfset::{Counter, Counterset, DetailLevel};
+
+use crate::fixture::{FIXTURES, machine};
 
 /// Last title index that is the same on every Windows.
 const BASE_INDEX: u32 = 1_847;

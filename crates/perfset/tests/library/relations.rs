@@ -3,21 +3,18 @@
 //! machines whose numbers rise, fall and wrap.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
-
-mod fixture;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use fixture::{FIXTURES, machine, machine_at, tree_of};
 use perfset::v1::{Contents, TitleNames, Values, read};
 use perfset::v2::BlockValue;
 use perfset::visit::Mode;
 use perfset::{Entry, Machine, Snapshot, catalogue};
+
+use crate::fixture::{FIXTURES, machine, machine_at, tree_of};
 
 /// Row of a V1 object or counterset: the instance's name, and its raw values by counter name.
 struct Row {

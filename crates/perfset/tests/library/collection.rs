@@ -1,15 +1,13 @@
 //! Tests of the whole way from a fixture's kernel files to values: query, block, decoding, formulas.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
 
-mod fixture;
-
-use fixture::machine;
 use perfset::catalogue::processor_information as cpu;
 use perfset::v2::{Block, Body, read};
 use perfset::visit::Mode;
 use perfset::{Entry, InstanceId, NoValue, Snapshot};
+
+use crate::fixture::machine;
 
 #[test]
 fn all_counters_of_all_instances() {

@@ -1,13 +1,11 @@
 //! Tests of disk countersets from end to end, over the kernel's files of a fixture.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
 
-mod fixture;
-
-use fixture::machine;
 use perfset::catalogue::{block_io, logical_disk, paging_file, physical_disk};
 use perfset::{Entry, Snapshot};
+
+use crate::fixture::machine;
 
 /// Repeated collections of the four disk countersets allocate no memory once the devices are known.
 #[test]

@@ -1,7 +1,6 @@
 //! Tests that the Rust code of `perfset manifest generate --rust` compiles, and declares what its manifest says.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
+#![cfg(all(target_os = "linux", feature = "derive"))]
 
 use perfset::manifest::Manifest;
 use perfset::publish::Counterset as _;
@@ -11,11 +10,11 @@ use perfset::{Attributes, Counter, CounterId, Counterset};
 /// that these are what is generated now.
 #[rustfmt::skip]
 #[allow(dead_code, reason = "nobody counts here")]
-#[path = "../../../testdata/manifests/waves.rs"]
+#[path = "../../../../testdata/manifests/waves.rs"]
 mod waves;
 #[rustfmt::skip]
 #[allow(dead_code, reason = "nobody counts here")]
-#[path = "../../../testdata/manifests/orders.rs"]
+#[path = "../../../../testdata/manifests/orders.rs"]
 mod orders;
 
 /// Returns all properties of a counter that generated code can declare, as text.
@@ -31,8 +30,8 @@ fn said(counter: &Counter) -> String {
 
 #[test]
 fn generated_code_declares_what_the_manifest_says() {
-    let waves = include_bytes!("../../../testdata/manifests/waves.man");
-    let orders = include_bytes!("../../../testdata/manifests/orders.man");
+    let waves = include_bytes!("../../../../testdata/manifests/waves.man");
+    let orders = include_bytes!("../../../../testdata/manifests/orders.man");
     let sets = |manifest: &[u8]| Manifest::parse(manifest).unwrap().countersets();
     let manifests = [sets(waves), sets(orders)].concat();
     // A text and what is set by reference have no field.

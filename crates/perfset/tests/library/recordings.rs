@@ -5,14 +5,6 @@
 //! variables `PERFSET_TEST_SECONDS`, `PERFSET_TEST_TICKS`, `PERFSET_TEST_ROUNDS` and the directory
 //! `PERFSET_TEST_FOLDER`.
 #![cfg(target_os = "linux")]
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test may panic"
-)]
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;

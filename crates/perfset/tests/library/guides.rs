@@ -1,6 +1,6 @@
 //! Tests of the guides for programmers: each guide contains its example unchanged, and prints what it promises.
 
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
+#![cfg(feature = "output")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use perfset::{Machine, testing::FixedClock};
 
 #[allow(dead_code, reason = "its main is not called")]
-#[path = "../examples/line_protocol_output.rs"]
+#[path = "../../examples/line_protocol_output.rs"]
 mod line_protocol_output;
 #[allow(dead_code, reason = "its main is not called")]
-#[path = "../examples/spool_provider.rs"]
+#[path = "../../examples/spool_provider.rs"]
 mod spool_provider;
 #[allow(dead_code, reason = "its main is not called")]
-#[path = "../examples/text_log_source.rs"]
+#[path = "../../examples/text_log_source.rs"]
 mod text_log_source;
 
 /// Returns the text of a file of the repository.
