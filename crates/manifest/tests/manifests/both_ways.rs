@@ -1,8 +1,5 @@
 //! Tests that written and exported manifests are read with the same contents.
 
-#![allow(clippy::arithmetic_side_effects, reason = "a test may overflow")]
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
-
 use std::path::Path;
 
 use perfset_catalogue as catalogue;

@@ -1,8 +1,5 @@
 //! Tests of the manifests in `testdata/manifests`, cut and changed at each byte.
 
-#![allow(clippy::arithmetic_side_effects, reason = "a test may overflow")]
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
-
 use std::path::{Path, PathBuf};
 
 use perfset_core::{Aggregate, Attributes, CounterId, CounterType, DetailLevel, InstanceType};

@@ -1,8 +1,5 @@
 //! Tests of manifests that break each rule, with the position and the message of the problem.
 
-#![allow(clippy::arithmetic_side_effects, reason = "a test may overflow")]
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
