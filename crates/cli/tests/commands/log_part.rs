@@ -1,13 +1,9 @@
 //! Tests of `perfset log cut` and `perfset log convert`.
 
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
-
-mod running;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use running::{perfset, run, scratch, testdata};
+use crate::running::{perfset, run, scratch, testdata};
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()

@@ -1,10 +1,6 @@
 //! Tests of `perfset complete`: candidates of the completion scripts, on fixtures and logs.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-mod running;
-
-use running::{outcome, perfset, run, testdata};
+use crate::running::{outcome, perfset, run, testdata};
 
 /// Returns the candidates that `perfset complete` prints for a shell, without their descriptions.
 fn candidates(shell: &str, words: &[&str]) -> Vec<String> {
@@ -69,7 +65,7 @@ fn counters_of_the_paths_before_an_order() {
 #[cfg(all(unix, feature = "settings"))]
 #[test]
 fn named_sets() {
-    let folder = running::scratch("complete-sets");
+    let folder = crate::running::scratch("complete-sets");
     std::fs::create_dir_all(folder.join("perfset")).unwrap();
     let text = "[paths]\nweb = ['/Memory/Available Bytes', '/System/Processes']\n'a b' = ['/A/B']\n";
     std::fs::write(folder.join("perfset/config.toml"), text).unwrap();

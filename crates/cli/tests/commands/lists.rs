@@ -1,14 +1,11 @@
 //! Tests that the JSON and CSV of every command that prints a list have the fields in `docs/output.md`.
 
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
-
-mod running;
-
 use std::collections::BTreeSet;
 use std::fs;
 
-use running::{repository, run, scratch, testdata};
 use serde_json::{Map, Value};
+
+use crate::running::{repository, run, scratch, testdata};
 
 /// Row of a table of fields in the documentation.
 #[derive(Debug)]

@@ -1,14 +1,10 @@
 //! Tests of the command as its users run it: output, errors, exit codes.
 
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
-
-mod running;
-
 use std::fs;
 use std::io::{Read, Write};
 use std::process::Stdio;
 
-use running::{outcome, perfset, run, scratch, testdata, text};
+use crate::running::{outcome, perfset, run, scratch, testdata, text};
 
 /// Checks the overview in a pipe. The kernel files of a fixture never change, so every difference is 0: 100 % busy,
 /// as idle time does not advance.
@@ -390,7 +386,7 @@ fn a_deadline_that_is_none() {
 /// Checks that a captured machine is replayed with the values of the machine, and does not tell whose it is.
 #[test]
 fn a_captured_machine_is_replayed() {
-    let folder = running::scratch("captured");
+    let folder = scratch("captured");
     let place = folder.join("mine");
     let place = place.to_str().unwrap();
     let capture = ["doctor", "--capture", place, "--warmup", "10ms", "--hide-instances"];

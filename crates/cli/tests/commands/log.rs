@@ -1,16 +1,12 @@
 //! Tests of `perfset log`: summaries of logs and of exported files.
 
-#![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
-
-mod running;
-
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use running::{outcome, perfset, repository, scratch, testdata};
 use serde_json::Value;
+
+use crate::running::{outcome, perfset, repository, scratch, testdata};
 
 fn basic() -> PathBuf {
     testdata("logs/BasicPerfCounters.blg")

@@ -1,7 +1,5 @@
 //! Publisher of the guide's counters, as part of the test.
 
-#![allow(dead_code, reason = "each file of tests takes what it needs")]
-
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

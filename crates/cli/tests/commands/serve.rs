@@ -1,16 +1,12 @@
 //! Tests of `perfset serve`: its output, its checks of clients, and its end.
 
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
-mod running;
-
-use running::{outcome, perfset, repository, run, scratch, testdata};
+use crate::running::{outcome, perfset, repository, run, scratch, testdata};
 
 const SECRET: &str = "a-secret-of-enough-letters";
 

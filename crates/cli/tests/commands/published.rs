@@ -1,16 +1,11 @@
 //! Tests of counters that programs publish, as the command shows them.
 
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
-
-mod publishing;
-mod running;
-
 use std::fs;
 
 use perfset::publish::{Counterset, Gauge};
 
-use publishing::{Orders, Published};
-use running::{outcome, perfset};
+use crate::publishing::{Orders, Published};
+use crate::running::{outcome, perfset};
 
 /// Runs the command in the directory of a test's publisher; returns exit code, standard output and standard error.
 fn run(published: &Published, args: &[&str]) -> (i32, String, String) {
@@ -24,7 +19,7 @@ fn listed_described_and_read() {
     let (code, out, _) = run(&published, &["list", "billing"]);
     assert_eq!(code, 0);
     assert!(out.contains("Billing Orders          1         4  "), "{out}");
-    assert!(out.contains("  published-"), "the test is the program: {out}");
+    assert!(out.contains("  commands-"), "the test is the program: {out}");
     let (_, out, _) = run(&published, &["describe", "billing", "waiting orders"]);
     assert!(out.contains("Orders that wait for their payment."), "{out}");
     let (_, out, _) = run(&published, &["instances", "billing"]);

@@ -1,16 +1,13 @@
 //! Tests of a standard output that cannot be written: closed at the start, a full disk, a pipe without a reader.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
-
-mod running;
 
 use std::fs::OpenOptions;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
-use running::{outcome, perfset, program, run, scratch, testdata};
+use crate::running::{outcome, perfset, program, run, scratch, testdata};
 
 /// Commands of perfset that write to standard output, with their arguments.
 fn commands() -> Vec<Vec<String>> {

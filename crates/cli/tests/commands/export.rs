@@ -1,10 +1,6 @@
 //! Tests of `perfset log export`, with and without the feature `parquet`.
 
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
-
-mod running;
-
-use running::{run, scratch, testdata};
+use crate::running::{run, scratch, testdata};
 
 #[test]
 fn wrong_options_are_refused() {

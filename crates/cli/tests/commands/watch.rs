@@ -1,13 +1,10 @@
 //! Tests of `perfset watch`: reports, exit codes and the program, on logs and on fixtures.
 
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
-
-mod running;
-
 use std::fs;
 
-use running::{run, scratch, testdata};
 use serde_json::Value;
+
+use crate::running::{run, scratch, testdata};
 
 const LENGTHS: &str = r"\Queue(*)\Length";
 const WARNING: &str = "warning: 1 of 3 instances of \\Queue(*)\\Length has no value: no reason was given\n";

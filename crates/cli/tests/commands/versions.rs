@@ -1,9 +1,6 @@
 //! Tests of programs of several versions, and their registrations, as the command shows them.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
-
-mod running;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,7 +13,7 @@ use perfset::publish::{
     Gauge, Gauge32, PublishError, PublishedInstance, Publisher, Ratio,
 };
 
-use running::{outcome, perfset, scratch};
+use crate::running::{outcome, perfset, scratch};
 
 mod v1 {
     use super::*;

@@ -1,16 +1,12 @@
 //! Tests of `perfset find`: its table, its formats, and its messages.
 
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
-
-mod publishing;
-mod running;
-
 use std::collections::BTreeSet;
 use std::fs;
 
-use publishing::Published;
-use running::{outcome, perfset, repository, run, scratch};
 use serde_json::{Map, Value};
+
+use crate::publishing::Published;
+use crate::running::{outcome, perfset, repository, run, scratch};
 
 /// Returns the output of a successful `perfset find` on the kernel files of `small-vm`.
 fn find(args: &[&str]) -> String {

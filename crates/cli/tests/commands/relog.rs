@@ -1,16 +1,12 @@
 //! Tests of `perfset get --log`, `perfset relog`, and the Windows tools by their names.
 
-#![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
-
-mod running;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use running::{outcome, perfset, program, scratch, testdata};
 use serde_json::Value;
+
+use crate::running::{self, outcome, perfset, program, scratch, testdata};
 
 fn logs(name: &str) -> String {
     testdata("logs").join(name).display().to_string()

@@ -1,16 +1,12 @@
 //! Tests that `--top`, `--where`, `--summary` and `plot` count the missing values that they leave out, with their
 //! reasons.
 
-#![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
-
-mod running;
-
 use std::collections::BTreeMap;
 use std::fs;
 
-use running::{outcome, perfset, run, scratch, testdata};
 use serde_json::Value;
+
+use crate::running::{outcome, perfset, run, scratch, testdata};
 
 /// Counter path that selects values of several processes, of which some are missing, for different counters.
 const PATH: &str = "/Process V2(*)/{Working Set,Handle Count,Thread Count,IO Data Bytes/sec,Elapsed Time}";

@@ -1,16 +1,11 @@
 //! Tests of `perfset plot`: pictures of logs and of fixtures.
 
-#![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
-
-mod running;
-
 use std::fs;
 use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use running::{perfset, repository, run, scratch, testdata};
+use crate::running::{perfset, repository, run, scratch, testdata};
 
 const TOTAL: &str = r"\Processor(_Total)\% Processor Time";
 

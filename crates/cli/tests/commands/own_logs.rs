@@ -1,15 +1,12 @@
 //! Tests that the output of `get` and `relog` can be read as a log again.
 
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
-
-mod running;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use running::{run, scratch, testdata};
 use serde_json::Value;
+
+use crate::running::{run, scratch, testdata};
 
 /// Returns the output of a successful command on a fixture.
 fn good(args: &[&str]) -> String {

@@ -1,14 +1,10 @@
 //! Tests of `perfset report`: the page and the commands in it.
 
 #![cfg(feature = "serve")]
-#![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
-
-mod running;
 
 use std::fs;
 
-use running::{outcome, perfset, run, scratch, testdata};
+use crate::running::{outcome, perfset, run, scratch, testdata};
 
 fn basic() -> String {
     testdata("logs/BasicPerfCounters.blg").display().to_string()

@@ -1,7 +1,5 @@
 //! Runs of the command in tests: on a fixture's kernel files, with nothing on standard input, in UTC.
 
-#![allow(dead_code, reason = "each file of tests takes what it needs")]
-
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,15 +1,10 @@
 //! Tests of counter paths whose counter or instance does not exist: the nearest names, and waiting for them.
 
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
-
-mod publishing;
-mod running;
-
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
-use publishing::{Orders, Published};
-use running::{perfset, run, testdata};
+use crate::publishing::{Orders, Published};
+use crate::running::{perfset, run, testdata};
 
 #[test]
 fn a_mistyped_instance_gets_the_nearest_names() {

@@ -1,15 +1,12 @@
 //! Tests of `perfset instances --facts`: facts about processes, disks and interfaces of fixtures.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![cfg(target_os = "linux")]
-
-mod running;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use running::{outcome, perfset, run, scratch, testdata};
+use crate::running::{outcome, perfset, run, scratch, testdata};
 
 /// Creates the files of a machine on which process 300 has a command line, an executable and a control group.
 fn machine(name: &str) -> PathBuf {

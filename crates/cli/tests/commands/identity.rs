@@ -3,24 +3,21 @@
 //!
 //! The expected values come from the generator, never from a reader of this project.
 
-#![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
-
-#[path = "../../log/src/blg/building.rs"]
+#[path = "../../../log/src/blg/building.rs"]
 mod building;
-#[path = "../../log/src/blg/raw.rs"]
+#[path = "../../../log/src/blg/raw.rs"]
 #[allow(dead_code, missing_docs, reason = "the builder takes what it needs")]
 mod raw;
-mod running;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
 use perfset_core::CounterType;
-use running::scratch;
 use rusqlite::Connection;
 use serde_json::Value;
+
+use crate::running::{self, scratch};
 
 fn run(args: &[&str]) -> (i32, String, String) {
     running::run("small-vm", args)

@@ -1,15 +1,11 @@
 //! Tests of `perfset v1` and `perfset dump` on V1 blocks.
 
-#![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
-
-mod running;
-
 use std::fs;
 use std::path::Path;
 
-use running::{outcome, perfset, scratch, testdata};
 use serde_json::Value;
+
+use crate::running::{outcome, perfset, scratch, testdata};
 
 fn run_in(folder: &Path, args: &[&str]) -> (i32, String, String) {
     outcome(perfset("small-vm", args).current_dir(folder).output().unwrap())

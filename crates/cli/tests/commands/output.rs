@@ -1,18 +1,13 @@
 //! Tests of the promises in `docs/output.md`, and of the commands in documents and help texts.
 
-#![allow(clippy::arithmetic_side_effects, reason = "a test may overflow")]
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
-
-mod publishing;
-mod running;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use publishing::Published;
-use running::{outcome, perfset, repository, run, scratch};
 use serde_json::{Map, Value};
+
+use crate::publishing::Published;
+use crate::running::{outcome, perfset, repository, run, scratch};
 
 fn contract() -> String {
     fs::read_to_string(repository("docs/output.md")).unwrap()

@@ -1,7 +1,5 @@
 //! Tests of `perfset manifest` and `perfset provider`, as users type them.
 
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,15 +1,11 @@
 //! Tests of recorders that are killed, refused, controlled and started again.
 
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
-
-mod running;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use running::{outcome, perfset, run, scratch};
+use crate::running::{outcome, perfset, run, scratch};
 
 /// Recorder process of a test, which is killed in the end.
 struct Recorder(Child);

@@ -1,17 +1,13 @@
 //! Tests of the tables of `get` with a row per instance, their wide forms for programs, and paths from files.
 
-#![allow(clippy::arithmetic_side_effects, reason = "a test may overflow")]
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
-
-mod running;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
-use running::{outcome, perfset, run, scratch};
 use serde_json::Value;
+
+use crate::running::{outcome, perfset, run, scratch};
 
 const PROCESSES: &str = r"\Process V2(*)\{Working Set,Process ID,Thread Count}";
 
