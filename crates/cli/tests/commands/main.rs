@@ -21,6 +21,7 @@ mod plot;
 mod published;
 mod publishing;
 mod record;
+mod releases;
 mod relog;
 mod report;
 mod running;

@@ -4,10 +4,6 @@
 //! and no file there is ever changed.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::arithmetic_side_effects, reason = "a test may overflow")]
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
-
-mod running;
 
 use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader, Write};
@@ -23,7 +19,7 @@ use perfset::publish::{
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, fcntl_lock};
 use serde_json::Value;
 
-use running::{outcome, perfset, repository, scratch, testdata};
+use crate::running::{outcome, perfset, repository, scratch, testdata};
 
 /// File with the results of the release: the words of a command as an array, then the lines that it printed.
 const RESULTS: &str = "results.jsonl";
