@@ -10,7 +10,7 @@ use perfset_engine::{Query, Snapshot};
 use rustix::fs::{FallocateFlags, fallocate};
 
 use super::tear::{Torn, all_of, inverse};
-use super::{Bystander, Forged, Random, complaints};
+use super::{Bystander, Forged, Random, StopAtEnd, complaints};
 use crate::guard::refuse_children;
 use crate::publish::PublishedInstance;
 use crate::tests::{Place, query, raw};
@@ -70,6 +70,7 @@ fn nothing_is_torn_and_nobody_ends_where_a_file_is_cut() {
                 std::os::unix::fs::FileExt::write_all_at(&file, &whole, 0).unwrap();
             }
         });
+        let _stopping = StopAtEnd(&stop);
         let start = Instant::now();
         // Both are required, because a fast machine could read enough before the file was ever cut.
         while read < ENOUGH || cuts.load(Relaxed) < 20 {
@@ -83,7 +84,6 @@ fn nothing_is_torn_and_nobody_ends_where_a_file_is_cut() {
             }
             Bystander::is_unharmed(&machine, "a cut");
         }
-        stop.store(true, Relaxed);
     });
     assert_eq!(raw(&mut query).len(), INSTANCES * 8, "it is whole again");
     assert!(complaints(&mut place.applications()).is_empty());
@@ -252,19 +252,19 @@ fn no_sample_has_fewer_rows_while_a_file_is_cut() {
                     std::thread::sleep(Duration::from_micros(100));
                 }
             });
+            let _stopping = StopAtEnd(&stop);
             for _ in 0..SAMPLES {
                 let rows = raw(&mut query);
                 let of_whole = |(name, counter, value): &(String, u32, Option<u64>)| {
                     let same = |w: &&(String, u32, Option<u64>)| (&w.0, w.1) == (name, *counter);
                     whole.iter().find(same).filter(|whole| value.is_none() || whole.2 == *value)
                 };
-                if rows.len() != whole.len() || !rows.iter().all(|row| of_whole(row).is_some()) {
-                    stop.store(true, Relaxed);
-                    panic!("{rows:?}");
-                }
+                assert!(
+                    rows.len() == whole.len() && rows.iter().all(|row| of_whole(row).is_some()),
+                    "{rows:?}"
+                );
                 if rows.iter().all(|row| row.2.is_some()) { good += 1 } else { failed += 1 }
             }
-            stop.store(true, Relaxed);
         });
         assert_eq!(raw(&mut query), whole, "it is whole again: {good} good, {failed} failed");
     }

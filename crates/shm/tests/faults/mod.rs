@@ -17,6 +17,8 @@ mod words;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use perfset_core::Text;
 use perfset_derive::Counterset;
@@ -54,6 +56,16 @@ impl Bystander {
     fn is_unharmed(machine: &Machine, after: impl std::fmt::Debug) {
         let rows = raw(&mut query(machine, Honest::GUID));
         assert_eq!(rows, [("honest".into(), 1, Some(4711))], "{after:?}");
+    }
+}
+
+/// Flag that ends a thread beside a test when this value is dropped, also if the test fails: a scope waits for its
+/// threads.
+struct StopAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use super::{own_user, share};
+use super::{StopAtEnd, own_user, share};
 use crate::publish::{Gauge, PublishedInstance};
 use crate::tests::{Place, query, raw};
 use perfset_derive::Counterset;
@@ -60,6 +60,7 @@ fn check<const STEP: u64>(test: &str, is_copied: bool, steps: u64, time: Duratio
                 }
             }
         });
+        let _stopping = StopAtEnd(&stop);
         let start = Instant::now();
         while start.elapsed() < time {
             let rows = raw(&mut query);
@@ -75,7 +76,6 @@ fn check<const STEP: u64>(test: &str, is_copied: bool, steps: u64, time: Duratio
                 read += 1;
             }
         }
-        stop.store(true, Relaxed);
     });
     (read, missing)
 }
