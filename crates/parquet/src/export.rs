@@ -159,7 +159,7 @@ type CountStart = (usize, u64);
 /// File of one day that a counterset's rows are written to, with the range of its samples.
 struct OpenDayFile {
     part: Option<PartFile>,
-    /// Path below the root of the directory that has the file.
+    /// Path of the directory that contains the file, below the root of the export.
     folder: String,
     origin: SampleOrigin,
     first: i64,

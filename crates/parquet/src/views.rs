@@ -142,12 +142,12 @@ struct ViewWriter<'a> {
     layout: &'a CountersetLayout,
 }
 
-/// Names of the clocks whose differences formulas need, each with the SQL expression that reads the clock from a row.
-const CLOCKS: [(&str, &str); 3] = [
-    ("perf_time", "coalesce(perf_time, perf_time_ns)"),
-    ("time_100ns", "time_100ns"),
-    ("object_time", "coalesce(object_time, time_100ns)"),
-];
+/// Clock of formulas: the beginning of the names of its columns, and the SQL that reads it from a row of a file.
+type ViewClock = (&'static str, &'static str);
+
+const PERF_TIME: ViewClock = ("perf_time", "coalesce(perf_time, perf_time_ns)");
+const TIME_100NS: ViewClock = ("time_100ns", "time_100ns");
+const OBJECT_TIME: ViewClock = ("object_time", "coalesce(object_time, time_100ns)");
 
 /// Formula of a counter's column in a SQL view.
 struct ColumnFormula<'a> {
@@ -203,7 +203,7 @@ impl<'a> ViewWriter<'a> {
             dialect.name(&layout.slug)
         );
         sql += "  -- each row with the one before it, of the same instance\n  SELECT *";
-        for (clock, read) in CLOCKS.into_iter().chain([("perf_time_ns", "perf_time_ns")]) {
+        for (clock, read) in [("perf_time_ns", "perf_time_ns"), PERF_TIME, TIME_100NS, OBJECT_TIME] {
             sql += &format!(",\n    {} AS {clock}_0", dialect.before(read));
         }
         // Counts and bases whose differences are needed: several counters can share a base.
@@ -232,7 +232,7 @@ impl<'a> ViewWriter<'a> {
         );
         sql += "  -- NULL across births, gaps and boots, and where a count fell\n  SELECT *,\n";
         let wide = |column: &str| dialect.wide(column);
-        for (clock, read) in CLOCKS {
+        for (clock, read) in [PERF_TIME, TIME_100NS, OBJECT_TIME] {
             let difference = format!("{} - {}", wide(read), wide(&format!("{clock}_0")));
             let passed = dialect.double(&difference);
             sql += &format!("    CASE WHEN is_next AND {difference} > 0 THEN {passed} END AS {clock}_d,\n");
@@ -304,10 +304,10 @@ impl<'a> ViewWriter<'a> {
         }
         let real = |name: &str| dialect.double(&format!("({})", self.unsigned(name)));
         let rise = dialect.name(&format!("{}_d", of.column.name));
-        let (time, freq) = match of.clock {
-            Clock::PerfTime => ("perf_time", "perf_freq"),
-            Clock::ObjectTime => ("object_time", "object_freq"),
-            Clock::Time100Ns | Clock::Unknown => ("time_100ns", "10000000"),
+        let ((time, read_time), freq) = match of.clock {
+            Clock::PerfTime => (PERF_TIME, "perf_freq"),
+            Clock::ObjectTime => (OBJECT_TIME, "object_freq"),
+            Clock::Time100Ns | Clock::Unknown => (TIME_100NS, "10000000"),
         };
         let passed = format!("{time}_d");
         let frequency = |freq: &str| format!("CASE WHEN {freq} > 0 THEN {} END", dialect.double(freq));
@@ -360,8 +360,7 @@ impl<'a> ViewWriter<'a> {
                 )
             }
             ("(D1 - N1) / F", _) => {
-                let read = CLOCKS.iter().find(|(clock, _)| *clock == time).map_or(time, |(_, read)| read);
-                let age = format!("{} - ({})", dialect.wide(read), self.unsigned(&column));
+                let age = format!("{} - ({})", dialect.wide(read_time), self.unsigned(&column));
                 let seconds = format!("{} / {}", dialect.double(&format!("({age})")), dialect.double(freq));
                 format!(
                     "CASE WHEN {freq} <= 0 THEN NULL WHEN {column} = 0 THEN {zero} WHEN {age} >= 0 THEN {seconds} END"
@@ -430,6 +429,22 @@ mod tests {
                     let sql = view(dialect, "lake", &set_of(*counter_type, "N", ""));
                     assert!(!sql.contains("  NULL AS"), "{counter_type}: {sql}");
                     assert_eq!(sql.matches(" AS \"n\"").count() + sql.matches(" AS `n`").count(), 1, "{sql}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn clocks_of_other_columns_are_read_there() {
+        for formula in FORMULAS {
+            for counter_type in formula.types {
+                for dialect in DIALECTS {
+                    let sql = view(dialect, "lake", &set_of(*counter_type, "N", ""));
+                    for (clock, read) in [PERF_TIME, OBJECT_TIME] {
+                        let rest = sql.replace(read, "");
+                        let mut words = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+                        assert!(sql.contains(read) && !words.any(|word| word == clock), "{clock}: {sql}");
+                    }
                 }
             }
         }

@@ -10,6 +10,7 @@ use parquet::basic::{Compression, Encoding};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use perfset_core::clock::{ClockReading, SystemTime};
+use perfset_core::sample::Clocks;
 use perfset_core::{Counter, CounterId, CounterType, Counterset, Guid, InstanceId, InstanceType, NoValue};
 use perfset_engine::{
     Catalogue, CellState, Clock, CollectRequest, Entry, Machine, Provider, Query, Rows, Snapshot, SourceError,
@@ -29,7 +30,15 @@ type HostRow = (String, u32, u64, Vec<(u64, Option<CellState>)>);
 
 /// Machine that delivers the clocks and rows that a test sets.
 #[derive(Clone)]
-struct ScriptedHost(Arc<Mutex<(ClockReading, HostRows)>>);
+struct ScriptedHost(Arc<Mutex<HostScript>>);
+
+/// Clocks and rows of the next sample of a scripted machine.
+struct HostScript {
+    clocks: ClockReading,
+    /// Clocks of the counterset, if they differ from those of the machine.
+    own_clocks: Option<Clocks>,
+    rows: HostRows,
+}
 
 type HostRows = Result<Vec<HostRow>, NoValue>;
 
@@ -43,7 +52,7 @@ fn set() -> Counterset {
 
 impl Clock for ScriptedHost {
     fn read(&mut self) -> ClockReading {
-        self.0.lock().unwrap().0
+        self.0.lock().unwrap().clocks
     }
 }
 
@@ -57,7 +66,11 @@ impl Provider for ScriptedHost {
     }
 
     fn collect(&mut self, _: &CollectRequest<'_>, rows: &mut Rows) -> Result<(), SourceError> {
-        for (name, id, birth, cells) in self.0.lock().unwrap().1.as_ref().map_err(Clone::clone)? {
+        let script = self.0.lock().unwrap();
+        if let Some(clocks) = script.own_clocks {
+            rows.set_clocks(clocks);
+        }
+        for (name, id, birth, cells) in script.rows.as_ref().map_err(Clone::clone)? {
             let mut row = rows.push(name, InstanceId(*id), NonZeroU64::new(*birth));
             for (column, (value, state)) in cells.iter().enumerate() {
                 match state {
@@ -100,7 +113,8 @@ struct TestRecorder {
 
 impl TestRecorder {
     fn new(folder: &Path, host: &str, boot: &str, run: &str) -> Self {
-        let scripted = ScriptedHost(Arc::new(Mutex::new((at(0), Ok(Vec::new())))));
+        let script = HostScript { clocks: at(0), own_clocks: None, rows: Ok(Vec::new()) };
+        let scripted = ScriptedHost(Arc::new(Mutex::new(script)));
         let machine = Machine::bare(Box::new(scripted.clone()));
         machine.register(Box::new(scripted.clone()));
         let mut query = machine.query();
@@ -122,7 +136,9 @@ impl TestRecorder {
     }
 
     fn fallible_tick(&mut self, clocks: ClockReading, rows: HostRows) {
-        *self.machine.0.lock().unwrap() = (clocks, rows);
+        let mut script = self.machine.0.lock().unwrap();
+        (script.clocks, script.rows) = (clocks, rows);
+        drop(script);
         let mut snapshot = Snapshot::default();
         self.query.collect(&mut snapshot).unwrap();
         let part = TickPart { table: self.table, snapshot: &snapshot, entry: 0 };
@@ -384,19 +400,31 @@ fn boots_gaps_and_days_are_kept_apart() {
 }
 
 #[test]
-fn ticks_that_are_not_nanoseconds_are_exported() {
+fn clocks_that_no_other_column_has_are_exported() {
     let scratch = ScratchFolder::new("ticks");
     let mut recorder = TestRecorder::new(&scratch.recording(), "web1", "aaaaaaaa", "run1");
     let clocks = ClockReading { perf_time: 20_000_003, perf_freq: 10_000_000, ..at(2) };
+    let (time_100ns, object_time) = (clocks.time_100ns, 4_711);
+    recorder.machine.0.lock().unwrap().own_clocks = Some(Clocks {
+        perf_time: 20_000_003,
+        perf_freq: 10_000_000,
+        time_100ns,
+        object_time,
+        object_freq: 1_000,
+    });
     recorder.tick(clocks, vec![("a".into(), 1, 0, cells([1, 2, 3]))]);
     scratch.export();
     let rows = scratch.rows();
-    let number = |column: &str| rows[0][column].clone();
-    assert_eq!(number("perf_time_ns"), Field::Long(2_000_000_300));
-    assert_eq!(
-        (number("perf_time"), number("perf_freq")),
-        (Field::Long(20_000_003), Field::Long(10_000_000))
-    );
+    for (column, want) in [
+        ("perf_time_ns", 2_000_000_300),
+        ("perf_time", 20_000_003),
+        ("perf_freq", 10_000_000),
+        ("time_100ns", time_100ns),
+        ("object_time", object_time),
+        ("object_freq", 1_000),
+    ] {
+        assert_eq!(rows[0][column], Field::Long(want), "{column}");
+    }
 }
 
 #[test]
