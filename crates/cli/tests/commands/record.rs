@@ -2,20 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::running::{outcome, perfset, run, scratch};
-
-/// Recorder process of a test, which is killed in the end.
-struct Recorder(Child);
-
-impl Drop for Recorder {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
+use crate::running::{Started, outcome, perfset, run, scratch};
 
 /// Returns the path of a test's directory that does not exist yet.
 fn folder(test: &str) -> PathBuf {
@@ -32,11 +22,11 @@ fn journals(folder: &Path) -> Vec<(PathBuf, u64)> {
 }
 
 /// Starts a recorder for a directory, and waits until it has written some samples.
-fn start(folder: &Path) -> Recorder {
+fn start(folder: &Path) -> Started {
     let before = journals(folder);
     let words = ["record", "--dir", folder.to_str().unwrap(), "mem", "10ms"];
     let mut command = perfset("small-vm", &words);
-    let recorder = Recorder(command.stderr(Stdio::null()).spawn().unwrap());
+    let recorder = Started(command.stderr(Stdio::null()).spawn().unwrap());
     let begin = Instant::now();
     let is_new = |(path, len): &(PathBuf, u64)| *len > 4_000 && before.iter().all(|(known, _)| known != path);
     while !journals(folder).iter().any(is_new) {
@@ -119,7 +109,7 @@ fn a_recorder_publishes_its_counters() {
     let words = ["record", "--dir", folder.to_str().unwrap(), "--cpu", "never", "mem", "10ms"];
     let mut command = perfset("small-vm", &words);
     command.env("PERFSET_RUNTIME_DIR", &runtime).stderr(Stdio::null());
-    let recorder = Recorder(command.spawn().unwrap());
+    let recorder = Started(command.spawn().unwrap());
     let begin = Instant::now();
     let get = ["get", path, "--raw", "--format", "csv"];
     // Counters that count, and those of trouble that has not come.

@@ -9,7 +9,7 @@ use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use perfset::publish::{
@@ -19,7 +19,7 @@ use perfset::publish::{
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, fcntl_lock};
 use serde_json::Value;
 
-use crate::running::{outcome, perfset, repository, scratch, testdata};
+use crate::running::{Started, outcome, perfset, repository, scratch, testdata};
 
 /// File with the results of the release: the words of a command as an array, then the lines that it printed.
 const RESULTS: &str = "results.jsonl";
@@ -92,7 +92,7 @@ const OPTIONS: [(&str, &str); 2] = [
     (
         "perfset-record.changed",
         "# Changed.\n\
-         OPTIONS=\"--keep 500MB --keep 36h --min-free 7.5% --every 10s=CGroup --every 5s=/Memory/* --cpu 0.5% \
+         OPTIONS=\"--keep 500MB --keep 36h --min-free 1MB --every 10s=CGroup --every 5s=/Memory/* --cpu 0.5% \
          --sync 1s --process-source proc --with-command-lines\"\n",
     ),
     (
@@ -104,7 +104,7 @@ const OPTIONS: [(&str, &str); 2] = [
 
 /// One field of each kind.
 #[derive(Counterset)]
-#[counterset(provider = "Releases", name = "Kinds of Fields", instances = "multiple")]
+#[counterset(provider = "Releases", name = "Kinds of Fields", instances = "multiple", stripes = 2)]
 struct Kinds {
     #[counter(name = "Counter64/sec", unit = "/s")]
     counter64: Counter64,
@@ -128,10 +128,14 @@ struct Kinds {
     elapsed: ElapsedTime,
 }
 
-/// Returns the directories of the releases.
+/// Releases whose files this version does not read, each with the section of the changelog that says so.
+const NOT_READ: [(&str, &str); 0] = [];
+
+/// Returns the directories of the releases whose files this version reads.
 fn releases() -> Vec<PathBuf> {
     let all = fs::read_dir(testdata("releases")).unwrap().map(|entry| entry.unwrap().path());
-    let mut all: Vec<_> = all.filter(|path| path.join(RESULTS).exists()).collect();
+    let is_read = |path: &PathBuf| !NOT_READ.iter().any(|(release, _)| path.ends_with(release));
+    let mut all: Vec<_> = all.filter(|path| path.join(RESULTS).exists() && is_read(path)).collect();
     all.sort();
     assert!(!all.is_empty(), "there is no release");
     all
@@ -208,7 +212,8 @@ fn running_again(path: &Path) -> File {
     file
 }
 
-/// Removes what other fields say, reasons, whose words may change, and what a live source has of this moment.
+/// Removes fields that a release does not keep: reasons, whose words may change; paths, which the other fields have;
+/// and from the results of a live source, values and times of this moment.
 fn kept(mut line: Value, is_live: bool) -> Value {
     if let Value::Object(fields) = &mut line {
         let of_now: &[&str] = if is_live { &["time", "value", "origin"] } else { &[] };
@@ -248,7 +253,7 @@ fn results_are_those_of_the_release() {
         let installed = Installed::new(&release, "results");
         assert_eq!(installed.publishers.len(), 1);
         let results = results(&release);
-        assert!(results.len() >= COMMANDS.len(), "{}", release.display());
+        assert!(results.len() > 10, "{}", release.display());
         for (words, before) in results {
             let words: Vec<_> = words.iter().map(String::as_str).collect();
             let now = installed.lines(&words);
@@ -306,7 +311,7 @@ fn services_start_with_options_of_the_release() {
                 assert_eq!(code, 0, "{}: {err}", file.path().display());
             } else {
                 let args: Vec<_> = ["serve", "--listen", "127.0.0.1:0"].into_iter().chain(options).collect();
-                let mut server = Killed(installed.command(&args).stderr(Stdio::piped()).spawn().unwrap());
+                let mut server = Started(installed.command(&args).stderr(Stdio::piped()).spawn().unwrap());
                 let mut said = BufReader::new(server.0.stderr.take().unwrap()).lines().map(Result::unwrap);
                 let serves = said.any(|line| line.starts_with("metrics  http://"));
                 assert!(serves, "{}: {args:?}", file.path().display());
@@ -314,16 +319,6 @@ fn services_start_with_options_of_the_release() {
             started += 1;
         }
         assert!(started >= 4, "{}", release.display());
-    }
-}
-
-/// Process that is killed in the end.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 
@@ -349,7 +344,9 @@ fn count(instances: &[&PublishedInstance<Kinds>]) {
 #[ignore = "writes the test data of a release"]
 fn files_of_this_version() {
     let folder = testdata("releases").join(env!("CARGO_PKG_VERSION"));
-    assert!(!folder.join(RESULTS).exists(), "{} is there, and is never changed", folder.display());
+    let is_new =
+        !["settings", "recordings", "published", RESULTS].iter().any(|name| folder.join(name).exists());
+    assert!(is_new, "{} is there, and is never changed", folder.display());
     for below in [
         "published",
         "recordings",
@@ -385,7 +382,7 @@ fn files_of_this_version() {
     };
     let paths = [r"\Kinds of Fields(*)\*", MACHINE[0], MACHINE[1]];
     let record = |to: &[&str], count: &[&str]| {
-        Killed(run(&[&["record", "--note", "test"], to, &paths, &["50ms"], count].concat()).spawn().unwrap())
+        Started(run(&[&["record", "--note", "test"], to, &paths, &["50ms"], count].concat()).spawn().unwrap())
     };
 
     let mut recorder = record(&["-o", "recordings/one.perfset"], &["5"]);
@@ -419,7 +416,7 @@ fn files_of_this_version() {
         good(&["relog", "recordings/one.perfset", "-c", SOME, "-o", &file]);
     }
 
-    // Of several threads, with rows of their own.
+    // Each thread adds to a stripe of its own.
     std::thread::scope(|scope| {
         scope.spawn(|| lisbon.counter64.add(5));
         scope.spawn(|| lisbon.counter64.add(7));

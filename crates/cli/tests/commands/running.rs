@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 /// Returns the path of a file of this repository.
 pub fn repository(path: &str) -> PathBuf {
@@ -52,4 +52,14 @@ pub fn run(fixture: &str, args: &[&str]) -> (i32, String, String) {
 
 pub fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap()
+}
+
+/// Started process that does not outlive a failed test.
+pub struct Started(pub Child);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.0.kill(); // has ended, if the test is right
+        let _ = self.0.wait();
+    }
 }

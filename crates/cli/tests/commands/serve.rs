@@ -4,21 +4,11 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{ChildStderr, Command, Stdio};
 
-use crate::running::{outcome, perfset, repository, run, scratch, testdata};
+use crate::running::{Started, outcome, perfset, repository, run, scratch, testdata};
 
 const SECRET: &str = "a-secret-of-enough-letters";
-
-/// Started process that does not outlive a failed test.
-struct Started(Child);
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        let _ = self.0.kill(); // has ended, if the test is right
-        let _ = self.0.wait();
-    }
-}
 
 /// Started server, and the addresses that it printed.
 struct Served {
