@@ -25,7 +25,7 @@ pub enum Use {
     Check,
     /// Purpose of tests: the library is hardly optimized.
     Test,
-    /// Purpose of measurements: the library is optimized like in shipped programs.
+    /// Purpose of shipping and of measurements: the library is optimized.
     Release,
 }
 

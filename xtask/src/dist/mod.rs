@@ -32,8 +32,9 @@ pub struct Args {
     /// Only these packages
     #[arg(long, value_enum, value_delimiter = ',')]
     pub only: Vec<Format>,
-    /// Also the archive for Windows, which needs the packages of `cargo xtask windows`, except Wine
-    #[arg(long)]
+    /// Also the archive for Windows, which needs Debian's gcc-mingw-w64-x86-64-win32, rustc-web, cargo-web and
+    /// rust-web-src
+    #[arg(long, conflicts_with = "only")]
     pub windows: bool,
     /// Version of the packages, for tests of upgrades
     #[arg(long, value_name = "VERSION")]
@@ -63,10 +64,9 @@ pub enum Format {
 impl Args {
     /// Returns the kinds of packages to make, in their order.
     fn formats(&self) -> Vec<Format> {
-        let is_wanted = |format: &Format| match *format {
-            Format::Zip => self.windows || self.only.contains(format),
-            _ if self.only.is_empty() => true,
-            _ => self.only.contains(format),
+        let is_wanted = |format: &Format| match self.only.is_empty() {
+            true => self.windows || *format != Format::Zip,
+            false => self.only.contains(format),
         };
         Format::value_variants().iter().copied().filter(is_wanted).collect()
     }
@@ -117,14 +117,15 @@ pub fn run(args: &Args) -> Result<()> {
     let release = Release::prepare(args)?;
     let formats = args.formats();
     let mut packages: Vec<PathBuf> = Vec::new();
+    let print = |began: Instant, file: &Path, name: &str| -> Result<()> {
+        let size = file.metadata().with_context(|| format!("{} is missing", file.display()))?.len();
+        println!("{size:>11}  {:>5.1} s  {name}", began.elapsed().as_secs_f64());
+        Ok(())
+    };
     if formats.iter().any(|format| *format != Format::Zip) {
         let began = Instant::now();
         release.build_program()?;
-        println!(
-            "{:>11}  {:>5.1} s  static command",
-            release.program.metadata()?.len(),
-            began.elapsed().as_secs_f64()
-        );
+        print(began, &release.program, "static command")?;
         packages.push(bill::of_linux(&release)?);
     }
     for format in formats {
@@ -138,9 +139,7 @@ pub fn run(args: &Args) -> Result<()> {
             Format::Zip => vec![zip::pack(&release)?, bill::of_windows(&release)?],
         };
         for package in packed {
-            let size = package.metadata().with_context(|| format!("{} is missing", package.display()))?.len();
-            let name = package.file_name().unwrap_or_default().to_string_lossy();
-            println!("{size:>11}  {:>5.1} s  {name}", began.elapsed().as_secs_f64());
+            print(began, &package, &package.file_name().unwrap_or_default().to_string_lossy())?;
             packages.push(package);
         }
     }

@@ -7,11 +7,16 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::repository::{output_of, root};
+use super::Release;
+use crate::repository::{output_of, root, run};
 
 /// Shells that have completions, and the usual name of the script for each.
 pub const COMPLETIONS: [(&str, &str); 3] =
     [("bash", "perfset"), ("zsh", "_perfset"), ("fish", "perfset.fish")];
+
+/// Licence of the font in the command, which must go with each copy: its path in the repository, and its usual name in
+/// packages.
+pub const FONT_LICENCE: (&str, &str) = ("crates/plot/font/OFL.txt", "LICENSE-FONT");
 
 /// Makes the command write its manual pages and completions into a directory.
 pub fn texts(program: &Path, texts: &Path) -> Result<()> {
@@ -42,6 +47,13 @@ pub fn file(to: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     fs::write(to, bytes).with_context(|| format!("cannot write {}", to.display()))?;
     fs::set_permissions(to, Permissions::from_mode(mode))?;
     Ok(())
+}
+
+/// Packs the files of a directory as a zip archive or a wheel, without anything that differs from run to run.
+pub fn zip(from: &Path, archive: &Path, release: &Release) -> Result<()> {
+    let mut python = Command::new("python3");
+    python.arg(root().join("packaging/archive.py")).arg(from).arg(archive);
+    run(python.arg(release.level.to_string()).env("SOURCE_DATE_EPOCH", release.epoch.to_string()))
 }
 
 /// Returns the files of a directory, sorted.

@@ -34,9 +34,11 @@ pub fn pack(release: &Release) -> Result<PathBuf> {
             )?;
         }
     }
+    let documents = top.join("share/doc/perfset");
     for text in ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"] {
-        stage::copy_own(text, &top.join("share/doc/perfset").join(text))?;
+        stage::copy_own(text, &documents.join(text))?;
     }
+    stage::copy_own(stage::FONT_LICENCE.0, &documents.join(stage::FONT_LICENCE.1))?;
     let mut git = Command::new("git");
     git.args(["-c", "safe.directory=*", "ls-files", "packaging/container", "packaging/kubernetes"]);
     git.arg("packaging/systemd").current_dir(root());

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use super::{Release, processor, stage, zip};
+use super::{Release, processor, stage};
 
 /// Packs the wheel.
 pub fn pack(release: &Release) -> Result<PathBuf> {
@@ -25,10 +25,12 @@ pub fn pack(release: &Release) -> Result<PathBuf> {
     let lines: String = rest.split('.').map(|tag| format!("Tag: {interpreter}{tag}\n")).collect();
     let wheel = format!("Wheel-Version: 1.0\nGenerator: perfset\nRoot-Is-Purelib: false\n{lines}");
     stage::file(&about.join("WHEEL"), wheel.as_bytes(), 0o644)?;
-    for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
-        stage::copy_own(licence, &about.join("licenses").join(licence))?;
+    for (from, to) in
+        [("LICENSE-APACHE", "LICENSE-APACHE"), ("LICENSE-MIT", "LICENSE-MIT"), stage::FONT_LICENCE]
+    {
+        stage::copy_own(from, &about.join("licenses").join(to))?;
     }
     let path = release.out.join(format!("perfset-{version}-{tags}.whl"));
-    zip::pack_folder(&folder, &path, release)?;
+    stage::zip(&folder, &path, release)?;
     Ok(path)
 }

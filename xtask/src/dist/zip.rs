@@ -1,7 +1,7 @@
 //! Archive for Windows: the command with its version and its manifest as resources, and a quick start.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -10,15 +10,16 @@ use uuid::Uuid;
 use super::{Release, stage};
 use crate::repository::{output_of, root, run};
 use crate::standard_library::Use;
-use crate::windows::mingw::{self, Mingw};
+use crate::windows::mingw::Mingw;
 
 /// Texts of the archive: the path of each in the repository, and its name in the archive, with an ending that Windows
 /// opens.
-const TEXTS: [(&str, &str); 4] = [
+const TEXTS: [(&str, &str); 5] = [
     ("packaging/windows/QUICKSTART.txt", "QUICKSTART.txt"),
     ("CHANGELOG.md", "CHANGELOG.txt"),
     ("LICENSE-APACHE", "LICENSE-APACHE.txt"),
     ("LICENSE-MIT", "LICENSE-MIT.txt"),
+    (stage::FONT_LICENCE.0, "LICENSE-FONT.txt"),
 ];
 
 /// Beginning of a line of the quick start that has an example.
@@ -40,15 +41,8 @@ pub fn pack(release: &Release) -> Result<PathBuf> {
         stage::file(&top.join(to), with_line_ends_of_windows(&text).as_bytes(), 0o644)?;
     }
     let archive = release.out.join(format!("{name}.zip"));
-    pack_folder(&all, &archive, release)?;
+    stage::zip(&all, &archive, release)?;
     Ok(archive)
-}
-
-/// Packs a directory without anything that differs from run to run: order, times.
-pub fn pack_folder(from: &Path, archive: &Path, release: &Release) -> Result<()> {
-    let mut python = Command::new("python3");
-    python.arg(root().join("packaging/python/archive.py")).arg(from).arg(archive);
-    run(python.arg(release.level.to_string()).env("SOURCE_DATE_EPOCH", release.epoch.to_string()))
 }
 
 /// Returns the examples of a quick start, as a user types them.
@@ -71,12 +65,12 @@ fn build(release: &Release) -> Result<PathBuf> {
     // The linker writes the time of the build otherwise.
     cargo.args(["-C", "link-arg=-Wl,--no-insert-timestamp"]);
     cargo.arg("-C").arg(format!("link-arg={}", resources.display()));
-    run(&mut cargo).context(mingw::INSTALL)?;
+    run(&mut cargo)?;
     Ok(compiler.built(&release.profile).join("perfset.exe"))
 }
 
-/// Compiles the resources, and returns the path of the object file: relative to the repository, because programs that
-/// are linked with other options have other names in them.
+/// Compiles the resources, and returns the path of the object file. It is relative to the repository, so that two
+/// clones give the linker the same options, and so make the same program.
 fn resources(release: &Release) -> Result<PathBuf> {
     let folder = root().join("packaging/windows");
     let read =
@@ -89,7 +83,7 @@ fn resources(release: &Release) -> Result<PathBuf> {
     fs::write(&source, script)?;
     let mut compile = Command::new("x86_64-w64-mingw32-windres");
     compile.args(["--output-format=coff", "--include-dir"]).arg(folder).arg(source).arg(&object);
-    output_of(&mut compile).context(mingw::INSTALL)?;
+    output_of(&mut compile)?;
     Ok(object.strip_prefix(root()).unwrap_or(&object).to_owned())
 }
 

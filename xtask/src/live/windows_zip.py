@@ -52,11 +52,11 @@ for element in xml.etree.ElementTree.fromstring(manifest).iter():
     space, name = element.tag[1:].split("}")
     settings[name] = (space, element.attrib, (element.text or "").strip())
 microsoft = "http://schemas.microsoft.com/SMI"
-require("the code page", settings["activeCodePage"], (f"{microsoft}/2019/WindowsSettings", {}, "UTF-8"))
-require("the length of paths", settings["longPathAware"], (f"{microsoft}/2016/WindowsSettings", {}, "true"))
-require("the level", settings["requestedExecutionLevel"][1], {"level": "asInvoker", "uiAccess": "false"})
+require("the code page", settings.get("activeCodePage"), (f"{microsoft}/2019/WindowsSettings", {}, "UTF-8"))
+require("the length of paths", settings.get("longPathAware"), (f"{microsoft}/2016/WindowsSettings", {}, "true"))
+require("the level", settings.get("requestedExecutionLevel", (None, None))[1], {"level": "asInvoker", "uiAccess": "false"})
 windows_10 = {"Id": "{8e0f7a12-bfb3-4fe8-b9a5-48fd50a15a9a}"}
-require("the supported system", settings["supportedOS"][:2], ("urn:schemas-microsoft-com:compatibility.v1", windows_10))
+require("the supported system", settings.get("supportedOS", ())[:2], ("urn:schemas-microsoft-com:compatibility.v1", windows_10))
 with open(manifest_path, "wb") as file:
     file.write(manifest)
 

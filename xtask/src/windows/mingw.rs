@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
-use crate::repository::profile_directory;
+use crate::repository::{output_of, profile_directory};
 use crate::standard_library::{StandardLibrary, Use};
 
 /// Rust's name of the target.
@@ -26,6 +26,7 @@ pub struct Mingw {
 impl Mingw {
     /// Prepares the compiler with a library for a purpose; builds the library if it is missing.
     pub fn set_up(purpose: Use) -> Result<Self> {
+        output_of(Command::new(GCC).arg("--version")).context(INSTALL)?;
         Ok(Self { library: StandardLibrary::set_up(TARGET, purpose)? })
     }
 

@@ -12,7 +12,7 @@ use crate::repository::output_of;
 /// Path of Debian's Wine.
 pub const WINE: &str = "/usr/lib/wine/wine64";
 
-/// Path of its server, which keeps programs of a prefix together.
+/// Path of Wine's server, which keeps programs of a prefix together.
 const SERVER: &str = "/usr/lib/wine/wineserver64";
 
 /// C source of the random number function of Windows 10, which Wine 8 lacks; every Rust program asks for it.

@@ -1,6 +1,6 @@
-"""Packs the files of a directory as a zip archive or a wheel: archive.py FOLDER FILE.zip|FILE.whl LEVEL.
+"""Packs the files of a directory as a zip archive or a wheel: archive.py FOLDER FILE LEVEL.
 
-The time of the files is SOURCE_DATE_EPOCH. A wheel also gets its list RECORD.
+The time of the files is SOURCE_DATE_EPOCH. A directory with a file WHEEL also gets the list RECORD of a wheel.
 """
 
 import base64
@@ -21,7 +21,7 @@ def add(archive, name, data, mode):
     archive.writestr(entry, data, compresslevel=int(level))
 
 
-record = []
+record, own = [], None
 with zipfile.ZipFile(target, "w") as archive:
     for place, folders, names in sorted(os.walk(folder)):
         for name in sorted(names):
@@ -34,6 +34,6 @@ with zipfile.ZipFile(target, "w") as archive:
             record.append(f"{below},sha256={digest},{len(data)}")
             if below.endswith(".dist-info/WHEEL"):
                 own = below.replace("/WHEEL", "/RECORD")
-    if target.endswith(".whl"):
+    if own:
         record.append(f"{own},,")
         add(archive, own, "\n".join(record) + "\n", 0o644)
