@@ -2,6 +2,7 @@
 //
 //   node page.js URL [WORDS]     all checks, or those with these words in their names
 //   node page.js URL --busy      all checks that are right on a machine that is busy with other work
+//   node page.js URL --alone     the others
 //
 // Whoever starts it reads the output: "ok NAME: figures" and "FAIL NAME: why" are results; "please restart" asks for the
 // server to be started anew at the same address, "please stand still" for it to be stopped for nine seconds; both wait
@@ -653,7 +654,11 @@ const checks = {
 /** Checks that need the processors: beside compilers, much of their time is that of processes that no sample sees. */
 const alone = ["all processes, stacked, are as much as the processors are busy"];
 const words = process.argv[3] ?? "";
-const isWanted = name => words === "--busy" ? !alone.includes(name) : name.includes(words);
+for (const name of alone) ensure(name in checks, `no check has the name ${name}`);
+const isWanted = name => {
+  if (words === "--busy") return !alone.includes(name);
+  return words === "--alone" ? alone.includes(name) : name.includes(words);
+};
 
 let failed = 0;
 for (const [name, check] of Object.entries(checks).filter(([name]) => isWanted(name))) {

@@ -44,7 +44,8 @@ pub fn build(profile: &str, features: &str, commit: Option<&str>) -> Result<Path
     // Only the last step, linking, differs from the usual build, so the crates are compiled once for both. The usual
     // one comes first and last: Cargo gives both programs the same place.
     build("build", &[])?;
-    // A tenth of the file would be a list of 80,000 addresses that the loader moves; as bits it has some kilobytes.
+    // The program relocates 80,000 addresses at its start. Their list would be a tenth of the file; packed as bits, it
+    // has some kilobytes.
     let packed = "link-arg=-Wl,-z,pack-relative-relocs";
     build("rustc", &["--", "-C", "target-feature=+crt-static", "-C", packed])?;
     let directory = profile_directory(profile);

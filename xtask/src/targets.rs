@@ -11,8 +11,9 @@ use std::thread;
 use anyhow::{Context, Result, anyhow, ensure};
 
 use crate::progress::Progress;
-use crate::repository::{output_of, root};
+use crate::repository::{Package, output_of, root};
 use crate::standard_library::{StandardLibrary, Use};
+use crate::windows::mingw::TARGET;
 
 const INSTALL: &str = "apt-get install --no-install-recommends qemu-user gcc-i686-linux-gnu \
     libc6-dev-i386-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross";
@@ -48,22 +49,30 @@ const TARGETS: [Target; 2] = [
 /// Crates that are checked for other processors; their dependency engine is checked with them.
 const CHECKED: [&str; 2] = ["perfset-core", "perfset-log"];
 
-/// Name of the compiler's target for Windows.
-const WINDOWS: &str = "x86_64-pc-windows-gnu";
+/// Features of the command that are not checked for Windows, because the check need not build C code of other projects.
+const COMPILES_C: [&str; 2] = ["sqlite", "zstd"];
 
 /// Checks the command and the C library for Windows, and with `--full` other crates for other processors.
 pub fn run(args: &Args) -> Result<()> {
     let mut progress = Progress::new(if args.full { 4 + TARGETS.len() } else { 1 });
     progress.step("checking the command and the C library for Windows");
-    let library = StandardLibrary::set_up(WINDOWS, Use::Check)?;
-    // The usual features, except those that compile C: that needs a compiler for Windows.
-    let features =
-        "--features=perfset-cli/man,perfset-cli/plot,perfset-cli/publish,perfset-cli/serve,perfset-cli/tui";
-    let packages = ["--package=perfset-cli", "--package=perflib", "--no-default-features", features];
+    let library = StandardLibrary::set_up(TARGET, Use::Check)?;
+    let features = features(&Package::published()?)?;
+    let packages = ["--package=perfset-cli", "--package=perflib", "--no-default-features", &features];
     output_of(library.cargo("check").args(packages))?;
     println!("perfset-cli and perflib compile for Windows");
     ensure!(!has_byte_order()?, "a line is compiled for one byte order alone, which only --full checks");
     if args.full { other_processors(&mut progress) } else { Ok(()) }
+}
+
+/// Returns Cargo's option with the usual features of the command that are checked.
+fn features(packages: &[Package]) -> Result<String> {
+    let command = packages.iter().find(|package| package.name == "perfset-cli");
+    let usual = command.and_then(|command| command.features.get("default"));
+    let usual = usual.context("the command has no usual features")?.iter();
+    let checked = usual.filter(|feature| !COMPILES_C.contains(&feature.as_str()));
+    let checked: Vec<_> = checked.map(|feature| format!("perfset-cli/{feature}")).collect();
+    Ok(format!("--features={}", checked.join(",")))
 }
 
 /// Checks crates for other processors, and runs the tests of core on each.

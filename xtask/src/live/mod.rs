@@ -73,6 +73,9 @@ type Check<'a> = (&'a str, &'a (dyn Fn() -> Result<String> + Sync));
 /// Number of checks that run at the same time, of those that measure neither times nor the whole machine.
 const SIDE_BY_SIDE: usize = 2;
 
+/// Name of the check of packages, which needs a minimal Debian.
+const PACKAGES: &str = "packages install, upgrade and leave nothing except recordings";
+
 /// Name of the check that needs the command with the feature `parquet`.
 const PARQUET: &str = "DuckDB reads exported recordings";
 /// Name of the check that needs object stores.
@@ -120,7 +123,7 @@ pub fn run(args: &Args) -> Result<()> {
     let rounds = if args.full { 12 } else { 3 };
     let alone: &[Check<'_>] = &[
         // The packages link the command again, so no other check may run it meanwhile.
-        ("packages install, upgrade and leave nothing except recordings", &|| packages::check(args.full)),
+        (PACKAGES, &|| packages::check(args.full)),
         ("agrees with mpstat, one core loaded", &|| mpstat::check(rounds)),
         ("sizes and counts agree with free, vmstat -s and /proc", &|| procps::check(rounds)),
         ("processes, threads and the queue follow a known load", &known_load::check),
@@ -279,6 +282,9 @@ fn build(args: &Args, is_wanted: &dyn Fn(&str) -> bool) -> Result<()> {
     }
     if wants_fleet {
         fleet::build()?;
+    }
+    if is_wanted(PACKAGES) {
+        packages::build()?;
     }
     // The command, the C library, and a program that harms files as fast as it can.
     let programs =

@@ -12,17 +12,14 @@ use crate::dist::{Args, Format, processor, run as pack};
 use crate::install::version;
 use crate::repository::{output_of, root as root_of_repository, run as run_program, target};
 
-/// Name of the archive with a minimal Debian 12, made once.
-pub const DEBIAN: &str = "debian-root.tar";
-
-/// Command that makes the minimal Debian, in the root directory of the repository.
-const INSTALL: &str = "mmdebstrap --variant=apt --include=passwd,libcap2-bin bookworm target/debian-root.tar";
+/// File name of the archive with the minimal Debian 12, which is made once.
+const DEBIAN: &str = "debian-root.tar";
 
 /// Version of the older packages that the check upgrades.
 const BEFORE: &str = "0.1.9";
 
-/// Changed files of a machine that do not count as left behind by a package: notes of dpkg and of programs that it
-/// runs.
+/// Changed files of a machine that do not count as left behind by a package: temporary files, and notes of dpkg and of
+/// programs that it runs.
 const NOT_OURS: [&str; 9] = [
     "/etc/.pwd.lock",
     "/etc/group",
@@ -34,6 +31,19 @@ const NOT_OURS: [&str; 9] = [
     "/var/lib/dpkg",
     "/var/log",
 ];
+
+/// Makes the minimal Debian from Debian's packages, unless it is there.
+pub fn build() -> Result<()> {
+    let archive = target().join(DEBIAN);
+    if archive.exists() {
+        return Ok(());
+    }
+    let begun = archive.with_extension("new.tar");
+    let mut make = Command::new("mmdebstrap");
+    make.args(["--quiet", "--variant=apt", "--include=passwd,libcap2-bin", "bookworm"]).arg(&begun);
+    output_of(&mut make).context("the minimal Debian needs root and the Debian package mmdebstrap")?;
+    fs::rename(begun, archive).context("cannot name the minimal Debian")
+}
 
 /// Checks that the archive and the Debian packages install, upgrade and leave nothing except recordings. With `full`,
 /// checks the wheel, the image and the packages' rules too, and that a commit always gives the same packages.
@@ -170,7 +180,6 @@ struct Debian {
 impl Debian {
     fn new(folder: &Path) -> Result<Self> {
         let archive = target().join(DEBIAN);
-        ensure!(archive.exists(), "{} is missing; make it with: {INSTALL}", archive.display());
         let root = folder.join("debian");
         fs::create_dir(&root)?;
         run_program(

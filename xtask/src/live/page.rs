@@ -29,9 +29,9 @@ pub fn busy() -> Result<String> {
     check("--busy")
 }
 
-/// Checks the one chart of the server's page that is right only if nothing else keeps the processors busy.
+/// Checks what the server's page shows rightly only if nothing else keeps the processors busy.
 pub fn alone() -> Result<String> {
-    check("all processes, stacked")
+    check("--alone")
 }
 
 /// Runs checks of `page.js` in a browser; prints figures, and fails with all failed checks.
