@@ -343,7 +343,7 @@ impl Display for ExportedBytes {
         writeln!(f, "  {values} values: {:.4} bytes a value exported", of_value(exported))?;
         writeln!(
             f,
-            "  columns of the layout: {:.4}  {:.3} (goal {SIZE_GOAL}: {met})",
+            "  columns of the usual layout: {:.4}  {:.3} (goal {SIZE_GOAL}: {met})",
             of_value(layout),
             ratio(layout)
         )?;

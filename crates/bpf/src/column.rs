@@ -108,7 +108,7 @@ pub enum Column {
     MemoryGone,
 }
 
-/// Kernel structure in which the path of a column begins.
+/// Kernel structure that the members on the way to the value of a task record's column begin at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StartStruct {
     Task,

@@ -78,7 +78,7 @@ pub enum ValueRange {
 }
 
 impl ValueRange {
-    /// Returns the keyword of the range, as it stands in the catalogue's files.
+    /// Returns the keyword for this range of a counter's values in the catalogue's files.
     #[must_use]
     pub const fn keyword(self) -> &'static str {
         match self {

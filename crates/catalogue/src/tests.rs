@@ -1,4 +1,4 @@
-//! The generated tables, against what is known without them.
+//! Tests of the generated tables of countersets against facts that do not come from the generator.
 
 use std::collections::{BTreeMap, BTreeSet};
 

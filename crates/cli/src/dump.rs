@@ -158,8 +158,7 @@ impl<W: Write> fmt::Write for TextWriter<'_, W> {
     }
 }
 
-/// Fields of one structure of a dumped block, in the order in which CSV and JSON contain them. They are its offset,
-/// its fields, the values in it, and the rules that it breaks.
+/// Fields of one structure of a dumped block, in the order in which CSV and JSON contain them.
 #[derive(Default, Serialize)]
 struct Structure {
     structure: &'static str,

@@ -241,7 +241,7 @@ impl EntryMetadata {
     }
 }
 
-/// Entry of a query, resolved against the registry.
+/// Entry of a query whose counterset and counters have been looked up among those of the registered providers.
 #[derive(Debug)]
 pub struct ResolvedEntry {
     /// Query entry as it was added.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::{Attributes, Birth, CostClass, Counter, CounterId, Counterset};
 
 /// Names of the counters that contain the id of a process; [`PARENT`] is the counter with the id of the parent
-/// process. Older logs of Windows have other names.
+/// process. The second name is that of older logs of Windows.
 const NUMBERS: [&str; 2] = ["Process ID", "ID Process"];
 const PARENT: &str = "Creating Process ID";
 

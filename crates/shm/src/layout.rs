@@ -34,7 +34,8 @@ pub mod header {
     pub const CREATED: usize = 10;
     /// Offset of the number of existing instances that found no space in the file.
     pub const UNPUBLISHED: usize = 11;
-    /// Offset of the inode of the time namespace of [`START_TIME`] and [`CREATED`]; 0 = unknown.
+    /// Offset of the inode number of the time namespace in which [`START_TIME`] and [`CREATED`] were read. The number 0
+    /// stands for an unknown namespace.
     pub const TIME_NAMESPACE: usize = 12;
     /// Offset of the change counter: odd while instances or segments change; different after each change.
     pub const CHANGE: usize = 16;
@@ -111,7 +112,7 @@ pub struct SegmentLayout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{what} is {value}, {why}")]
 pub struct LayoutError {
-    /// Name of the number in the segment's head that is wrong.
+    /// Name of the invalid number in the head of a publisher's segment.
     pub what: &'static str,
     /// Value of the wrong number, as found in the segment's head.
     pub value: u64,

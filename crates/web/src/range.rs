@@ -195,9 +195,9 @@ impl RangeSeries {
         }
     }
 
-    /// Adds the next sample to the series. A value is counted in the step of its time. Steps between two
-    /// collections, which are shorter than the recorder's interval, have the value that is of their time: that of a
-    /// rate is of the time before it, and another one holds until the next.
+    /// Adds the next sample to the series. A value is counted in the step of its time. If
+    /// steps are shorter than the recorder's interval, the steps between two samples have a value too: a rate fills
+    /// those before its sample, another value those after it.
     pub fn add(&mut self, steps: &RangeSteps, sample: &RangeSample) {
         let before = self.last.take();
         let end = steps.of(sample.time).or_else(|| (sample.time > steps.to).then_some(steps.count));

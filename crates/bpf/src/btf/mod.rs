@@ -127,7 +127,7 @@ impl Type {
 }
 
 impl<'a> Btf<'a> {
-    /// Maximum number of structure members that one lookup visits.
+    /// Maximum number of structure members that one search in a BTF description looks at.
     pub const STEPS: u32 = 200_000;
     /// Maximum number of chained typedefs and qualifiers in BTF, and maximum nesting of anonymous structures.
     const DEPTH: u32 = 16;

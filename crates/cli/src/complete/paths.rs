@@ -148,7 +148,7 @@ fn begins(name: &str, typed: &str) -> bool {
     typed.chars().flat_map(char::to_lowercase).all(|c| name.next() == Some(c))
 }
 
-/// Returns the first sentence of a counter's help text, without its full stop.
+/// Returns the first sentence of a help text, without its full stop.
 fn first_sentence(help: &str) -> &str {
     help.split(". ").next().unwrap_or_default().trim_end_matches('.')
 }

@@ -71,7 +71,7 @@ mod published {
             self.0.seal.record(took);
         }
 
-        /// Adds a sample that could not be written to the recorder's published counter.
+        /// Counts a sample that could not be written, in the recorder's published counter.
         pub fn lost(&self) {
             self.0.lost.add(1);
         }

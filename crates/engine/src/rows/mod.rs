@@ -401,7 +401,7 @@ impl Rows {
         u64::try_from(cells).unwrap_or(u64::MAX).saturating_sub(self.delivered)
     }
 
-    /// Returns the number of rows.
+    /// Returns the number of rows that the provider has added.
     #[must_use]
     pub fn len(&self) -> usize {
         self.positions.len()

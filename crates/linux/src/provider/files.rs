@@ -214,7 +214,7 @@ pub(crate) struct ParsedFile<T> {
     parse: Parse<T>,
     parsed: T,
     latest: CollectionCache<()>,
-    /// Time of the last reading of the file, on the monotonic clock.
+    /// Time at which the kernel file was last read: the monotonic clock, in ns.
     read_at_ns: u64,
 }
 

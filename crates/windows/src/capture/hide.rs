@@ -28,7 +28,7 @@ impl NameMask {
     /// Replaces the instance names in a list of instances.
     ///
     /// # Errors
-    /// The first data that cannot be parsed: this and everything behind it is zeros.
+    /// The first data that cannot be parsed: it and everything after it are overwritten with zeros.
     pub fn in_list(&self, list: &mut [u8]) -> Result<(), WireError> {
         self.tell(list, |bytes, visit| v2::visit(BlockFormat::Instances, bytes, visit))
     }

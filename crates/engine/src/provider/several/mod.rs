@@ -86,7 +86,7 @@ pub trait InstanceSource: Debug + Send {
     }
 }
 
-/// Rule by which a counter of `_Total` is computed.
+/// Method by which the value of a counter in the row `_Total` is computed.
 ///
 /// A sum of counts does not fall when an instance ends, and has a start of its own: the collection in which it was
 /// first requested.
