@@ -229,10 +229,10 @@ mod tests {
             (&["--only", "zip"], &[Zip]),
             (&["--only", "zip,tar"], &[Tar, Zip]),
             (&["--only", "deb"], &[Deb]),
-            (&["--only", "deb", "--windows"], &[Deb, Zip]),
         ] {
             let args = Dist::parse_from(["dist"].iter().chain(options)).args;
             assert_eq!(args.formats(), want, "{options:?}");
         }
+        assert!(Dist::try_parse_from(["dist", "--only", "deb", "--windows"]).is_err());
     }
 }
