@@ -92,7 +92,7 @@ const OPTIONS: [(&str, &str); 2] = [
     (
         "perfset-record.changed",
         "# Changed.\n\
-         OPTIONS=\"--keep 500MB --keep 36h --min-free 1MB --every 10s=CGroup --every 5s=/Memory/* --cpu 0.5% \
+         OPTIONS=\"--keep 500MB --keep 36h --min-free 0.5% --every 10s=CGroup --every 5s=/Memory/* --cpu 0.5% \
          --sync 1s --process-source proc --with-command-lines\"\n",
     ),
     (
