@@ -292,11 +292,14 @@ fn list(line: &str, number: usize) -> &str {
     line.char_indices().nth(BEGINNINGS[number]).and_then(|(at, _)| line.get(at..)).unwrap_or_default()
 }
 
-/// Returns `true` if the line is the row of a disk: its name, how busy it is in percent, and how long requests took.
+/// Returns `true` if the line is the row of a disk, or the finding about it: how busy it is in percent, and how long
+/// requests took. An exclamation mark follows a number that is too high, without a blank.
 fn has_latency(line: &str) -> bool {
-    let mut words = line.split_whitespace().skip(1);
-    let is_busy = words.next().is_some_and(|busy| busy.parse::<f64>().is_ok()) && words.next() == Some("%");
-    is_busy && words.any(|word| ["s", "ms", "µs"].contains(&word))
+    let line = line.replace('!', " ");
+    let is_time = |word| ["s", "ms", "µs"].contains(&word);
+    let mut words = line.split_whitespace().skip_while(|word| word.parse::<f64>().is_err()).skip(1);
+    let is_busy = words.next() == Some("%") && !line.contains("process");
+    is_busy && words.any(is_time)
 }
 
 /// Returns the number that follows a word in a line.
