@@ -49,7 +49,7 @@ const TARGETS: [Target; 2] = [
 /// Crates that are checked for other processors; their dependency engine is checked with them.
 const CHECKED: [&str; 2] = ["perfset-core", "perfset-log"];
 
-/// Features of the command that are not checked for Windows, because the check need not build C code of other projects.
+/// Features of the command that are not checked for Windows: they are C code of other projects, and take long to build.
 const COMPILES_C: [&str; 2] = ["sqlite", "zstd"];
 
 /// Checks the command and the C library for Windows, and with `--full` other crates for other processors.
