@@ -70,8 +70,8 @@ impl Samples {
     }
 
     /// Opens samples as [`open`](Self::open) does, and searches on this machine for each instance that a path names.
-    /// Those that it lacks are [`absent`](Self::absent). With `is_waiting`, waits until it has all counters and
-    /// instances.
+    /// Instances that the machine lacks are [`absent`](Self::absent). With `is_waiting`, waits until the machine has
+    /// all counters and instances.
     pub fn open_named(
         operands: Operands,
         files: &LogFiles,

@@ -135,7 +135,7 @@ fn functions(text: &str) -> Vec<String> {
 
 /// Writes the files of this version.
 #[test]
-#[ignore = "writes the test data of a release"]
+#[ignore = "writes files into the repository, once for each release: docs/releasing.md"]
 fn files_of_this_version() {
     let folder = repository("testdata/releases").join(env!("CARGO_PKG_VERSION")).join("c");
     assert!(!folder.exists(), "{} is there, and is never changed", folder.display());

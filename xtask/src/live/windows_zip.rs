@@ -34,8 +34,8 @@ int main(void) {
 /// prints.
 const PERCENT: (&str, &str) = (r#"get "\Processor(_Total)"#, " 100.0             8,583");
 
-/// Examples of the quick start, in its order: the beginning of each, after the command, and a text that it prints.
-/// Those that only write a file print nothing. The machine is a captured one, whose values are known.
+/// Examples of the quick start, in its order: the beginning of each, after the command, and a text that it prints,
+/// which is empty for an example that only writes a file. The machine is a captured one, whose values are known.
 const EXAMPLES: [(&str, &str); 19] = [
     ("--version", "features: man plot publish serve settings sqlite tui zstd"),
     ("1 3", "\ncpu   ["),

@@ -341,7 +341,7 @@ fn count(instances: &[&PublishedInstance<Kinds>]) {
 
 /// Writes the files of this version, which `testdata/releases/README.md` lists, and the results of the commands.
 #[test]
-#[ignore = "writes the test data of a release"]
+#[ignore = "writes files into the repository, once for each release: docs/releasing.md"]
 fn files_of_this_version() {
     let folder = testdata("releases").join(env!("CARGO_PKG_VERSION"));
     let is_new =
